@@ -1,0 +1,1 @@
+//! What Tessera's hardware and software agree on: wire headers, registers, queue entries, parameters

@@ -1,0 +1,3 @@
+//! The `tessera` command.
+
+fn main() {}

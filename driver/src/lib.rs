@@ -1,0 +1,1 @@
+//! The host side of Tessera: a verbs-like Rust API over any device

@@ -1,0 +1,143 @@
+//! Leaf cells: the only places where Verilog text is written by hand.
+//!
+//! A leaf carries the same behaviour twice, as a Rust `update` for rust-hdl's
+//! simulator and as Verilog for the export; `testbenches/tests/leaf.rs` runs
+//! one stimulus through both.
+
+use rust_hdl::prelude::*;
+
+/// A register without reset, zero at configuration. `q` follows `d` one clock
+/// later.
+///
+/// Control state is reset by its block's kernel (`if self.rst.val() { .. }`
+/// at its end), data path registers are not reset at all.
+/// `dff_setup!(self, clk, a, b)` wires the clock and makes each register hold.
+#[derive(Clone, Debug, Default, LogicBlock)]
+pub struct Dff<T: Synth> {
+    /// Rising edge samples `d`.
+    pub clock: Signal<In, Clock>,
+    /// Next value.
+    pub d: Signal<In, T>,
+    /// Present value.
+    pub q: Signal<Out, T>,
+}
+
+impl<T: Synth> Logic for Dff<T> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            self.q.next = self.d.val();
+        }
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let width = T::BITS;
+        Verilog::Custom(format!(
+            "initial q = {width}'h0;\nalways @(posedge clock) q <= d;\n"
+        ))
+    }
+}
+
+/// A simple-dual-port block RAM: one write port, one read port, one clock.
+///
+/// `read_data` is the word at `read_address` one clock later. A read of the
+/// address being written in the same clock returns the *old* word; a block
+/// that needs the new one forwards it. Contents are unknown until written, so
+/// owners clear their RAM after reset.
+///
+/// The depth is data of the configuration; address bits above it are ignored.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct SdpRam<T: Synth, const A: usize> {
+    /// Rising edge writes and reads.
+    pub clock: Signal<In, Clock>,
+    /// High to store `write_data`.
+    pub write_enable: Signal<In, Bit>,
+    /// Word to store to.
+    pub write_address: Signal<In, Bits<A>>,
+    /// Word to store.
+    pub write_data: Signal<In, T>,
+    /// Word to read.
+    pub read_address: Signal<In, Bits<A>>,
+    /// The word, one clock after its address.
+    pub read_data: Signal<Out, T>,
+    _depth_log2: usize,
+    _style: &'static str,
+    _words: std::collections::BTreeMap<u64, T>,
+}
+
+impl<T: Synth, const A: usize> SdpRam<T, A> {
+    /// A RAM of `2^depth_log2` words.
+    ///
+    /// # Panics
+    /// When `depth_log2` is 0 or above `A`: a configuration error.
+    pub fn new(depth_log2: usize) -> Self {
+        assert!((1..=A).contains(&depth_log2), "RAM depth 2^{depth_log2} does not fit {A} address bits");
+        Self {
+            clock: Signal::default(),
+            write_enable: Signal::default(),
+            write_address: Signal::default(),
+            write_data: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            _depth_log2: depth_log2,
+            _style: "block",
+            _words: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// The same RAM with another `ram_style` hint (`"ultra"`, `"distributed"`).
+    pub fn with_style(self, style: &'static str) -> Self {
+        Self { _style: style, ..self }
+    }
+
+    fn word(&self, address: Bits<A>) -> u64 {
+        let mut value = 0;
+        for bit in 0..self._depth_log2 {
+            value |= u64::from(address.get_bit(bit)) << bit;
+        }
+        value
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            let read = self.word(self.read_address.val());
+            self.read_data.next = self._words.get(&read).copied().unwrap_or_default();
+            if self.write_enable.val() {
+                let write = self.word(self.write_address.val());
+                self._words.insert(write, self.write_data.val());
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        self.read_data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (width, depth) = (T::BITS, self._depth_log2);
+        let unused = if depth < A {
+            format!(
+                "wire unused_address_bits = &{{1'b0, write_address[{top}:{depth}], read_address[{top}:{depth}]}};\n",
+                top = A - 1
+            )
+        } else {
+            String::new()
+        };
+        Verilog::Custom(format!(
+            "(* ram_style = \"{style}\" *) reg [{msb}:0] mem [0:{last}];\n\
+             always @(posedge clock) begin\n\
+             \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
+             \x20 read_data <= mem[read_address[{top}:0]];\n\
+             end\n{unused}",
+            style = self._style,
+            msb = width - 1,
+            last = (1usize << depth) - 1,
+            top = depth - 1,
+        ))
+    }
+}

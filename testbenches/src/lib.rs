@@ -1,0 +1,1 @@
+//! Cycle tests block by block and whole-NIC scenarios
