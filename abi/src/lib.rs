@@ -1,1 +1,22 @@
-//! What Tessera's hardware and software agree on: wire headers, registers, queue entries, parameters
+//! What Tessera's hardware and software agree on.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`wire`] | the packets: header offsets, flags, parse and emit |
+//! | [`icrc`] | the invariant CRC's constants and a byte-serial reference |
+//! | [`regs`] | AXI4-Lite registers, doorbells, table words, counters |
+//! | [`queue`] | send, receive and completion queue entries in host memory |
+//! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
+//! | [`status`] | completion statuses and drop reasons, in order of precedence |
+//!
+//! Nothing here allocates or does I/O, and a number that two sides share exists
+//! in this crate and nowhere else.
+
+#![no_std]
+
+pub mod icrc;
+pub mod params;
+pub mod queue;
+pub mod regs;
+pub mod status;
+pub mod wire;

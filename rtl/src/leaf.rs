@@ -35,9 +35,7 @@ impl<T: Synth> Logic for Dff<T> {
 
     fn hdl(&self) -> Verilog {
         let width = T::BITS;
-        Verilog::Custom(format!(
-            "initial q = {width}'h0;\nalways @(posedge clock) q <= d;\n"
-        ))
+        Verilog::Custom(format!("initial q = {width}'h0;\nalways @(posedge clock) q <= d;\n"))
     }
 }
 

@@ -1,0 +1,95 @@
+//! The invariant CRC of RoCEv2: CRC-32 (Ethernet polynomial, reflected) over
+//! the packet from its IP header on, with the fields that routers may change
+//! replaced by ones.
+//!
+//! Covered: eight bytes of ones (the masked local route header), then IP, UDP,
+//! BTH, extension headers, payload and pad. Masked to ones: IPv4 TOS, TTL and
+//! header checksum; the UDP checksum; byte 4 of the BTH. The result is
+//! complemented and sent least significant byte first.
+
+/// The reflected CRC-32 polynomial.
+pub const POLYNOMIAL: u32 = 0xEDB8_8320;
+
+/// Running state after the eight bytes of ones that stand for the masked local
+/// route header (seed all ones).
+pub const STATE_AFTER_PREFIX: u32 = 0xDEBB_20E3;
+
+/// Running state (not complemented) after a correct packet *including* its
+/// four ICRC bytes, whatever the packet.
+pub const RESIDUE: u32 = 0xDEBB_20E3;
+
+/// Bytes of the IPv4 header that are masked, as offsets from its start.
+pub const IPV4_MASKED: [usize; 4] = [1, 8, 10, 11];
+/// Bytes of the UDP header that are masked, as offsets from its start.
+pub const UDP_MASKED: [usize; 2] = [6, 7];
+/// Bytes of the BTH that are masked, as offsets from its start.
+pub const BTH_MASKED: [usize; 1] = [4];
+
+/// Feeds one byte to a running state.
+pub const fn step(state: u32, byte: u8) -> u32 {
+    let mut state = state ^ byte as u32;
+    let mut bit = 0;
+    while bit < 8 {
+        state = if state & 1 == 1 { (state >> 1) ^ POLYNOMIAL } else { state >> 1 };
+        bit += 1;
+    }
+    state
+}
+
+/// The ICRC bytes of an IPv4 RoCEv2 packet, in wire order.
+///
+/// `packet` starts at the IP header and ends before the ICRC. A packet shorter
+/// than IPv4 + UDP + BTH is masked as far as it goes.
+pub fn ipv4(packet: &[u8]) -> [u8; 4] {
+    let mut state = STATE_AFTER_PREFIX;
+    for (offset, &byte) in packet.iter().enumerate() {
+        let masked = match offset {
+            0..20 => IPV4_MASKED.contains(&offset),
+            20..28 => UDP_MASKED.contains(&(offset - 20)),
+            28..40 => BTH_MASKED.contains(&(offset - 28)),
+            _ => false,
+        };
+        state = step(state, if masked { 0xFF } else { byte });
+    }
+    (!state).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefix_state_is_eight_bytes_of_ones() {
+        let state = [0xFFu8; 8].iter().fold(u32::MAX, |s, &b| step(s, b));
+        assert_eq!(state, STATE_AFTER_PREFIX);
+    }
+
+    #[test]
+    fn residue_does_not_depend_on_the_packet() {
+        for seed in 0..16u8 {
+            let mut state = STATE_AFTER_PREFIX;
+            for i in 0..(seed as usize * 7) {
+                state = step(state, (i as u8).wrapping_mul(31) ^ seed);
+            }
+            for byte in (!state).to_le_bytes() {
+                state = step(state, byte);
+            }
+            assert_eq!(state, RESIDUE);
+        }
+    }
+
+    #[test]
+    fn masked_bytes_do_not_matter() {
+        let mut packet = [0u8; 64];
+        for (i, byte) in packet.iter_mut().enumerate() {
+            *byte = i as u8;
+        }
+        let before = ipv4(&packet);
+        for offset in [1, 8, 10, 11, 26, 27, 32] {
+            packet[offset] ^= 0x5A;
+            assert_eq!(ipv4(&packet), before, "byte {offset}");
+        }
+        packet[12] ^= 1;
+        assert_ne!(ipv4(&packet), before);
+    }
+}

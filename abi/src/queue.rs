@@ -1,0 +1,108 @@
+//! Queue entries in host memory. All integers are little-endian; addresses
+//! inside are in network byte order, as on the wire.
+//!
+//! Rings hold a power of two of entries. A doorbell carries the 16-bit running
+//! index one past the last entry posted; an entry's place is that index modulo
+//! the ring size. A completion entry is new when its phase bit differs from the
+//! pass before: the first pass writes 1.
+
+/// Bytes of a send queue entry.
+pub const SEND_ENTRY_LEN: usize = 128;
+/// Bytes of a receive queue entry.
+pub const RECV_ENTRY_LEN: usize = 32;
+/// Bytes of a completion queue entry.
+pub const COMPLETION_LEN: usize = 64;
+
+/// Send opcode: a tagged send to a reliable endpoint.
+pub const OP_SEND: u8 = 1;
+
+/// Send flag: `immediate` is valid.
+pub const SEND_IMM: u8 = 1 << 0;
+
+/// Byte offsets inside a send queue entry.
+pub mod send {
+    /// Opcode, u8.
+    pub const OPCODE: usize = 0;
+    /// Flags, u8.
+    pub const FLAGS: usize = 1;
+    /// log2 of the payload size in bytes, u8, 8..=12.
+    pub const PAYLOAD_LOG2: usize = 2;
+    /// Traffic class, low four bits, u8.
+    pub const TRAFFIC_CLASS: usize = 3;
+    /// Message length in bytes, u32.
+    pub const LENGTH: usize = 4;
+    /// Local address, u64.
+    pub const ADDRESS: usize = 8;
+    /// Local key, u32.
+    pub const LKEY: usize = 16;
+    /// Initial window in packets, u8; 0 = the NIC's default.
+    pub const INITIAL_WINDOW: usize = 20;
+    /// Tag, u64.
+    pub const TAG: usize = 24;
+    /// Immediate, u32.
+    pub const IMMEDIATE: usize = 32;
+    /// Destination's Q_Key, u32.
+    pub const QKEY: usize = 36;
+    /// Destination endpoint number, u32, 24 bits.
+    pub const ENDPOINT: usize = 40;
+    /// Round id, u16; reserved, 0.
+    pub const ROUND: usize = 44;
+    /// Destination MAC address, six bytes in wire order.
+    pub const MAC: usize = 48;
+    /// Destination GID, sixteen bytes in wire order.
+    pub const GID: usize = 64;
+    /// Remote key of a write, u32; reserved, 0.
+    pub const RKEY: usize = 80;
+}
+
+/// Byte offsets inside a receive queue entry.
+pub mod recv {
+    /// Buffer address, u64.
+    pub const ADDRESS: usize = 0;
+    /// Buffer length in bytes, u32.
+    pub const LENGTH: usize = 8;
+    /// Local key, u32.
+    pub const LKEY: usize = 12;
+    /// Tag to match, u64; reserved for tag matching, 0.
+    pub const TAG: usize = 16;
+    /// Flags, u8; reserved, 0.
+    pub const FLAGS: usize = 24;
+}
+
+/// Completion opcode: a send request ended.
+pub const DONE_SEND: u8 = 1;
+/// Completion opcode: a message arrived, or a receive ended in error.
+pub const DONE_RECV: u8 = 2;
+
+/// Completion flag: `immediate` is valid.
+pub const DONE_IMM: u8 = 1 << 0;
+
+/// Byte offsets inside a completion queue entry.
+pub mod done {
+    /// Opcode, u8.
+    pub const OPCODE: usize = 0;
+    /// [`Status`](crate::status::Status), u8.
+    pub const STATUS: usize = 1;
+    /// Flags, u8.
+    pub const FLAGS: usize = 2;
+    /// Local endpoint's table index, u16.
+    pub const ENDPOINT: usize = 4;
+    /// Running index of the send or receive entry this ends, u16.
+    pub const ENTRY: usize = 6;
+    /// Message length in bytes, u32.
+    pub const LENGTH: usize = 8;
+    /// Immediate, u32.
+    pub const IMMEDIATE: usize = 12;
+    /// Tag, u64.
+    pub const TAG: usize = 16;
+    /// Message id: slot in the upper 12 bits, generation in the lower 20, u32.
+    pub const MESSAGE: usize = 24;
+    /// Peer's endpoint number, u32, 24 bits.
+    pub const PEER_ENDPOINT: usize = 28;
+    /// Peer's GID, sixteen bytes in wire order.
+    pub const PEER_GID: usize = 32;
+    /// NIC time when the entry was written, ticks, u32.
+    pub const TIMESTAMP: usize = 48;
+    /// Bit 0: phase. The last byte of the entry, u8.
+    pub const PHASE: usize = 63;
+}

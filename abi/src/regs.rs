@@ -1,0 +1,264 @@
+//! The register map: AXI4-Lite, 32-bit registers, byte addresses.
+//!
+//! | range | holds |
+//! |---|---|
+//! | `0x000000..0x001000` | global registers, below |
+//! | `0x100000 + endpoint * 0x1000` | doorbell page of an endpoint: [`DOORBELL_SQ`], [`DOORBELL_RQ`] |
+//! | `0x100000 + cq * 0x1000` | the same pages also carry [`DOORBELL_CQ`] of the completion queue of that number |
+//!
+//! Tables (endpoints, completion queues, memory keys) are written whole:
+//! fill [`TABLE_DATA`], then write [`TABLE_COMMAND`]; hardware sees the old or
+//! the new word, never half of one.
+
+/// Address bits of the AXI4-Lite port.
+pub const ADDRESS_BITS: usize = 21;
+
+/// Reads as "TSRA".
+pub const MAGIC_VALUE: u32 = 0x5453_5241;
+/// Version of this map and of the queue entries: major in the upper half.
+pub const ABI_VERSION_VALUE: u32 = 0x0001_0000;
+
+/// A 32-bit register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reg {
+    /// Name in documents and dumps.
+    pub name: &'static str,
+    /// Byte address.
+    pub offset: u32,
+    /// Who may write.
+    pub access: Access,
+    /// Value after reset.
+    pub reset: u32,
+    /// Unit and meaning.
+    pub doc: &'static str,
+}
+
+/// Who may write a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Hardware only.
+    Ro,
+    /// Host; hardware never moves it.
+    Rw,
+    /// Host; reads as 0.
+    Wo,
+}
+
+macro_rules! registers {
+    ($($(#[$doc:meta])* $name:ident = $offset:literal, $access:ident, $reset:expr, $text:literal;)+) => {
+        $(#[doc = $text] pub const $name: Reg =
+            Reg { name: stringify!($name), offset: $offset, access: Access::$access, reset: $reset, doc: $text };)+
+        /// Every global register, by address.
+        pub const MAP: &[Reg] = &[$($name,)+];
+    };
+}
+
+registers! {
+    MAGIC = 0x000, Ro, MAGIC_VALUE, "\"TSRA\"";
+    ABI_VERSION = 0x004, Ro, ABI_VERSION_VALUE, "major << 16 | minor; a driver refuses another major";
+    SIZES0 = 0x008, Ro, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
+    SIZES1 = 0x00C, Ro, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16]";
+    SIZES2 = 0x010, Ro, 0, "tombstones";
+    CONTROL = 0x020, Rw, 0, "bit 0: enable; packets are refused while 0";
+    STATUS = 0x024, Ro, 0, "bit 0: ready, tables are cleared after reset";
+    LOCAL_MAC_LO = 0x030, Rw, 0, "last four bytes of the MAC address, first of them in the upper byte";
+    LOCAL_MAC_HI = 0x034, Rw, 0, "first two bytes of the MAC address in the low half";
+    LOCAL_IP = 0x038, Rw, 0, "IPv4 address, first byte in the upper byte";
+    PKEY = 0x048, Rw, 0xFFFF, "partition key, 16 bits";
+    SEED = 0x050, Rw, 1, "seed of hashes, generations and the path scheduler; taken when CONTROL.enable rises; never 0";
+    PATH_POLICY = 0x060, Rw, 1, "0 single, 1 round_robin, 2 random";
+    PATH_COUNT = 0x064, Rw, 4, "number of entropy values, 1..=256";
+    PATH_BASE = 0x068, Rw, 0, "first entropy value; the only one of policy single";
+    GAP0 = 0x080, Rw, 128, "packet gap before the first sample, 1/16 tick";
+    SKEW0 = 0x084, Rw, 64, "path skew before the first sample, ticks";
+    SKEW_MAX = 0x088, Rw, 512, "cap of the measured skew, ticks";
+    GUARD = 0x08C, Rw, 16, "added to every tail deadline, ticks";
+    D_MIN = 0x090, Rw, 32, "shortest loss-detection interval, ticks";
+    RTT_DEFAULT = 0x094, Rw, 160, "round-trip time while unknown, ticks";
+    RTO = 0x098, Rw, 800, "sender's backstop after the first, doubling up to 32 times, ticks";
+    MAX_RETRY = 0x09C, Rw, 10, "probes in a row without any feedback before retry_exceeded";
+    T_OPEN = 0x0A0, Rw, 1_000_000, "first packet until first non-BUSY feedback, ticks";
+    GRANT_WAIT = 0x0A4, Rw, 1_000_000, "longest time without progress though feedback comes, ticks";
+    RX_GIVE_UP = 0x0A8, Rw, 2_000_000, "receiver hears nothing of an unfinished message, ticks";
+    TIME_WAIT = 0x0AC, Rw, 1_100_000, "life of a tombstone, ticks; at least T_OPEN + MPL";
+    MPL = 0x0B0, Rw, 16_000, "longest life of a packet, ticks";
+    BUSY_WAIT = 0x0B4, Rw, 160, "first wait after BUSY, doubling up to 32 times, ticks";
+    NACK_BURST = 0x0B8, Rw, 4, "most NACKs per expiry, one per block";
+    ACK_EVERY = 0x0BC, Rw, 16, "distinct packets between unasked feedbacks";
+    INITIAL_WINDOW = 0x0C0, Rw, 16, "packets sent unasked when a request names none, 1..=255";
+    UNSOLICITED_LIMIT = 0x0C4, Rw, 1_048_576, "unasked bytes in flight of this NIC";
+    CREDIT_LIMIT = 0x0C8, Rw, 524_288, "granted bytes not yet arrived at this NIC";
+    GRANT_QUANTUM = 0x0CC, Rw, 16, "most packets per grant, 1..=255";
+    TABLE_COMMAND = 0x100, Rw, 0, "bit 31: 1 write, 0 read; [27:24] table; [15:0] index; starts the access";
+    TABLE_STATUS = 0x104, Ro, 0, "bit 0: busy";
+    OUTSTANDING = 0x120, Ro, 0, "gauge: granted bytes not yet arrived";
+    UNSOLICITED = 0x124, Ro, 0, "gauge: unasked bytes in flight";
+    FREE_SLOTS = 0x128, Ro, 0, "gauge: free tx slots";
+    FREE_CONTEXTS = 0x12C, Ro, 0, "gauge: free rx contexts";
+    FREE_BLOCKS = 0x130, Ro, 0, "gauge: free bitmap blocks";
+    TOMBSTONES = 0x134, Ro, 0, "gauge: tombstones held";
+    TIME = 0x138, Ro, 0, "NIC time, ticks";
+}
+
+/// First of sixteen words of table data.
+pub const TABLE_DATA: u32 = 0x140;
+/// Words of a table entry.
+pub const TABLE_WORDS: usize = 16;
+/// First counter: 32 bits each, wrapping, in [`Counter`] order.
+pub const COUNTERS: u32 = 0x400;
+
+/// Base address of doorbell page `index`.
+pub const fn doorbell_page(index: u32) -> u32 {
+    0x10_0000 + index * 0x1000
+}
+/// Offset in a page: send queue tail, 16-bit running index.
+pub const DOORBELL_SQ: u32 = 0x0;
+/// Offset in a page: receive queue tail, 16-bit running index.
+pub const DOORBELL_RQ: u32 = 0x4;
+/// Offset in a page: completion queue head, 16-bit running index of entries consumed.
+pub const DOORBELL_CQ: u32 = 0x8;
+
+/// Table numbers.
+pub mod table {
+    /// Endpoints.
+    pub const ENDPOINT: u32 = 0;
+    /// Completion queues.
+    pub const CQ: u32 = 1;
+    /// Memory keys.
+    pub const MR: u32 = 2;
+}
+
+/// Word layout of the endpoint table: `(lsb, width)` in the 512-bit entry,
+/// where data word `w` is bits `32w..32w+32`.
+pub mod endpoint {
+    /// 1 = exists.
+    pub const VALID: (usize, usize) = (0, 1);
+    /// 1 = may send (request processing enabled).
+    pub const SEND_ENABLE: (usize, usize) = (1, 1);
+    /// Upper 16 bits of the endpoint number; the lower 8 are the index.
+    pub const NUMBER_HI: (usize, usize) = (16, 16);
+    /// Q_Key.
+    pub const QKEY: (usize, usize) = (32, 32);
+    /// Send ring address.
+    pub const SQ_BASE: (usize, usize) = (64, 64);
+    /// Receive ring address.
+    pub const RQ_BASE: (usize, usize) = (128, 64);
+    /// log2 of send ring entries, 1..=15.
+    pub const SQ_LOG2: (usize, usize) = (192, 4);
+    /// log2 of receive ring entries, 1..=15.
+    pub const RQ_LOG2: (usize, usize) = (196, 4);
+    /// Completion queue of sends.
+    pub const SEND_CQ: (usize, usize) = (200, 8);
+    /// Completion queue of receives.
+    pub const RECV_CQ: (usize, usize) = (208, 8);
+}
+
+/// Word layout of the completion queue table.
+pub mod cq {
+    /// 1 = exists.
+    pub const VALID: (usize, usize) = (0, 1);
+    /// log2 of entries, 1..=15.
+    pub const LOG2: (usize, usize) = (4, 4);
+    /// Ring address.
+    pub const BASE: (usize, usize) = (64, 64);
+}
+
+/// Word layout of the memory key table. A key is `hi << 8 | index`.
+pub mod mr {
+    /// 1 = exists.
+    pub const VALID: (usize, usize) = (0, 1);
+    /// Remote write allowed.
+    pub const REMOTE_WRITE: (usize, usize) = (1, 1);
+    /// Local write allowed (receives).
+    pub const LOCAL_WRITE: (usize, usize) = (2, 1);
+    /// Upper 24 bits of the key.
+    pub const KEY_HI: (usize, usize) = (8, 24);
+    /// First address.
+    pub const BASE: (usize, usize) = (64, 64);
+    /// Length in bytes; base + length must not wrap.
+    pub const LENGTH: (usize, usize) = (128, 64);
+}
+
+macro_rules! counters {
+    ($($name:ident = $index:literal, $text:literal;)+) => {
+        /// Event counters that are not drops.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Counter { $(#[doc = $text] $name = $index,)+ }
+        impl Counter {
+            /// Every event counter.
+            pub const ALL: &'static [Counter] = &[$(Counter::$name,)+];
+            /// What it counts.
+            pub const fn doc(self) -> &'static str { match self { $(Counter::$name => $text,)+ } }
+        }
+    };
+}
+
+/// Counters 0..DROP_COUNTERS are the drop reasons of [`crate::status::Drop`].
+pub const DROP_COUNTERS: u32 = 32;
+/// Number of counters.
+pub const COUNTER_COUNT: u32 = 64;
+
+counters! {
+    RxFrames = 32, "frames received";
+    RxData = 33, "verified DATA packets";
+    RxProbe = 34, "verified PROBE packets";
+    RxFeedback = 35, "verified FEEDBACK packets";
+    RxNew = 36, "DATA packets placed for the first time";
+    RxOpened = 37, "messages opened";
+    RxCompleted = 38, "messages received whole";
+    RxAborted = 39, "messages given up by the receiver";
+    TxData = 40, "DATA packets sent, first time";
+    TxRetransmitted = 41, "DATA packets sent again";
+    TxProbe = 42, "PROBE packets sent";
+    TxFeedback = 43, "FEEDBACK packets sent";
+    TxNack = 44, "FEEDBACK packets sent with NACK";
+    TxOpened = 45, "messages accepted for sending";
+    TxCompleted = 46, "messages sent whole";
+    TxFailed = 47, "messages ended in error by the sender";
+    NackExpiries = 48, "loss-detection deadlines that fired";
+    BackstopExpiries = 49, "sender backstops that fired";
+    WheelPops = 50, "timer entries popped";
+    CqOverrun = 51, "completions lost to a full completion queue";
+    DmaErrors = 52, "host memory accesses that failed";
+    GrantsSent = 53, "grants that advanced";
+    WheelLate = 54, "timer entries popped more than one wheel tick late";
+}
+
+/// Byte address of counter `index`.
+pub const fn counter(index: u32) -> u32 {
+    COUNTERS + 4 * index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn map_is_sorted_aligned_and_apart() {
+        for pair in MAP.windows(2) {
+            assert!(pair[0].offset < pair[1].offset, "{} before {}", pair[0].name, pair[1].name);
+        }
+        for reg in MAP {
+            assert_eq!(reg.offset % 4, 0, "{}", reg.name);
+            assert!(reg.offset < TABLE_DATA, "{} lies in the table window", reg.name);
+        }
+        assert!(TABLE_DATA + 4 * TABLE_WORDS as u32 <= COUNTERS);
+        assert!(counter(COUNTER_COUNT) <= 0x1000);
+    }
+
+    #[test]
+    fn counters_do_not_meet_the_drops() {
+        for counter in Counter::ALL {
+            assert!((*counter as u32) >= DROP_COUNTERS && (*counter as u32) < COUNTER_COUNT);
+        }
+        assert!(crate::status::Drop::ALL.len() as u32 <= DROP_COUNTERS);
+    }
+
+    #[test]
+    fn time_wait_covers_the_sender() {
+        assert!(TIME_WAIT.reset >= T_OPEN.reset + MPL.reset);
+        let silence: u32 = (0..=MAX_RETRY.reset).map(|n| RTO.reset << if n > 5 { 5 } else { n }).sum();
+        assert!(RX_GIVE_UP.reset > silence + MPL.reset);
+    }
+}

@@ -1,0 +1,4 @@
+//! Handshake plumbing: FIFOs that blocks are joined by.
+
+mod fifo;
+pub use fifo::Fifo;

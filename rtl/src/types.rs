@@ -1,0 +1,288 @@
+//! The words that travel between blocks.
+//!
+//! Every stream between two blocks is three ports, `<name>_valid`,
+//! `<name>_data`, `<name>_ready`: a word moves on each rising edge where valid
+//! and ready are both high, valid never waits for ready, and data holds while
+//! valid waits. Frame streams add `<name>_last`. Flat structs only: a nested
+//! field does not export (docs/kernel-rules.md).
+//!
+//! Byte strings from the wire (MAC, GID) hold their first byte in the most
+//! significant position; bitmaps hold index `base + i` in bit `i`.
+
+use rust_hdl::prelude::*;
+
+/// One beat of a byte stream. Byte 0 is `tdata[7:0]`; `tkeep` is contiguous
+/// from bit 0 and all ones but on the last beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Beat {
+    pub tdata: Bits<512>,
+    pub tkeep: Bits<64>,
+    pub tlast: Bit,
+}
+
+/// Registers that blocks read. Quasi-static: changed only while disabled,
+/// but for the path policy and the intervals, which may change at any time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Settings {
+    /// Packets may be sent and are accepted.
+    pub enable: Bit,
+    pub local_mac: Bits<48>,
+    pub local_ip: Bits<32>,
+    pub pkey: Bits<16>,
+    pub seed: Bits<32>,
+    /// 0 single, 1 round_robin, 2 random.
+    pub path_policy: Bits<2>,
+    /// 1..=256.
+    pub path_count: Bits<9>,
+    pub path_base: Bits<8>,
+    /// 1/16 tick.
+    pub gap0: Bits<16>,
+    /// Ticks, as all that follow.
+    pub skew0: Bits<16>,
+    pub skew_max: Bits<16>,
+    pub guard: Bits<16>,
+    pub d_min: Bits<16>,
+    pub rtt_default: Bits<16>,
+    pub rto: Bits<24>,
+    /// Probes.
+    pub max_retry: Bits<8>,
+    pub t_open: Bits<24>,
+    pub grant_wait: Bits<24>,
+    pub rx_give_up: Bits<24>,
+    pub time_wait: Bits<24>,
+    pub busy_wait: Bits<24>,
+    pub nack_burst: Bits<3>,
+    /// Packets.
+    pub ack_every: Bits<8>,
+    pub initial_window: Bits<8>,
+    /// Bytes.
+    pub unsolicited_limit: Bits<32>,
+    /// Bytes.
+    pub credit_limit: Bits<32>,
+    /// Packets.
+    pub grant_quantum: Bits<8>,
+}
+
+/// A whole table entry, broadcast for one clock; blocks keep copies of the
+/// fields they use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TableWrite {
+    pub valid: Bit,
+    /// `abi::regs::table`.
+    pub table: Bits<4>,
+    pub index: Bits<8>,
+    pub entry: Bits<512>,
+}
+
+/// A doorbell, broadcast for one clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Doorbell {
+    pub valid: Bit,
+    /// 0 send queue tail, 1 receive queue tail, 2 completion queue head.
+    pub kind: Bits<2>,
+    /// Endpoint or completion queue.
+    pub index: Bits<8>,
+    /// 16-bit running index.
+    pub value: Bits<16>,
+}
+
+/// A verified DATA or PROBE packet: ICRC, lengths, keys and endpoint are right,
+/// index and payload length agree with the message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RxData {
+    pub src_mac: Bits<48>,
+    pub src_gid: Bits<128>,
+    pub src_endpoint: Bits<24>,
+    /// Local endpoint's table index.
+    pub endpoint: Bits<8>,
+    pub ce: Bit,
+    pub probe: Bit,
+    pub flags: Bits<8>,
+    pub ev: Bits<8>,
+    pub payload_log2: Bits<4>,
+    pub traffic_class: Bits<4>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub index: Bits<24>,
+    /// Wire value, 0 = 256.
+    pub initial_window: Bits<8>,
+    pub length: Bits<32>,
+    /// Packets in the message, computed from length and payload_log2.
+    pub count: Bits<24>,
+    pub tag: Bits<64>,
+    pub imm: Bits<32>,
+    pub rtt: Bits<16>,
+    pub timestamp: Bits<32>,
+    /// NIC time of the frame's last beat, ticks.
+    pub arrival: Bits<32>,
+    /// Bytes of payload, pad excluded; 0 = none waits in the payload stream.
+    pub payload_len: Bits<13>,
+}
+
+/// A verified FEEDBACK packet. Source, slot and numbers are for the sender to judge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RxFeedback {
+    pub src_gid: Bits<128>,
+    pub src_endpoint: Bits<24>,
+    /// Local endpoint's table index.
+    pub endpoint: Bits<8>,
+    pub flags: Bits<8>,
+    pub ev: Bits<8>,
+    pub status: Bits<8>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub cumulative: Bits<24>,
+    pub sequence: Bits<8>,
+    pub grant: Bits<24>,
+    pub duplicates: Bits<8>,
+    pub base: Bits<24>,
+    pub limit: Bits<24>,
+    pub delay: Bits<16>,
+    pub echo: Bits<32>,
+    pub bitmap: Bits<256>,
+    pub arrival: Bits<32>,
+}
+
+/// A FEEDBACK packet to build. The Q_Key and endpoint number are looked up by
+/// `endpoint`, the entropy value by the path scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TxFeedback {
+    pub dst_mac: Bits<48>,
+    pub dst_gid: Bits<128>,
+    pub dst_endpoint: Bits<24>,
+    pub endpoint: Bits<8>,
+    pub flags: Bits<8>,
+    pub ev_echo: Bits<8>,
+    pub status: Bits<8>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub cumulative: Bits<24>,
+    pub sequence: Bits<8>,
+    pub grant: Bits<24>,
+    pub duplicates: Bits<8>,
+    pub base: Bits<24>,
+    pub limit: Bits<24>,
+    /// Whether `arrival` and `echo` are a round-trip sample; else delay goes
+    /// out as 0xFFFF and echo as 0.
+    pub sample: Bit,
+    /// Arrival of the packet answered, ticks; delay = time of sending - arrival.
+    pub arrival: Bits<32>,
+    pub echo: Bits<32>,
+    pub bitmap: Bits<256>,
+}
+
+/// A send request whose key, bounds and form are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TxRequest {
+    pub endpoint: Bits<8>,
+    /// Running index of its send queue entry.
+    pub entry: Bits<16>,
+    pub dst_mac: Bits<48>,
+    pub dst_gid: Bits<128>,
+    pub dst_endpoint: Bits<24>,
+    pub qkey: Bits<32>,
+    pub address: Bits<64>,
+    pub length: Bits<32>,
+    /// Packets in the message.
+    pub count: Bits<24>,
+    pub payload_log2: Bits<4>,
+    pub traffic_class: Bits<4>,
+    /// 1..=255; 0 (wire value of 256) is not requested by hosts.
+    pub initial_window: Bits<8>,
+    pub tag: Bits<64>,
+    pub imm: Bits<32>,
+    /// The immediate is valid.
+    pub has_imm: Bit,
+}
+
+/// A DATA or PROBE packet to build. The entropy value is drawn later, the
+/// timestamp and source numbers are filled in by the builder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TxPacket {
+    pub dst_mac: Bits<48>,
+    pub dst_gid: Bits<128>,
+    pub dst_endpoint: Bits<24>,
+    pub qkey: Bits<32>,
+    pub endpoint: Bits<8>,
+    pub probe: Bit,
+    pub flags: Bits<8>,
+    pub payload_log2: Bits<4>,
+    pub traffic_class: Bits<4>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub index: Bits<24>,
+    pub initial_window: Bits<8>,
+    pub length: Bits<32>,
+    pub tag: Bits<64>,
+    pub imm: Bits<32>,
+    pub rtt: Bits<16>,
+    /// Host address of this packet's payload.
+    pub address: Bits<64>,
+    /// Bytes of payload, 0 = nothing to read.
+    pub payload_len: Bits<13>,
+}
+
+/// A `TxPacket` has left (or was dropped because its read failed). One per
+/// `TxPacket`, in the same order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TxSent {
+    pub valid: Bit,
+    pub slot: Bits<12>,
+    /// The host read failed; the packet was not sent.
+    pub error: Bit,
+}
+
+/// A completion to write. `endpoint` and `receive` choose the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Done {
+    /// `abi::queue::DONE_RECV` (else DONE_SEND).
+    pub receive: Bit,
+    pub status: Bits<8>,
+    pub has_imm: Bit,
+    pub endpoint: Bits<8>,
+    pub entry: Bits<16>,
+    pub length: Bits<32>,
+    pub imm: Bits<32>,
+    pub tag: Bits<64>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub peer_endpoint: Bits<24>,
+    pub peer_gid: Bits<128>,
+}
+
+/// The receive entry at the head of an endpoint's prefetched ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Receive {
+    /// One is there.
+    pub available: Bit,
+    /// Its key, bounds and rights are right; a bad one is consumed by its
+    /// error completion and never offered.
+    pub address: Bits<64>,
+    pub length: Bits<32>,
+    pub entry: Bits<16>,
+}
+
+/// What becomes of the next payload of the receive buffer: one per verified
+/// packet with payload, in arrival order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Placement {
+    /// Write it (else throw it away).
+    pub write: Bit,
+    pub address: Bits<64>,
+    pub length: Bits<13>,
+}
+
+/// Asks the DMA engine for `length` bytes at `address`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct DmaDescriptor {
+    pub address: Bits<64>,
+    pub length: Bits<13>,
+    pub tag: Bits<8>,
+}
+
+/// The end of a DMA descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct DmaStatus {
+    pub tag: Bits<8>,
+    pub error: Bit,
+}
