@@ -22,6 +22,10 @@ pub const MAX_PACKETS: u32 = (1 << 24) - 1;
 /// Largest frame without FCS: headers, TRH of FEEDBACK or DATA, 4096 bytes, ICRC.
 pub const MAX_FRAME: usize = crate::wire::DATA_HEADER_LEN + 4096 + 4;
 
+/// Feedback mask of the 32-bit Galois LFSR (taps 32, 22, 2, 1) behind every
+/// pseudo-random choice: `x = (x >> 1) ^ (mask if x & 1)`.
+pub const LFSR_MASK: u32 = 0x8020_0003;
+
 /// Sizes of one build of the hardware. Every `_log2` is a number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
