@@ -253,23 +253,12 @@ pub struct Done {
 /// The receive entry at the head of an endpoint's prefetched ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Receive {
-    /// One is there.
+    /// One is there. Its key, bounds and rights are right: a bad one ends in
+    /// an error completion and is never offered.
     pub available: Bit,
-    /// Its key, bounds and rights are right; a bad one is consumed by its
-    /// error completion and never offered.
     pub address: Bits<64>,
     pub length: Bits<32>,
     pub entry: Bits<16>,
-}
-
-/// What becomes of the next payload of the receive buffer: one per verified
-/// packet with payload, in arrival order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Placement {
-    /// Write it (else throw it away).
-    pub write: Bit,
-    pub address: Bits<64>,
-    pub length: Bits<13>,
 }
 
 /// Asks the DMA engine for `length` bytes at `address`.
@@ -285,4 +274,125 @@ pub struct DmaDescriptor {
 pub struct DmaStatus {
     pub tag: Bits<8>,
     pub error: Bit,
+}
+
+/// One operation of the bitmap, one per clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct BitmapOp {
+    /// 0 read, 1 set `index`, 2 initialise: bits below `limit` clear, the rest set.
+    pub kind: Bits<2>,
+    pub block: Bits<13>,
+    /// Bit inside the block.
+    pub index: Bits<8>,
+    /// `missing` counts zeros below this, 0..=256.
+    pub limit: Bits<9>,
+}
+
+/// The block as the operation left it, a fixed number of clocks later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct BitmapResult {
+    /// Bit `index` before the operation.
+    pub was_set: Bit,
+    pub bits: Bits<256>,
+    /// Lowest zero; 0 when `full`.
+    pub first_zero: Bits<8>,
+    pub full: Bit,
+    /// Zeros below `limit`.
+    pub missing: Bits<9>,
+}
+
+/// Links a timer node. A node is linked at most once at a time; its owner
+/// knows, because every linked node is popped exactly once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TimerInsert {
+    /// Message number, and in bit 12 which of its two nodes.
+    pub node: Bits<13>,
+    /// Ticks; in the past means the next wheel tick.
+    pub deadline: Bits<32>,
+}
+
+/// What `lookup` made of a packet, for `context`. The packet's fields as in
+/// `RxData`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RxWork {
+    /// 0 found, 1 opened, 2 drop the payload (already counted and answered),
+    /// 3 abort the context with `replaced` (already answered BUSY; drop the payload).
+    pub verdict: Bits<2>,
+    pub context: Bits<12>,
+    /// Opened: the receive taken.
+    pub buffer: Bits<64>,
+    pub entry: Bits<16>,
+    pub src_mac: Bits<48>,
+    pub src_gid: Bits<128>,
+    pub src_endpoint: Bits<24>,
+    pub endpoint: Bits<8>,
+    pub ce: Bit,
+    pub probe: Bit,
+    pub flags: Bits<8>,
+    pub ev: Bits<8>,
+    pub payload_log2: Bits<4>,
+    pub traffic_class: Bits<4>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub index: Bits<24>,
+    pub initial_window: Bits<8>,
+    pub length: Bits<32>,
+    pub count: Bits<24>,
+    pub tag: Bits<64>,
+    pub imm: Bits<32>,
+    pub rtt: Bits<16>,
+    pub timestamp: Bits<32>,
+    pub arrival: Bits<32>,
+    pub payload_len: Bits<13>,
+}
+
+/// `context` tells `lookup` that a message ended or a context number is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Retire {
+    pub context: Bits<12>,
+    /// The message ended: its table entry becomes a tombstone with `status`.
+    pub bury: Bit,
+    pub status: Bits<8>,
+    /// Both timer nodes are unlinked: the number may be given out again.
+    pub free: Bit,
+}
+
+/// `context` to `placement`, in packet order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct PlaceCommand {
+    /// 0 throw the next payload away, 1 write it, 2 fence: report when every
+    /// write before it has its status.
+    pub kind: Bits<2>,
+    pub address: Bits<64>,
+    pub length: Bits<13>,
+    pub context: Bits<12>,
+}
+
+/// A fence was reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct PlaceFence {
+    pub context: Bits<12>,
+    /// A write of this context since it was opened failed.
+    pub error: Bit,
+}
+
+/// A block's retransmissions to make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Walk {
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    /// Index of bit 0, a multiple of 256.
+    pub base: Bits<24>,
+    /// 1 = send again.
+    pub bits: Bits<256>,
+}
+
+/// One packet of a walk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct WalkStep {
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub index: Bits<24>,
+    /// The walk holds no further packet.
+    pub done: Bit,
 }
