@@ -1,0 +1,217 @@
+//! Completion queues.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tessera_abi::queue::{self, done};
+use tessera_abi::regs::{self, table};
+use tessera_abi::status::Status;
+
+use crate::context::{Shared, Word};
+use crate::error::{CreateError, PollError};
+use crate::memory::DmaMemory;
+use crate::ring::{ring_log2, Outstanding};
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkCompletion {
+    /// The number the request was posted with.
+    pub work_id: u64,
+    /// A receive (else a send).
+    pub receive: bool,
+    /// How it ended.
+    pub status: Status,
+    /// Message length in bytes.
+    pub len: u32,
+    /// The sender's tag.
+    pub tag: u64,
+    /// The sender's immediate, if it sent one.
+    pub immediate: Option<u32>,
+    /// Local endpoint's table index.
+    pub endpoint: u16,
+    /// The peer's endpoint number.
+    pub peer_endpoint: u32,
+    /// The peer's GID.
+    pub peer_gid: [u8; 16],
+    /// NIC time when the completion was written, ticks of 64 ns.
+    pub timestamp: u32,
+}
+
+/// Rings that complete here, by (endpoint index, receive).
+type Rings = HashMap<(u16, bool), Arc<Outstanding>>;
+
+/// Which endpoints complete here. Attached under a lock, read by `poll` from
+/// its own copy, which it refreshes when the version has moved.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    version: AtomicU64,
+    rings: Mutex<Rings>,
+}
+
+impl Attached {
+    fn change(&self, change: impl FnOnce(&mut Rings)) {
+        change(&mut self.rings.lock().unwrap_or_else(PoisonError::into_inner));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn attach(&self, endpoint: u16, receive: bool, ring: &Arc<Outstanding>) {
+        self.change(|rings| {
+            rings.insert((endpoint, receive), ring.clone());
+        });
+    }
+
+    pub(crate) fn detach(&self, endpoint: u16, receive: bool) {
+        self.change(|rings| {
+            rings.remove(&(endpoint, receive));
+        });
+    }
+}
+
+/// A ring into which the NIC writes the ends of requests.
+#[derive(Debug)]
+pub struct CompletionQueue {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    pub(crate) attached: Arc<Attached>,
+    memory: Arc<DmaMemory>,
+    address: u64,
+    mask: u16,
+    head: u16,
+    rings: Rings,
+    version: u64,
+}
+
+impl CompletionQueue {
+    pub(crate) fn create(shared: &Arc<Shared>, entries: usize) -> Result<Self, CreateError> {
+        let log2 = ring_log2(entries)?;
+        let index = shared.take_cq()?;
+        let memory = DmaMemory::new(entries * queue::COMPLETION_LEN);
+        let address = match shared.device.map(&memory) {
+            Ok(address) => address,
+            Err(error) => {
+                shared.release_cq(index);
+                return Err(error.into());
+            }
+        };
+        let queue = Self {
+            shared: shared.clone(),
+            index,
+            attached: Arc::default(),
+            memory,
+            address,
+            mask: (entries - 1) as u16,
+            head: 0,
+            rings: Rings::new(),
+            version: 0,
+        };
+        // From here on dropping `queue` gives everything back.
+        let word = Word::new()
+            .with(regs::cq::VALID, 1)
+            .with(regs::cq::LOG2, log2.into())
+            .with(regs::cq::BASE, address);
+        shared.write_table(table::CQ, index, word)?;
+        Ok(queue)
+    }
+
+    fn refresh(&mut self) {
+        let version = self.attached.version.load(Ordering::Acquire);
+        if version != self.version {
+            self.rings = self.attached.rings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.version = version;
+        }
+    }
+
+    /// Takes up to `completions.len()` completions and returns how many.
+    ///
+    /// Zero means none is there *now*: call
+    /// [`Context::wait`](crate::Context::wait) to let device time run.
+    /// Completions of endpoints that no longer exist are skipped.
+    pub fn poll(&mut self, completions: &mut [WorkCompletion]) -> Result<usize, PollError> {
+        self.refresh();
+        let start = self.head;
+        let mut taken = 0;
+        while taken < completions.len() {
+            let at = usize::from(self.head & self.mask) * queue::COMPLETION_LEN;
+            // The first pass over the ring writes phase 1, the next 0, and so on.
+            let pass = self.head / (self.mask + 1);
+            let expected = u8::from(pass.is_multiple_of(2));
+            if self.memory.load_published(at + done::PHASE) & 1 != expected {
+                break;
+            }
+            let mut entry = [0; queue::COMPLETION_LEN];
+            self.memory.read(at, &mut entry);
+            let index = self.head;
+            self.head = self.head.wrapping_add(1);
+            if let Some(completion) = self.decode(index, &entry)? {
+                completions[taken] = completion;
+                taken += 1;
+            }
+        }
+        if self.head != start {
+            let page = regs::doorbell_page(self.index as u32);
+            self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())?;
+        }
+        Ok(taken)
+    }
+
+    fn decode(
+        &self,
+        index: u16,
+        entry: &[u8; queue::COMPLETION_LEN],
+    ) -> Result<Option<WorkCompletion>, PollError> {
+        let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
+        let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
+        let receive = match entry[done::OPCODE] {
+            queue::DONE_SEND => false,
+            queue::DONE_RECV => true,
+            opcode => return Err(PollError::Opcode { index, opcode }),
+        };
+        let status =
+            Status::from_code(entry[done::STATUS]).map_err(|status| PollError::Status { index, status })?;
+        let endpoint = u16_at(done::ENDPOINT);
+        let Some(ring) = self.rings.get(&(endpoint, receive)) else { return Ok(None) };
+        let number = u16_at(done::ENTRY);
+        let work_id = ring.end(number).ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
+        let mut peer_gid = [0; 16];
+        peer_gid.copy_from_slice(&entry[done::PEER_GID..done::PEER_GID + 16]);
+        let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
+        Ok(Some(WorkCompletion {
+            work_id,
+            receive,
+            status,
+            len: u32_at(done::LENGTH),
+            tag: u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32,
+            immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
+            endpoint,
+            peer_endpoint: u32_at(done::PEER_ENDPOINT),
+            peer_gid,
+            timestamp: u32_at(done::TIMESTAMP),
+        }))
+    }
+}
+
+impl Drop for CompletionQueue {
+    fn drop(&mut self) {
+        self.shared.release_cq(self.index);
+        self.shared.device.unmap(self.address);
+    }
+}
+
+impl Default for WorkCompletion {
+    /// A placeholder to size the array given to [`CompletionQueue::poll`].
+    fn default() -> Self {
+        Self {
+            work_id: 0,
+            receive: false,
+            status: Status::Success,
+            len: 0,
+            tag: 0,
+            immediate: None,
+            endpoint: 0,
+            peer_endpoint: 0,
+            peer_gid: [0; 16],
+            timestamp: 0,
+        }
+    }
+}

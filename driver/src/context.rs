@@ -1,0 +1,326 @@
+//! An opened NIC: settings, tables, key and queue numbers.
+
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::regs::{self, table, Counter, Reg};
+use tessera_abi::status::Drop as DropReason;
+
+use crate::completion::CompletionQueue;
+use crate::device::{Device, DeviceError};
+use crate::endpoint::{Endpoint, EndpointOptions};
+use crate::error::{CreateError, OpenError, RegisterError};
+use crate::memory::{Access, DmaMemory, MemoryRegion};
+
+/// How often device time is let run before a device counts as stuck.
+const READY_WAITS: u32 = 100_000;
+
+/// How to open a NIC.
+#[derive(Clone, Debug)]
+pub struct ContextOptions {
+    /// This NIC's MAC address.
+    pub mac: [u8; 6],
+    /// This NIC's IPv4 address.
+    pub ip: [u8; 4],
+    /// Seed of hashes, generations and random paths; not 0. Choose it at
+    /// random unless a run must be repeatable: it keeps strangers from guessing
+    /// message numbers.
+    pub seed: u32,
+    /// Other registers to set before the NIC is enabled.
+    pub settings: Vec<(Reg, u32)>,
+}
+
+/// What every object of a NIC shares.
+pub(crate) struct Shared {
+    pub(crate) device: Arc<dyn Device>,
+    tables: Mutex<Tables>,
+    pub(crate) options: ContextOptions,
+    endpoints: usize,
+    cqs: usize,
+    keys: usize,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Numbers in use. The upper part of keys and endpoint numbers advances with
+/// every reuse, so a stale one does not match.
+#[derive(Debug, Default)]
+struct Tables {
+    keys: Numbers,
+    endpoints: Numbers,
+    cqs: Numbers,
+}
+
+#[derive(Debug, Default)]
+struct Numbers {
+    used: Vec<bool>,
+    reuse: u32,
+    from: usize,
+}
+
+impl Numbers {
+    /// The next free number after the one given out last, with its reuse count.
+    fn take(&mut self, count: usize) -> Option<(usize, u32)> {
+        self.used.resize(count, false);
+        let index = (0..count).map(|i| (self.from + i) % count).find(|&i| !self.used[i])?;
+        self.used[index] = true;
+        self.from = index + 1;
+        self.reuse = self.reuse.wrapping_add(1);
+        Some((index, self.reuse))
+    }
+
+    fn give_back(&mut self, index: usize) {
+        if let Some(used) = self.used.get_mut(index) {
+            *used = false;
+        }
+    }
+}
+
+/// A table word under construction.
+pub(crate) struct Word([u32; regs::TABLE_WORDS]);
+
+impl Word {
+    pub(crate) fn new() -> Self {
+        Self([0; regs::TABLE_WORDS])
+    }
+
+    pub(crate) fn with(mut self, (lsb, width): (usize, usize), value: u64) -> Self {
+        debug_assert!(width == 64 || value >> width == 0);
+        for bit in 0..width {
+            if value >> bit & 1 == 1 {
+                self.0[(lsb + bit) / 32] |= 1 << ((lsb + bit) % 32);
+            }
+        }
+        self
+    }
+}
+
+impl Shared {
+    fn wait_until(
+        &self,
+        mut ready: impl FnMut() -> Result<bool, DeviceError>,
+    ) -> Result<Option<u32>, DeviceError> {
+        for waits in 0..READY_WAITS {
+            if ready()? {
+                return Ok(Some(waits));
+            }
+            self.device.wait()?;
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn write_table(&self, number: u32, index: usize, word: Word) -> Result<(), DeviceError> {
+        for (i, value) in word.0.iter().enumerate() {
+            self.device.write(regs::TABLE_DATA + 4 * i as u32, *value)?;
+        }
+        self.device.write(regs::TABLE_COMMAND.offset, 1 << 31 | number << 24 | index as u32)?;
+        let done = self.wait_until(|| Ok(self.device.read(regs::TABLE_STATUS.offset)? & 1 == 0))?;
+        match done {
+            Some(_) => Ok(()),
+            None => Err(DeviceError::Gone("a table access never ended".into())),
+        }
+    }
+
+    fn tables(&self) -> std::sync::MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn release_key(&self, key: u32) {
+        let index = (key & 0xFF) as usize;
+        // A device that is gone has no key left to revoke.
+        let _ = self.write_table(table::MR, index, Word::new());
+        self.tables().keys.give_back(index);
+    }
+
+    pub(crate) fn release_cq(&self, index: usize) {
+        let _ = self.write_table(table::CQ, index, Word::new());
+        self.tables().cqs.give_back(index);
+    }
+
+    pub(crate) fn release_endpoint(&self, index: usize) {
+        let _ = self.write_table(table::ENDPOINT, index, Word::new());
+        self.tables().endpoints.give_back(index);
+    }
+
+    pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
+        let count = self.endpoints;
+        self.tables().endpoints.take(count).ok_or(CreateError::None { what: "endpoints", count })
+    }
+
+    pub(crate) fn take_cq(&self) -> Result<usize, CreateError> {
+        let count = self.cqs;
+        let taken = self.tables().cqs.take(count);
+        taken.map(|(index, _)| index).ok_or(CreateError::None { what: "completion queues", count })
+    }
+
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        memory: &Arc<DmaMemory>,
+        access: Access,
+    ) -> Result<MemoryRegion, RegisterError> {
+        let count = self.keys;
+        let (index, reuse) = self.tables().keys.take(count).ok_or(RegisterError::NoKey(count))?;
+        let result = self.device.map(memory).and_then(|address| {
+            let hi = reuse & 0xFF_FFFF;
+            let word = Word::new()
+                .with(regs::mr::VALID, 1)
+                .with(regs::mr::REMOTE_WRITE, access.remote_write.into())
+                .with(regs::mr::LOCAL_WRITE, access.local_write.into())
+                .with(regs::mr::KEY_HI, hi.into())
+                .with(regs::mr::BASE, address)
+                .with(regs::mr::LENGTH, memory.len() as u64);
+            self.write_table(table::MR, index, word).inspect_err(|_| self.device.unmap(address))?;
+            Ok((address, hi << 8 | index as u32))
+        });
+        match result {
+            Ok((address, key)) => {
+                Ok(MemoryRegion { shared: self.clone(), memory: memory.clone(), address, key })
+            }
+            Err(error) => {
+                self.tables().keys.give_back(index);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// An opened NIC.
+#[derive(Clone, Debug)]
+pub struct Context {
+    shared: Arc<Shared>,
+}
+
+impl Context {
+    /// Checks that the device is a Tessera NIC of a version this driver knows,
+    /// gives it its addresses and settings, and enables it.
+    pub fn open(device: Arc<dyn Device>, options: ContextOptions) -> Result<Self, OpenError> {
+        if options.seed == 0 {
+            return Err(OpenError::ZeroSeed);
+        }
+        let magic = device.read(regs::MAGIC.offset)?;
+        if magic != regs::MAGIC_VALUE {
+            return Err(OpenError::NotTessera(magic));
+        }
+        let found = device.read(regs::ABI_VERSION.offset)?;
+        if found >> 16 != regs::ABI_VERSION_VALUE >> 16 {
+            return Err(OpenError::Version { found, driver: regs::ABI_VERSION_VALUE });
+        }
+        let sizes0 = device.read(regs::SIZES0.offset)?;
+        let sizes1 = device.read(regs::SIZES1.offset)?;
+        let shared = Shared {
+            device,
+            tables: Mutex::default(),
+            endpoints: 1 << (sizes0 >> 24 & 0x1F),
+            cqs: 1 << (sizes1 & 0x1F),
+            keys: 1 << (sizes1 >> 8 & 0x1F),
+            options,
+        };
+        let ready = || Ok(shared.device.read(regs::STATUS.offset)? & 1 == 1);
+        if shared.wait_until(ready)?.is_none() {
+            return Err(OpenError::NotReady { waits: READY_WAITS });
+        }
+        let ContextOptions { mac: [a, b, c, d, e, f], ip, seed, settings } = &shared.options;
+        let first: [(Reg, u32); 4] = [
+            (regs::LOCAL_MAC_LO, u32::from_be_bytes([*c, *d, *e, *f])),
+            (regs::LOCAL_MAC_HI, u32::from_be_bytes([0, 0, *a, *b])),
+            (regs::LOCAL_IP, u32::from_be_bytes(*ip)),
+            (regs::SEED, *seed),
+        ];
+        for (reg, value) in first.iter().chain(settings) {
+            shared.device.write(reg.offset, *value)?;
+        }
+        shared.device.write(regs::CONTROL.offset, 1)?;
+        // Enabling seeds generations and hashes, for which the NIC may be unready again.
+        if shared.wait_until(|| Ok(shared.device.read(regs::STATUS.offset)? & 1 == 1))?.is_none() {
+            return Err(OpenError::NotReady { waits: READY_WAITS });
+        }
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// A domain to register memory and create endpoints in.
+    pub fn alloc_pd(&self) -> ProtectionDomain {
+        ProtectionDomain { shared: self.shared.clone() }
+    }
+
+    /// A completion queue of `entries` (a power of two). It must have room for
+    /// every request outstanding on the endpoints that use it: a completion
+    /// that finds it full is lost.
+    pub fn create_cq(&self, entries: usize) -> Result<CompletionQueue, CreateError> {
+        CompletionQueue::create(&self.shared, entries)
+    }
+
+    /// Reads a global register.
+    pub fn read(&self, reg: Reg) -> Result<u32, DeviceError> {
+        self.shared.device.read(reg.offset)
+    }
+
+    /// Writes a global register.
+    pub fn write(&self, reg: Reg, value: u32) -> Result<(), DeviceError> {
+        self.shared.device.write(reg.offset, value)
+    }
+
+    /// Reads an event counter (32 bits, wrapping).
+    pub fn counter(&self, counter: Counter) -> Result<u32, DeviceError> {
+        self.shared.device.read(regs::counter(counter as u32))
+    }
+
+    /// Reads the counter of a drop reason (32 bits, wrapping).
+    pub fn dropped(&self, reason: DropReason) -> Result<u32, DeviceError> {
+        self.shared.device.read(regs::counter(reason as u32))
+    }
+
+    /// Lets device time run.
+    pub fn wait(&self) -> Result<(), DeviceError> {
+        self.shared.device.wait()
+    }
+}
+
+/// Where memory and endpoints belong together.
+#[derive(Clone, Debug)]
+pub struct ProtectionDomain {
+    shared: Arc<Shared>,
+}
+
+impl ProtectionDomain {
+    /// Registers memory.
+    pub fn register(&self, memory: &Arc<DmaMemory>, access: Access) -> Result<MemoryRegion, RegisterError> {
+        self.shared.register(memory, access)
+    }
+
+    /// Creates an endpoint for reliable messages.
+    pub fn create_endpoint(
+        &self,
+        options: &EndpointOptions,
+        send_cq: &CompletionQueue,
+        recv_cq: &CompletionQueue,
+    ) -> Result<Endpoint, CreateError> {
+        Endpoint::create(&self.shared, options, send_cq, recv_cq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_cross_register_borders() {
+        let word = Word::new().with((24, 16), 0xABCD).with((64, 64), u64::MAX);
+        assert_eq!(word.0[0], 0xCD00_0000);
+        assert_eq!(word.0[1], 0xAB);
+        assert_eq!(word.0[2..4], [u32::MAX; 2]);
+        assert_eq!(word.0[4], 0);
+    }
+
+    #[test]
+    fn numbers_are_not_reused_at_once() {
+        let mut numbers = Numbers::default();
+        assert_eq!(numbers.take(2), Some((0, 1)));
+        numbers.give_back(0);
+        assert_eq!(numbers.take(2), Some((1, 2)));
+        assert_eq!(numbers.take(2), Some((0, 3)));
+        assert_eq!(numbers.take(2), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! What the driver needs of a device: registers, memory it can reach, and a
+//! way to let its time run.
+
+use std::sync::Arc;
+
+use crate::memory::DmaMemory;
+
+/// A device access failed. Nothing can be said about the device's state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A register access drew no answer or an error response.
+    #[error("register access at {offset:#x} failed: {reason}")]
+    Register {
+        /// Byte address.
+        offset: u32,
+        /// What the bus said.
+        reason: String,
+    },
+    /// The device cannot reach this memory.
+    #[error("cannot map {len} bytes for DMA: {reason}")]
+    Map {
+        /// Bytes asked for.
+        len: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// The device is gone (its simulator stopped, the board was removed).
+    #[error("the device is gone: {0}")]
+    Gone(String),
+}
+
+/// Registers, DMA-able memory and time.
+///
+/// Methods take `&self`: a device is shared by its contexts and serialises
+/// accesses itself. A register write is posted: it may take effect after the
+/// call returns, but in order with later accesses, and after every earlier
+/// write of this thread to mapped memory.
+pub trait Device: Send + Sync {
+    /// Reads a 32-bit register at a byte address.
+    fn read(&self, offset: u32) -> Result<u32, DeviceError>;
+
+    /// Writes a 32-bit register at a byte address.
+    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError>;
+
+    /// Makes memory reachable and returns the address the device uses for its
+    /// first byte. The device keeps the `Arc` until [`unmap`](Device::unmap),
+    /// so it can never reach freed memory.
+    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError>;
+
+    /// Takes memory away from the device.
+    fn unmap(&self, address: u64);
+
+    /// Called when the host has nothing to do: lets device time run (a
+    /// simulator runs some clocks, a board yields the processor).
+    fn wait(&self) -> Result<(), DeviceError>;
+}

@@ -1,0 +1,261 @@
+//! Endpoints: where messages are posted and received.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tessera_abi::queue::{self, recv, send};
+use tessera_abi::regs::{self, table};
+use tessera_abi::wire::{ipv4_gid, packet_count};
+
+use crate::completion::{Attached, CompletionQueue};
+use crate::context::{Shared, Word};
+use crate::error::{CreateError, PostError};
+use crate::memory::{DmaMemory, MemoryRegion};
+use crate::ring::{ring_log2, Outstanding};
+
+/// How to create an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointOptions {
+    /// Q_Key: what a peer must know to reach this endpoint. Both ends of a
+    /// reliable message use the same.
+    pub qkey: u32,
+    /// Send ring size, a power of two.
+    pub send_entries: usize,
+    /// Receive ring size, a power of two.
+    pub recv_entries: usize,
+}
+
+/// Whom to send to. A plain value: the NIC keeps no state for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AddressHandle {
+    /// Next hop's MAC address.
+    pub mac: [u8; 6],
+    /// Destination GID.
+    pub gid: [u8; 16],
+    /// Destination endpoint number, 24 bits.
+    pub endpoint: u32,
+    /// Destination's Q_Key.
+    pub qkey: u32,
+}
+
+impl AddressHandle {
+    /// An endpoint behind an IPv4 address.
+    pub fn ipv4(mac: [u8; 6], ip: [u8; 4], endpoint: u32, qkey: u32) -> Self {
+        Self { mac, gid: ipv4_gid(ip), endpoint, qkey }
+    }
+}
+
+/// A tagged send.
+#[derive(Clone, Debug)]
+pub struct SendRequest<'a> {
+    /// Returned in the completion.
+    pub work_id: u64,
+    /// Memory to send from.
+    pub region: &'a MemoryRegion,
+    /// Bytes of it. They must not change until the completion.
+    pub range: Range<usize>,
+    /// Whom to.
+    pub to: AddressHandle,
+    /// Reported to the receiver.
+    pub tag: u64,
+    /// Reported to the receiver.
+    pub immediate: Option<u32>,
+    /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
+    pub payload_size: u32,
+}
+
+/// A receive.
+#[derive(Clone, Debug)]
+pub struct RecvRequest<'a> {
+    /// Returned in the completion.
+    pub work_id: u64,
+    /// Memory to receive into; needs [`Access::local_write`](crate::Access).
+    pub region: &'a MemoryRegion,
+    /// Bytes of it. The NIC may write them until the completion.
+    pub range: Range<usize>,
+}
+
+/// A ring in host memory with the requests outstanding on it.
+#[derive(Debug)]
+struct Ring {
+    memory: Arc<DmaMemory>,
+    address: u64,
+    outstanding: Arc<Outstanding>,
+    entry_len: usize,
+}
+
+impl Ring {
+    fn map(shared: &Shared, entries: usize, entry_len: usize) -> Result<Self, CreateError> {
+        let memory = DmaMemory::new(entries * entry_len);
+        let address = shared.device.map(&memory)?;
+        Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
+    }
+
+    fn place(&self) -> Result<usize, PostError> {
+        self.outstanding.place().ok_or(PostError::RingFull { outstanding: self.outstanding.len() })
+    }
+
+    /// Publishes an entry and rings its doorbell.
+    fn post(
+        &self,
+        shared: &Shared,
+        doorbell: u32,
+        place: usize,
+        entry: &[u8],
+        work_id: u64,
+    ) -> Result<(), PostError> {
+        self.memory.write(place * self.entry_len, entry);
+        let tail = self.outstanding.push(work_id);
+        Ok(shared.device.write(doorbell, tail.into())?)
+    }
+}
+
+/// What verbs call a UD queue pair: a number with rings, owned by one process.
+/// It has no peer; every request names its own.
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    index: usize,
+    number: u32,
+    options: EndpointOptions,
+    sends: Ring,
+    recvs: Ring,
+    send_attached: Arc<Attached>,
+    recv_attached: Arc<Attached>,
+}
+
+impl Endpoint {
+    pub(crate) fn create(
+        shared: &Arc<Shared>,
+        options: &EndpointOptions,
+        send_cq: &CompletionQueue,
+        recv_cq: &CompletionQueue,
+    ) -> Result<Self, CreateError> {
+        if !Arc::ptr_eq(shared, &send_cq.shared) || !Arc::ptr_eq(shared, &recv_cq.shared) {
+            return Err(CreateError::ForeignQueue);
+        }
+        let sq_log2 = ring_log2(options.send_entries)?;
+        let rq_log2 = ring_log2(options.recv_entries)?;
+        let sends = Ring::map(shared, options.send_entries, queue::SEND_ENTRY_LEN)?;
+        let recvs = Ring::map(shared, options.recv_entries, queue::RECV_ENTRY_LEN)
+            .inspect_err(|_| shared.device.unmap(sends.address))?;
+        let (index, reuse) = shared.take_endpoint().inspect_err(|_| {
+            shared.device.unmap(sends.address);
+            shared.device.unmap(recvs.address);
+        })?;
+        let hi = reuse & 0xFFFF;
+        let word = Word::new()
+            .with(regs::endpoint::VALID, 1)
+            .with(regs::endpoint::SEND_ENABLE, 1)
+            .with(regs::endpoint::NUMBER_HI, hi.into())
+            .with(regs::endpoint::QKEY, options.qkey.into())
+            .with(regs::endpoint::SQ_BASE, sends.address)
+            .with(regs::endpoint::RQ_BASE, recvs.address)
+            .with(regs::endpoint::SQ_LOG2, sq_log2.into())
+            .with(regs::endpoint::RQ_LOG2, rq_log2.into())
+            .with(regs::endpoint::SEND_CQ, send_cq.index as u64)
+            .with(regs::endpoint::RECV_CQ, recv_cq.index as u64);
+        send_cq.attached.attach(index as u16, false, &sends.outstanding);
+        recv_cq.attached.attach(index as u16, true, &recvs.outstanding);
+        let endpoint = Self {
+            shared: shared.clone(),
+            index,
+            number: hi << 8 | index as u32,
+            options: *options,
+            sends,
+            recvs,
+            send_attached: send_cq.attached.clone(),
+            recv_attached: recv_cq.attached.clone(),
+        };
+        // From here on dropping `endpoint` gives everything back.
+        shared.write_table(table::ENDPOINT, index, word)?;
+        Ok(endpoint)
+    }
+
+    /// This endpoint's 24-bit number, which peers address it by.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How peers reach this endpoint.
+    pub fn address(&self) -> AddressHandle {
+        let options = &self.shared.options;
+        AddressHandle::ipv4(options.mac, options.ip, self.number, self.options.qkey)
+    }
+
+    /// Sends not yet ended.
+    pub fn sends_outstanding(&self) -> usize {
+        self.sends.outstanding.len()
+    }
+
+    /// Receives not yet ended.
+    pub fn recvs_outstanding(&self) -> usize {
+        self.recvs.outstanding.len()
+    }
+
+    /// Posts a tagged send. The bytes must stay as they are until its completion.
+    pub fn post_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
+        let (address, len) = checked(request.region, &request.range)?;
+        if !request.payload_size.is_power_of_two() || !(256..=4096).contains(&request.payload_size) {
+            return Err(PostError::PayloadSize(request.payload_size));
+        }
+        let payload_log2 = request.payload_size.trailing_zeros() as u8;
+        let too_long = PostError::TooLong { len: len as u64, payload: request.payload_size };
+        let length = u32::try_from(len).map_err(|_| too_long.clone())?;
+        packet_count(length, payload_log2).ok_or(too_long)?;
+        let place = self.sends.place()?;
+
+        let mut entry = [0; queue::SEND_ENTRY_LEN];
+        let mut put = |at: usize, bytes: &[u8]| entry[at..at + bytes.len()].copy_from_slice(bytes);
+        put(send::OPCODE, &[queue::OP_SEND]);
+        put(send::FLAGS, &[if request.immediate.is_some() { queue::SEND_IMM } else { 0 }]);
+        put(send::PAYLOAD_LOG2, &[payload_log2]);
+        put(send::LENGTH, &length.to_le_bytes());
+        put(send::ADDRESS, &address.to_le_bytes());
+        put(send::LKEY, &request.region.lkey().to_le_bytes());
+        put(send::TAG, &request.tag.to_le_bytes());
+        put(send::IMMEDIATE, &request.immediate.unwrap_or(0).to_le_bytes());
+        put(send::QKEY, &request.to.qkey.to_le_bytes());
+        put(send::ENDPOINT, &request.to.endpoint.to_le_bytes());
+        put(send::MAC, &request.to.mac);
+        put(send::GID, &request.to.gid);
+        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry, request.work_id)
+    }
+
+    /// Posts a receive. Receives are taken in the order they were posted, by
+    /// messages in the order they begin to arrive.
+    pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
+        let (address, len) = checked(request.region, &request.range)?;
+        // A buffer beyond 4 GiB - 1 is larger than any message.
+        let length = u32::try_from(len).unwrap_or(u32::MAX);
+        let place = self.recvs.place()?;
+        let mut entry = [0; queue::RECV_ENTRY_LEN];
+        entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
+        entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+        entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
+        self.recvs.post(&self.shared, self.doorbell(regs::DOORBELL_RQ), place, &entry, request.work_id)
+    }
+
+    fn doorbell(&self, register: u32) -> u32 {
+        regs::doorbell_page(self.index as u32) + register
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.send_attached.detach(self.index as u16, false);
+        self.recv_attached.detach(self.index as u16, true);
+        self.shared.release_endpoint(self.index);
+        self.shared.device.unmap(self.sends.address);
+        self.shared.device.unmap(self.recvs.address);
+    }
+}
+
+/// Device address and length of a range of a region.
+fn checked(region: &MemoryRegion, range: &Range<usize>) -> Result<(u64, usize), PostError> {
+    let len = range.end.saturating_sub(range.start);
+    if range.start > range.end || range.end > region.len() {
+        return Err(PostError::OutOfRegion { offset: range.start, len, region: region.len() });
+    }
+    Ok((region.address() + range.start as u64, len))
+}

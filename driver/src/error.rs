@@ -1,0 +1,144 @@
+//! One error per operation. Refusals only: a request that was accepted and then
+//! failed comes back as a completion with its [`Status`](crate::Status).
+
+use crate::device::DeviceError;
+
+/// Why a device could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Not a Tessera block.
+    #[error("register MAGIC reads {0:#010x}, not {expected:#010x}: this is not a Tessera NIC", expected = tessera_abi::regs::MAGIC_VALUE)]
+    NotTessera(u32),
+    /// The register map is of another major version.
+    #[error("the NIC speaks ABI {found:#010x}, this driver {driver:#010x}: use a driver and a bitstream of the same major version")]
+    Version {
+        /// What the NIC says.
+        found: u32,
+        /// What this driver was built for.
+        driver: u32,
+    },
+    /// The NIC did not finish clearing its tables.
+    #[error("the NIC did not become ready after {waits} waits: reset it")]
+    NotReady {
+        /// How often device time was let run.
+        waits: u32,
+    },
+    /// A seed of 0 cannot be used.
+    #[error("the seed must not be 0")]
+    ZeroSeed,
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Why memory could not be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// All keys are taken.
+    #[error("all {0} memory keys of this NIC are in use: drop a MemoryRegion first")]
+    NoKey(usize),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Why a queue or an endpoint could not be created.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The ring size is not possible.
+    #[error("a ring of {entries} entries is not possible: use a power of two from 2 to {max}")]
+    Entries {
+        /// What was asked for.
+        entries: usize,
+        /// Largest ring.
+        max: usize,
+    },
+    /// None is left.
+    #[error("all {count} {what} of this NIC are in use: drop one first")]
+    None {
+        /// What is used up.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// A completion queue of another context was given.
+    #[error("the completion queue belongs to another context")]
+    ForeignQueue,
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Why a request was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostError {
+    /// The ring is full.
+    #[error("the ring is full, {outstanding} requests are outstanding: poll the completion queue")]
+    RingFull {
+        /// Requests without completion.
+        outstanding: usize,
+    },
+    /// The message is larger than a message may be.
+    #[error("a message of {len} bytes in packets of {payload} bytes has more than {max} packets: use a larger payload size", max = tessera_abi::params::MAX_PACKETS)]
+    TooLong {
+        /// Bytes.
+        len: u64,
+        /// Payload size in bytes.
+        payload: u32,
+    },
+    /// The payload size is not one of 256, 512, 1024, 2048, 4096.
+    #[error("a payload size of {0} bytes is not possible: use 256, 512, 1024, 2048 or 4096")]
+    PayloadSize(u32),
+    /// The range is outside its memory region.
+    #[error("bytes {offset}..+{len} are outside the {region} bytes of the memory region")]
+    OutOfRegion {
+        /// First byte.
+        offset: usize,
+        /// Bytes.
+        len: usize,
+        /// Size of the region.
+        region: usize,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Why polling failed. The queue cannot be trusted afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PollError {
+    /// A completion carries an opcode this driver does not know.
+    #[error("completion {index} has the unknown opcode {opcode}: driver and NIC versions differ")]
+    Opcode {
+        /// Running index.
+        index: u16,
+        /// What it says.
+        opcode: u8,
+    },
+    /// A completion carries a status this driver does not know.
+    #[error("completion {index} has the unknown status {status}: driver and NIC versions differ")]
+    Status {
+        /// Running index.
+        index: u16,
+        /// What it says.
+        status: u8,
+    },
+    /// A completion names a request that is not outstanding.
+    #[error("completion {index} ends entry {entry} of endpoint {endpoint}, which is not outstanding")]
+    NotOutstanding {
+        /// Running index.
+        index: u16,
+        /// Endpoint's table index.
+        endpoint: u16,
+        /// Running index of the request.
+        entry: u16,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

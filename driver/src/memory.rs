@@ -1,0 +1,209 @@
+//! Memory that the device reads and writes while the host holds it.
+
+use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::ptr::NonNull;
+use std::sync::atomic::{fence, AtomicU8, Ordering};
+use std::sync::Arc;
+
+use crate::context::Shared;
+
+const PAGE: usize = 4096;
+
+/// Page-aligned memory shared with a device.
+///
+/// The device may change it at any moment, so it is never lent out as a plain
+/// slice: bytes are copied in and out. (Bulk copies are plain copies; a program
+/// that reads a buffer before its completion sees unspecified bytes, as with
+/// any RDMA buffer.)
+#[derive(Debug)]
+pub struct DmaMemory {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the memory is owned, never aliased by Rust references, and accessed
+// only through raw copies.
+unsafe impl Send for DmaMemory {}
+// SAFETY: as above; concurrent copies of the same bytes are a protocol error of
+// the caller, as they are on every RDMA NIC, and yield unspecified bytes.
+unsafe impl Sync for DmaMemory {}
+
+impl DmaMemory {
+    /// Allocates `len` zeroed bytes (at least one), page aligned.
+    pub fn new(len: usize) -> Arc<Self> {
+        let layout = Self::layout(len);
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Arc::new(Self { start, len })
+    }
+
+    /// Allocates and fills.
+    pub fn from_slice(bytes: &[u8]) -> Arc<Self> {
+        let memory = Self::new(bytes.len());
+        memory.write(0, bytes);
+        memory
+    }
+
+    fn layout(len: usize) -> Layout {
+        let size = len.max(1).next_multiple_of(PAGE);
+        Layout::from_size_align(size, PAGE).expect("a size within isize, as every Rust allocation")
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Address of the first byte in this process; devices in the same process
+    /// use it as DMA address.
+    pub fn address(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    fn check(&self, offset: usize, len: usize) {
+        let end = offset.checked_add(len);
+        assert!(
+            end.is_some_and(|end| end <= self.len),
+            "bytes {offset}..+{len} are outside the {} bytes of this memory",
+            self.len
+        );
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Panics
+    /// When the range is outside the memory, as slices do.
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        self.check(offset, bytes.len());
+        // SAFETY: the range was checked, and `bytes` cannot overlap memory that
+        // is never lent out as a slice.
+        unsafe { self.start.as_ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Panics
+    /// When the range is outside the memory, as slices do.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.check(offset, bytes.len());
+        // SAFETY: as in `write`.
+        unsafe { self.start.as_ptr().add(offset).copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Copies a range out into a new vector.
+    ///
+    /// # Panics
+    /// When the range is outside the memory, as slices do.
+    pub fn to_vec(&self, offset: usize, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.read(offset, &mut bytes);
+        bytes
+    }
+
+    /// Reads one byte that the device publishes last; everything the device
+    /// wrote before it is visible afterwards.
+    pub(crate) fn load_published(&self, offset: usize) -> u8 {
+        self.check(offset, 1);
+        // SAFETY: in range, aligned (a byte), valid for the memory's life.
+        let byte = unsafe { AtomicU8::from_ptr(self.start.as_ptr().add(offset)) }.load(Ordering::Acquire);
+        fence(Ordering::Acquire);
+        byte
+    }
+}
+
+impl Drop for DmaMemory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with the same layout.
+        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
+    }
+}
+
+/// What a memory key permits. Reading by the local NIC is always permitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The local NIC may write: needed for receive buffers.
+    pub local_write: bool,
+    /// Peers may write.
+    pub remote_write: bool,
+}
+
+impl Access {
+    /// For buffers that are only sent from.
+    pub const READ: Self = Self { local_write: false, remote_write: false };
+    /// For receive buffers.
+    pub const LOCAL_WRITE: Self = Self { local_write: true, remote_write: false };
+}
+
+/// Memory registered with a NIC: reachable, and named by a key with bounds and
+/// rights. Dropping it revokes the key; requests still outstanding on it end in
+/// `local_protection` or were already past the check.
+#[derive(Debug)]
+pub struct MemoryRegion {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) memory: Arc<DmaMemory>,
+    pub(crate) address: u64,
+    pub(crate) key: u32,
+}
+
+impl MemoryRegion {
+    /// The memory behind it.
+    pub fn memory(&self) -> &Arc<DmaMemory> {
+        &self.memory
+    }
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+    /// Whether it holds no byte.
+    pub fn is_empty(&self) -> bool {
+        self.memory.is_empty()
+    }
+    /// The local key.
+    pub fn lkey(&self) -> u32 {
+        self.key
+    }
+    /// The address of the first byte as the NIC knows it.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for MemoryRegion {
+    fn drop(&mut self) {
+        self.shared.release_key(self.key);
+        self.shared.device.unmap(self.address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_in_and_out() {
+        let memory = DmaMemory::from_slice(&[1, 2, 3]);
+        memory.write(1, &[9]);
+        assert_eq!(memory.to_vec(0, 3), [1, 9, 3]);
+        assert_eq!(memory.address() % 4096, 0);
+        assert_eq!(memory.load_published(1), 9);
+    }
+
+    #[test]
+    fn empty_memory_is_allowed() {
+        let memory = DmaMemory::new(0);
+        assert!(memory.is_empty());
+        memory.write(0, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the 3 bytes")]
+    fn writing_past_the_end_is_refused() {
+        DmaMemory::from_slice(&[1, 2, 3]).write(2, &[0, 0]);
+    }
+}

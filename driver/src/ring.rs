@@ -1,0 +1,135 @@
+//! Mechanics of send and receive rings: running indexes, what is outstanding,
+//! and which request a completion ends.
+
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+
+use crate::error::CreateError;
+
+/// Largest ring: the running index has 16 bits, and a full ring must differ
+/// from an empty one.
+pub(crate) const MAX_ENTRIES: usize = 1 << 15;
+
+/// log2 of a ring size, or why it is none.
+pub(crate) fn ring_log2(entries: usize) -> Result<u32, CreateError> {
+    if entries.is_power_of_two() && (2..=MAX_ENTRIES).contains(&entries) {
+        Ok(entries.trailing_zeros())
+    } else {
+        Err(CreateError::Entries { entries, max: MAX_ENTRIES })
+    }
+}
+
+/// Requests of one ring, shared by the endpoint that posts and the completion
+/// queue that ends them. Completions come in any order, so an entry's place is
+/// free again only when every entry before it has ended too.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    mask: u16,
+    /// Oldest request that has not ended.
+    head: AtomicU16,
+    /// One past the newest request.
+    tail: AtomicU16,
+    work_ids: Box<[AtomicU64]>,
+    ended: Box<[AtomicBool]>,
+}
+
+impl Outstanding {
+    pub(crate) fn new(entries: usize) -> Self {
+        Self {
+            mask: (entries - 1) as u16,
+            head: AtomicU16::new(0),
+            tail: AtomicU16::new(0),
+            work_ids: (0..entries).map(|_| AtomicU64::new(0)).collect(),
+            ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Requests between the oldest unfinished one and the newest.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.tail.load(Ordering::Acquire).wrapping_sub(self.head.load(Ordering::Acquire)))
+    }
+
+    /// Place in the ring of the next request, or `None` when it is full.
+    pub(crate) fn place(&self) -> Option<usize> {
+        (self.len() <= usize::from(self.mask))
+            .then(|| usize::from(self.tail.load(Ordering::Relaxed) & self.mask))
+    }
+
+    /// Records the request written at [`place`](Self::place); returns the new tail.
+    pub(crate) fn push(&self, work_id: u64) -> u16 {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let at = usize::from(tail & self.mask);
+        self.work_ids[at].store(work_id, Ordering::Relaxed);
+        self.ended[at].store(false, Ordering::Relaxed);
+        self.tail.store(tail.wrapping_add(1), Ordering::Release);
+        tail.wrapping_add(1)
+    }
+
+    /// Ends the request of running index `entry`; `None` if it is not outstanding.
+    pub(crate) fn end(&self, entry: u16) -> Option<u64> {
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Acquire);
+        if entry.wrapping_sub(head) >= tail.wrapping_sub(head) {
+            return None;
+        }
+        let at = usize::from(entry & self.mask);
+        if self.ended[at].swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let work_id = self.work_ids[at].load(Ordering::Relaxed);
+        let mut head = head;
+        while head != tail && self.ended[usize::from(head & self.mask)].load(Ordering::Relaxed) {
+            head = head.wrapping_add(1);
+        }
+        self.head.store(head, Ordering::Release);
+        Some(work_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back_in_order_of_posting() {
+        let ring = Outstanding::new(4);
+        for id in 0..4 {
+            assert_eq!(ring.place(), Some(id as usize));
+            ring.push(100 + id);
+        }
+        assert_eq!(ring.place(), None);
+        assert_eq!(ring.end(2), Some(102));
+        assert_eq!(ring.place(), None, "entry 0 still holds the ring");
+        assert_eq!(ring.end(0), Some(100));
+        assert_eq!(ring.place(), Some(0));
+        assert_eq!(ring.len(), 3);
+        assert_eq!(ring.end(1), Some(101));
+        assert_eq!(ring.len(), 1);
+    }
+
+    #[test]
+    fn nothing_ends_twice_or_unposted() {
+        let ring = Outstanding::new(4);
+        ring.push(1);
+        assert_eq!(ring.end(1), None);
+        assert_eq!(ring.end(0), Some(1));
+        assert_eq!(ring.end(0), None);
+    }
+
+    #[test]
+    fn the_running_index_wraps() {
+        let ring = Outstanding::new(2);
+        for n in 0..200_000u64 {
+            assert!(ring.place().is_some());
+            let tail = ring.push(n);
+            assert_eq!(ring.end(tail.wrapping_sub(1)), Some(n));
+        }
+    }
+
+    #[test]
+    fn odd_sizes_are_refused() {
+        for entries in [0, 1, 3, 1 << 16] {
+            assert!(ring_log2(entries).is_err(), "{entries}");
+        }
+        assert_eq!(ring_log2(64), Ok(6));
+    }
+}

@@ -1,0 +1,284 @@
+//! The driver against a device of registers only: what it writes where, and
+//! how it takes completions, refusals and nonsense.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::queue::{self, done, recv, send};
+use tessera_abi::regs;
+use tessera_driver::*;
+
+/// Registers that remember, and memory reached by its own address.
+#[derive(Default)]
+struct Fake {
+    registers: Mutex<BTreeMap<u32, u32>>,
+    writes: Mutex<Vec<(u32, u32)>>,
+    mapped: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
+}
+
+impl Fake {
+    fn nic() -> Arc<Self> {
+        let fake = Self::default();
+        let preset = [
+            (regs::MAGIC.offset, regs::MAGIC_VALUE),
+            (regs::ABI_VERSION.offset, regs::ABI_VERSION_VALUE),
+            (regs::SIZES0.offset, 2 << 24),
+            (regs::SIZES1.offset, 1 | 1 << 8),
+            (regs::STATUS.offset, 1),
+        ];
+        fake.registers.lock().unwrap().extend(preset);
+        Arc::new(fake)
+    }
+
+    /// Bytes the device would read at a DMA address.
+    fn dma_read(&self, address: u64, len: usize) -> Vec<u8> {
+        let mapped = self.mapped.lock().unwrap();
+        let (start, memory) = mapped.range(..=address).next_back().expect("mapped");
+        memory.to_vec((address - start) as usize, len)
+    }
+
+    fn dma_write(&self, address: u64, bytes: &[u8]) {
+        let mapped = self.mapped.lock().unwrap();
+        let (start, memory) = mapped.range(..=address).next_back().expect("mapped");
+        memory.write((address - start) as usize, bytes);
+    }
+
+    fn last_write(&self, offset: u32) -> Option<u32> {
+        self.writes.lock().unwrap().iter().rev().find(|(at, _)| *at == offset).map(|&(_, value)| value)
+    }
+
+    /// The last table word written to `(table, index)`: data words at that time.
+    fn table(&self, number: u32, index: u32) -> Vec<u32> {
+        let mut data = [0; regs::TABLE_WORDS];
+        let mut found = Vec::new();
+        for &(offset, value) in self.writes.lock().unwrap().iter() {
+            if (regs::TABLE_DATA..regs::TABLE_DATA + 64).contains(&offset) {
+                data[((offset - regs::TABLE_DATA) / 4) as usize] = value;
+            }
+            if offset == regs::TABLE_COMMAND.offset && value == (1 << 31 | number << 24 | index) {
+                found = data.to_vec();
+            }
+        }
+        found
+    }
+}
+
+impl Device for Fake {
+    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+        Ok(self.registers.lock().unwrap().get(&offset).copied().unwrap_or(0))
+    }
+    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        self.writes.lock().unwrap().push((offset, value));
+        Ok(())
+    }
+    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+        self.mapped.lock().unwrap().insert(memory.address(), memory.clone());
+        Ok(memory.address())
+    }
+    fn unmap(&self, address: u64) {
+        self.mapped.lock().unwrap().remove(&address);
+    }
+    fn wait(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+fn options() -> ContextOptions {
+    ContextOptions {
+        mac: [2, 0, 0, 0, 0, 1],
+        ip: [10, 0, 0, 1],
+        seed: 7,
+        settings: vec![(regs::PATH_COUNT, 8)],
+    }
+}
+
+const SMALL: EndpointOptions = EndpointOptions { qkey: 0x1234, send_entries: 4, recv_entries: 4 };
+
+struct Bench {
+    fake: Arc<Fake>,
+    cq: CompletionQueue,
+    endpoint: Endpoint,
+    region: MemoryRegion,
+}
+
+fn bench() -> Bench {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let cq = context.create_cq(4).unwrap();
+    let pd = context.alloc_pd();
+    let endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    let region = pd.register(&DmaMemory::new(10_000), Access::LOCAL_WRITE).unwrap();
+    Bench { fake, cq, endpoint, region }
+}
+
+impl Bench {
+    fn send(&mut self, work_id: u64, range: std::ops::Range<usize>) -> Result<(), PostError> {
+        let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x1234);
+        let request = SendRequest {
+            work_id,
+            region: &self.region,
+            range,
+            to,
+            tag: 0xAABB,
+            immediate: Some(5),
+            payload_size: 4096,
+        };
+        self.endpoint.post_send(&request)
+    }
+
+    /// Writes completion number `n` as hardware would.
+    fn complete(&self, n: usize, opcode: u8, status: u8, entry: u16) {
+        let words = self.fake.table(regs::table::CQ, 0);
+        let base = u64::from(words[2]) | u64::from(words[3]) << 32;
+        let mut bytes = [0; queue::COMPLETION_LEN];
+        bytes[done::OPCODE] = opcode;
+        bytes[done::STATUS] = status;
+        bytes[done::FLAGS] = queue::DONE_IMM;
+        bytes[done::ENTRY..done::ENTRY + 2].copy_from_slice(&entry.to_le_bytes());
+        bytes[done::LENGTH..done::LENGTH + 4].copy_from_slice(&77u32.to_le_bytes());
+        bytes[done::IMMEDIATE] = 5;
+        bytes[done::PHASE] = u8::from((n / 4).is_multiple_of(2));
+        self.fake.dma_write(base + (n % 4 * queue::COMPLETION_LEN) as u64, &bytes);
+    }
+}
+
+#[test]
+fn opening_checks_what_answers() {
+    let fake = Fake::nic();
+    fake.registers.lock().unwrap().insert(regs::MAGIC.offset, 0xFFFF_FFFF);
+    let error = Context::open(fake, options()).unwrap_err();
+    assert_eq!(error, OpenError::NotTessera(0xFFFF_FFFF));
+
+    let fake = Fake::nic();
+    fake.registers.lock().unwrap().insert(regs::ABI_VERSION.offset, 0x0002_0000);
+    assert!(matches!(Context::open(fake, options()), Err(OpenError::Version { found: 0x0002_0000, .. })));
+
+    let fake = Fake::nic();
+    fake.registers.lock().unwrap().insert(regs::STATUS.offset, 0);
+    assert!(matches!(Context::open(fake, options()), Err(OpenError::NotReady { .. })));
+
+    let zero = ContextOptions { seed: 0, ..options() };
+    assert_eq!(Context::open(Fake::nic(), zero).unwrap_err(), OpenError::ZeroSeed);
+}
+
+#[test]
+fn opening_sets_addresses_before_it_enables() {
+    let fake = Fake::nic();
+    Context::open(fake.clone(), options()).unwrap();
+    let writes = fake.writes.lock().unwrap().clone();
+    assert_eq!(writes.last(), Some(&(regs::CONTROL.offset, 1)));
+    assert!(writes.contains(&(regs::LOCAL_MAC_HI.offset, 0x0200)));
+    assert!(writes.contains(&(regs::LOCAL_MAC_LO.offset, 1)));
+    assert!(writes.contains(&(regs::LOCAL_IP.offset, 0x0A00_0001)));
+    assert!(writes.contains(&(regs::PATH_COUNT.offset, 8)));
+}
+
+#[test]
+fn a_posted_send_is_in_the_ring_when_its_doorbell_rings() {
+    let mut bench = bench();
+    bench.send(1, 100..5100).unwrap();
+    assert_eq!(bench.fake.last_write(regs::doorbell_page(0)), Some(1));
+    let words = bench.fake.table(regs::table::ENDPOINT, 0);
+    let base = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let entry = bench.fake.dma_read(base, queue::SEND_ENTRY_LEN);
+    assert_eq!(entry[send::OPCODE], queue::OP_SEND);
+    assert_eq!(entry[send::PAYLOAD_LOG2], 12);
+    assert_eq!(entry[send::LENGTH..send::LENGTH + 4], 5000u32.to_le_bytes());
+    assert_eq!(entry[send::ADDRESS..send::ADDRESS + 8], (bench.region.address() + 100).to_le_bytes());
+    assert_eq!(entry[send::LKEY..send::LKEY + 4], bench.region.lkey().to_le_bytes());
+    assert_eq!(entry[send::MAC..send::MAC + 6], [2, 0, 0, 0, 0, 9]);
+    assert_eq!(entry[send::GID + 12..send::GID + 16], [10, 0, 0, 9]);
+    assert_eq!(entry[send::ENDPOINT..send::ENDPOINT + 4], 0x12_3456u32.to_le_bytes());
+}
+
+#[test]
+fn posting_refuses_what_cannot_work() {
+    let mut bench = bench();
+    assert!(matches!(bench.send(1, 9_999..10_001), Err(PostError::OutOfRegion { .. })));
+    for id in 0..4 {
+        bench.send(id, 0..1).unwrap();
+    }
+    assert_eq!(bench.send(4, 0..1), Err(PostError::RingFull { outstanding: 4 }));
+    assert_eq!(bench.endpoint.sends_outstanding(), 4);
+}
+
+#[test]
+fn completions_come_in_any_order_and_twice_around() {
+    let mut bench = bench();
+    let mut completions = [WorkCompletion::default(); 8];
+    assert_eq!(bench.cq.poll(&mut completions).unwrap(), 0);
+    for round in 0..3u16 {
+        for id in 0..4 {
+            bench.send(u64::from(round * 10 + id), 0..1).unwrap();
+        }
+        for (i, entry) in [2u16, 0, 3, 1].into_iter().enumerate() {
+            bench.complete(usize::from(round) * 4 + i, queue::DONE_SEND, 0, round * 4 + entry);
+        }
+        let taken = bench.cq.poll(&mut completions).unwrap();
+        let ids: Vec<u64> = completions[..taken].iter().map(|c| c.work_id).collect();
+        assert_eq!(ids, [2, 0, 3, 1].map(|id| u64::from(round) * 10 + id));
+        assert_eq!(completions[0].immediate, Some(5));
+        assert_eq!(completions[0].len, 77);
+        assert_eq!(
+            bench.fake.last_write(regs::doorbell_page(0) + regs::DOORBELL_CQ),
+            Some(u32::from(round + 1) * 4)
+        );
+    }
+    assert_eq!(bench.endpoint.sends_outstanding(), 0);
+}
+
+#[test]
+fn hardware_nonsense_is_an_error() {
+    let mut bench = bench();
+    let mut completions = [WorkCompletion::default(); 8];
+    bench.complete(0, queue::DONE_SEND, 0, 0);
+    assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::NotOutstanding { entry: 0, .. })));
+    bench.complete(1, 99, 0, 0);
+    assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::Opcode { opcode: 99, .. })));
+    bench.complete(2, queue::DONE_RECV, 200, 0);
+    assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::Status { status: 200, .. })));
+}
+
+#[test]
+fn a_posted_receive_carries_its_buffer() {
+    let mut bench = bench();
+    bench.endpoint.post_recv(&RecvRequest { work_id: 9, region: &bench.region, range: 64..1064 }).unwrap();
+    assert_eq!(bench.fake.last_write(regs::doorbell_page(0) + regs::DOORBELL_RQ), Some(1));
+    let words = bench.fake.table(regs::table::ENDPOINT, 0);
+    let base = u64::from(words[4]) | u64::from(words[5]) << 32;
+    let entry = bench.fake.dma_read(base, queue::RECV_ENTRY_LEN);
+    assert_eq!(entry[recv::LENGTH..recv::LENGTH + 4], 1000u32.to_le_bytes());
+    assert_eq!(entry[recv::ADDRESS..recv::ADDRESS + 8], (bench.region.address() + 64).to_le_bytes());
+    bench.complete(0, queue::DONE_RECV, 0, 0);
+    let mut completions = [WorkCompletion::default(); 1];
+    assert_eq!(bench.cq.poll(&mut completions).unwrap(), 1);
+    assert!(completions[0].receive);
+    assert_eq!(completions[0].work_id, 9);
+}
+
+#[test]
+fn numbers_run_out_with_a_name_and_come_back() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let first = context.create_cq(4).unwrap();
+    let _second = context.create_cq(4).unwrap();
+    assert!(matches!(context.create_cq(4), Err(CreateError::None { what: "completion queues", count: 2 })));
+    drop(first);
+    context.create_cq(4).unwrap();
+    assert!(matches!(context.create_cq(5), Err(CreateError::Entries { entries: 5, .. })));
+}
+
+#[test]
+fn a_dropped_key_is_revoked_and_its_number_changes() {
+    let fake = Fake::nic();
+    let pd = Context::open(fake.clone(), options()).unwrap().alloc_pd();
+    let memory = DmaMemory::new(100);
+    let first = pd.register(&memory, Access::READ).unwrap();
+    let (key, index) = (first.lkey(), first.lkey() & 0xFF);
+    assert_eq!(fake.table(regs::table::MR, index)[0] & 1, 1);
+    drop(first);
+    assert_eq!(fake.table(regs::table::MR, index)[0], 0);
+    let again: Vec<u32> = (0..2).map(|_| pd.register(&memory, Access::READ).unwrap().lkey()).collect();
+    assert!(!again.contains(&key));
+    assert!(fake.mapped.lock().unwrap().is_empty(), "dropped regions stay mapped");
+}
