@@ -70,9 +70,7 @@ fn build(design: &Design) -> Model {
 }
 
 fn with_trace(trace: Trace) -> BuildOptions {
-    let mut options = BuildOptions::default();
-    options.trace = trace;
-    options
+    BuildOptions { trace, ..Default::default() }
 }
 
 /// A folder of this test's own, under the target folder.
@@ -96,9 +94,13 @@ fn outputs_follow_the_documented_order() {
     dut.set(enable, true);
     dut.clock();
     assert_eq!((dut.get(count), dut.get(sum)), (8, 13), "outputs are those after the edge, inputs held");
+    assert_eq!((dut.sampled(count), dut.sampled(sum)), (7, 12), "at the edge they were those before it");
     dut.settle();
+    dut.set(offset, 1u64);
     dut.settle();
-    assert_eq!(dut.get(count), 8, "settle is no clock edge");
+    assert_eq!((dut.get(count), dut.get(sum)), (8, 9), "settle is no clock edge");
+    assert_eq!((dut.sampled(count), dut.sampled(offset)), (7, 5), "nor does it change what the edge saw");
+    dut.set(offset, 5u64);
     dut.set(enable, false);
     dut.clock();
     assert_eq!(dut.get(count), 8, "the edge samples the inputs set just before it");
@@ -183,8 +185,7 @@ fn unset_memory_is_zero_or_drawn_from_a_seed() {
     let model = build(&counter());
     let [enable, stored] = ["enable", "stored"].map(|n| model.port(n).unwrap());
     let contents = |random_init| {
-        let mut options = InstanceOptions::default();
-        options.random_init = random_init;
+        let options = InstanceOptions { random_init, ..Default::default() };
         let mut dut = model.instance_with(&options).unwrap();
         dut.set(enable, true);
         (0..256)
@@ -299,8 +300,7 @@ fn tracing_must_be_built_in_and_the_file_writable() {
 
 #[test]
 fn coverage_counts_are_written() {
-    let mut options = BuildOptions::default();
-    options.coverage = true;
+    let options = BuildOptions { coverage: true, ..Default::default() };
     let model = Model::build(&counter(), &options).unwrap();
     let mut dut = model.instance().unwrap();
     dut.clock_by(5);
@@ -362,8 +362,7 @@ fn wrong_verilog_is_refused_in_verilators_words() {
 fn warnings_of_foreign_verilog_can_be_let_through() {
     let verilog =
         "module bad (input wire clk, output reg [3:0] q);\n always @(posedge clk) q <= q + 8'd1;\nendmodule\n";
-    let mut options = BuildOptions::default();
-    options.lint = Lint::ErrorsOnly;
+    let options = BuildOptions { lint: Lint::ErrorsOnly, ..Default::default() };
     let design = Design::new("bad", verilog, vec![Port::clock("clk"), Port::output("q", 4)]);
     let mut dut = Model::build(&design, &options).unwrap().instance().unwrap();
     dut.clock_by(17);

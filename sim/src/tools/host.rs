@@ -39,6 +39,11 @@ fn runs(program: &str) -> bool {
         .is_ok_and(|s| s.success())
 }
 
+/// Whether the compression headers of `verilator`'s FST writer are here.
+pub fn has_fst_headers(verilator: &Verilator) -> bool {
+    cxx().is_ok_and(|cxx| absent_fst_packages(&cxx, verilator).is_empty())
+}
+
 /// Checks for the compression headers that `verilator`'s FST writer includes,
 /// and installs them where nobody could type the command (root, no terminal).
 ///
@@ -48,16 +53,9 @@ fn runs(program: &str) -> bool {
 /// [`ToolError::Missing`] naming the packages.
 pub fn require_fst_headers(verilator: &Verilator) -> Result<(), ToolError> {
     let cxx = cxx()?;
-    let mut needed = vec![("zlib.h", "zlib1g-dev")];
-    if verilator.fst_uses_system_lz4() {
-        needed.push(("lz4.h", "liblz4-dev"));
-    }
-    let absent = || -> Vec<&str> {
-        needed.iter().filter(|(header, _)| !has_header(&cxx, header)).map(|(_, package)| *package).collect()
-    };
-    let mut packages = absent();
+    let mut packages = absent_fst_packages(&cxx, verilator);
     if !packages.is_empty() && install(&packages) {
-        packages = absent();
+        packages = absent_fst_packages(&cxx, verilator);
     }
     if packages.is_empty() {
         return Ok(());
@@ -67,6 +65,14 @@ pub fn require_fst_headers(verilator: &Verilator) -> Result<(), ToolError> {
         purpose: "FST traces are compressed".into(),
         remedy: format!("apt-get install {}  (or trace as VCD, which needs nothing)", packages.join(" ")),
     })
+}
+
+fn absent_fst_packages(cxx: &OsString, verilator: &Verilator) -> Vec<&'static str> {
+    let mut needed = vec![("zlib.h", "zlib1g-dev")];
+    if verilator.fst_uses_system_lz4() {
+        needed.push(("lz4.h", "liblz4-dev"));
+    }
+    needed.into_iter().filter(|(header, _)| !has_header(cxx, header)).map(|(_, package)| package).collect()
 }
 
 fn has_header(cxx: &OsString, header: &str) -> bool {

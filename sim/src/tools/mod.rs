@@ -24,7 +24,7 @@ mod verilator;
 mod yosys;
 
 pub use cache::cache_dir;
-pub use host::{cxx, require_fst_headers};
+pub use host::{cxx, has_fst_headers, require_fst_headers};
 pub use verilator::{verilator, Verilator, OLDEST_VERILATOR};
 pub use yosys::{yosys, Yosys};
 

@@ -47,7 +47,6 @@ pub enum Lint {
 
 /// How to build a model. Each combination is a model of its own in the cache.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct BuildOptions {
     /// Waveforms.
     pub trace: Trace,

@@ -55,7 +55,7 @@ fn mask(width: u32) -> u64 {
 pub struct Dut {
     model: Model,
     instance: NonNull<c_void>,
-    /// `words` words inside `instance`.
+    /// Twice `words` words inside `instance`: now, and at the last edge.
     buffer: NonNull<u64>,
     words: usize,
     cycles: u64,
@@ -68,7 +68,8 @@ unsafe impl Send for Dut {}
 impl Dut {
     pub(super) fn new(model: Model, options: &InstanceOptions) -> Result<Self, ModelError> {
         let functions = &model.inner.functions;
-        let seed = options.random_init.unwrap_or(0).clamp(1, i32::MAX as u32);
+        // Verilator takes 31 bits, and 0 as "choose one".
+        let seed = (options.random_init.unwrap_or(0) & 0x7fff_ffff).max(1);
         let half = (options.clock_period_ps / 2).max(1);
         // SAFETY: plain values in; null or an instance out.
         let instance = unsafe { (functions.new)(c_int::from(options.random_init.is_some()), seed, half) };
@@ -98,9 +99,14 @@ impl Dut {
     }
 
     fn buffer(&self) -> &[u64] {
-        // SAFETY: `words` words that live as long as the instance; C++ touches
-        // them only inside calls that borrow `self` mutably.
+        // SAFETY: words that live as long as the instance; C++ touches them
+        // only inside calls that borrow `self` mutably.
         unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.words) }
+    }
+
+    fn edge_buffer(&self) -> &[u64] {
+        // SAFETY: as in `buffer`; the second half of the same array.
+        unsafe { std::slice::from_raw_parts(self.buffer.as_ptr().add(self.words), self.words) }
     }
 
     fn buffer_mut(&mut self) -> &mut [u64] {
@@ -117,6 +123,21 @@ impl Dut {
     pub fn get(&self, port: PortId) -> u64 {
         assert!(port.width <= 64, "a port of {} bits does not fit a u64, use get_wide", port.width);
         read(self.buffer(), port.word as usize, port.shift, port.width)
+    }
+
+    /// The value a port had at the rising edge of the last clock: what a
+    /// register on either side of it sampled then. Zero before the first.
+    ///
+    /// This is how handshakes are seen: `valid` and `ready` count at the edge,
+    /// and [`Dut::get`] shows the outputs only after it. It costs no
+    /// [`Dut::settle`].
+    ///
+    /// # Panics
+    /// If the port is wider than 64 bits: use [`Dut::sampled_wide`].
+    #[inline]
+    pub fn sampled(&self, port: PortId) -> u64 {
+        assert!(port.width <= 64, "a port of {} bits does not fit a u64, use sampled_wide", port.width);
+        read(self.edge_buffer(), port.word as usize, port.shift, port.width)
     }
 
     /// Whether a one-bit port is high; of a wider one, whether any bit is.
@@ -144,11 +165,15 @@ impl Dut {
     /// # Panics
     /// If `words` is not [`PortId::words`] long.
     pub fn get_wide(&self, port: PortId, words: &mut [u64]) {
-        assert_eq!(words.len(), port.words(), "words for a port of {} bits", port.width);
-        for (i, word) in words.iter_mut().enumerate() {
-            let width = (port.width - 64 * i as u32).min(64);
-            *word = read(self.buffer(), port.word as usize + i, port.shift, width);
-        }
+        read_wide(self.buffer(), port, words);
+    }
+
+    /// [`Dut::sampled`] for a port of any width, least significant word first.
+    ///
+    /// # Panics
+    /// If `words` is not [`PortId::words`] long.
+    pub fn sampled_wide(&self, port: PortId, words: &mut [u64]) {
+        read_wide(self.edge_buffer(), port, words);
     }
 
     /// Applies a value of any width to an input, least significant word first.
@@ -344,6 +369,14 @@ fn read(buffer: &[u64], word: usize, shift: u32, width: u32) -> u64 {
         value |= buffer[word + 1] << (64 - shift);
     }
     value & mask(width)
+}
+
+fn read_wide(buffer: &[u64], port: PortId, words: &mut [u64]) {
+    assert_eq!(words.len(), port.words(), "words for a port of {} bits", port.width);
+    for (i, word) in words.iter_mut().enumerate() {
+        let width = (port.width - 64 * i as u32).min(64);
+        *word = read(buffer, port.word as usize + i, port.shift, width);
+    }
 }
 
 /// Stores `width` bits (1 to 64) at bit `shift` of word `word`.

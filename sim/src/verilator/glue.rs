@@ -18,7 +18,9 @@ pub(super) fn ports_header(design: &Design) -> Result<String, ModelError> {
         }
     }
     let (slots, words) = slots(design);
+    let inputs = slots.iter().find(|s| s.port.direction == Direction::Out).map_or(words, |s| s.word);
     let mut text = format!("#define TESSERA_CLOCK {clock}\n#define TESSERA_WORDS {}\n", words.max(1));
+    let _ = writeln!(text, "#define TESSERA_INPUT_WORDS {inputs}");
     for (direction, signature, call) in [
         (Direction::In, "load_inputs(Vdut& m, const std::uint64_t* b)", "load"),
         (Direction::Out, "store_outputs(const Vdut& m, std::uint64_t* b)", "store"),

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 /// How an instance starts.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct InstanceOptions {
     /// What memories and registers without an `initial` value hold: zero, or
     /// (`Some`) bits drawn from this seed, as in a chip after power up.
@@ -48,6 +47,8 @@ pub(super) struct Inner {
     pub top: String,
     pub functions: Functions,
     pub ports: BTreeMap<String, PortId>,
+    /// Fields of each port that has any: name, lowest bit, width.
+    pub fields: BTreeMap<String, Vec<(String, usize, usize)>>,
     /// Words of the buffer.
     pub words: usize,
     pub trace: Trace,
@@ -83,7 +84,12 @@ impl Model {
                 ports.insert(format!("{}.{}", slot.port.name, field.name), part);
             }
         }
+        let described = design.ports.iter().filter(|p| !p.fields.is_empty());
+        let fields = described
+            .map(|p| (p.name.clone(), p.fields.iter().map(|f| (f.name.clone(), f.lsb, f.width)).collect()))
+            .collect();
         let inner = Inner {
+            fields,
             top: design.top.clone(),
             functions,
             ports,
@@ -122,6 +128,12 @@ impl Model {
             name: name.into(),
             known: self.inner.ports.keys().cloned().collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// The fields of a port as (name, lowest bit, width); empty for a plain
+    /// number.
+    pub fn fields(&self, port: &str) -> Vec<(String, usize, usize)> {
+        self.inner.fields.get(port).cloned().unwrap_or_default()
     }
 
     /// Name of the top module.

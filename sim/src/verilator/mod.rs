@@ -21,6 +21,8 @@
 //!   edge, with the same inputs still applied. So an output that depends
 //!   combinationally on an input set *after* the clock shows it only after the
 //!   next `settle` or `clock`.
+//! - [`Dut::sampled`] is what a port, input or output, was *at* that edge: the
+//!   outputs before it, settled on the inputs. Handshakes are read from it.
 //! - A falling edge happens at the start of each `clock`, with the new inputs.
 //! - Before the first clock, outputs show the `initial` values.
 //!

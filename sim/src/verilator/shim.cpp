@@ -6,6 +6,7 @@
 // run-time calls stop, fatal or finish becomes an error text.
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -63,7 +64,8 @@ void vl_fatal(const char* file, int line, const char*, const char* message) {
 namespace {
 
 struct Instance {
-    std::uint64_t buffer[TESSERA_WORDS] = {};
+    // Values as they are now, then those at the last rising edge.
+    std::uint64_t buffer[2 * TESSERA_WORDS] = {};
     std::string error;
     std::uint64_t half_period;
     VerilatedContext context;
@@ -157,6 +159,12 @@ EXPORT int tessera_clock(void* instance, std::uint64_t count) {
         load_inputs(*self->model, self->buffer);
         for (std::uint64_t i = 0; i < count; ++i) {
             self->phase(false);
+            if (i + 1 == count) {
+                // With the clock low everything has settled on the new inputs:
+                // this is what both sides sample at the edge.
+                std::memcpy(self->buffer + TESSERA_WORDS, self->buffer, 8 * TESSERA_INPUT_WORDS);
+                store_outputs(*self->model, self->buffer + TESSERA_WORDS);
+            }
             self->phase(true);
         }
         store_outputs(*self->model, self->buffer);
