@@ -35,7 +35,9 @@ impl<T: Synth> Logic for Dff<T> {
 
     fn hdl(&self) -> Verilog {
         let width = T::BITS;
-        Verilog::Custom(format!("initial q = {width}'h0;\nalways @(posedge clock) q <= d;\n"))
+        Verilog::Custom(format!(
+            "// cell: dff_{width}\ninitial q = {width}'h0;\nalways @(posedge clock) q <= d;\n"
+        ))
     }
 }
 
@@ -127,11 +129,13 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
             String::new()
         };
         Verilog::Custom(format!(
-            "(* ram_style = \"{style}\" *) reg [{msb}:0] mem [0:{last}];\n\
+            "// cell: sdp_ram_{width}x{words}\n\
+             (* ram_style = \"{style}\" *) reg [{msb}:0] mem [0:{last}];\n\
              always @(posedge clock) begin\n\
              \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
              \x20 read_data <= mem[read_address[{top}:0]];\n\
              end\n{unused}",
+            words = 1usize << depth,
             style = self._style,
             msb = width - 1,
             last = (1usize << depth) - 1,

@@ -14,6 +14,7 @@
     clippy::nonminimal_bool
 )]
 
+pub mod emit;
 pub mod leaf;
 pub mod prelude;
 pub mod stream;
