@@ -4,8 +4,14 @@
 //! |---|---|
 //! | [`tools`] | fetches the pinned Verilator and Yosys on first use, or checks the one that was named |
 //! | [`verilator`] | compiles Verilog to a library at run time, loads it, clocks any number of instances |
+//! | [`nic`] | one Verilated NIC with its host: registers, host memory, frames |
+//! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
+//! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
 
+pub mod cluster;
+pub mod fabric;
+pub mod nic;
 pub mod progress;
 pub mod tb;
 pub mod tools;

@@ -1,0 +1,220 @@
+//! Several NICs, their hosts and the fabric between them, in lockstep.
+//!
+//! Time advances in windows no longer than the fabric's shortest delay: within
+//! a window no NIC can hear of what another does, so each runs alone, in
+//! parallel, and the result does not depend on the number of threads. Hosts see
+//! their NIC between windows.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+use tessera_driver::{Device, DeviceError, DmaMemory};
+
+use crate::fabric::{CaptureError, Fabric, FabricOptions};
+use crate::nic::{HostMemory, NicEvent, NicOptions, SimNic};
+use crate::verilator::{Model, ModelError};
+
+/// Longest window, clocks: how stale a host's view of its NIC may be.
+const MAX_WINDOW: u64 = 128;
+/// Windows after which a register access counts as lost.
+const ACCESS_WINDOWS: u32 = 1000;
+
+/// The run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// A NIC's simulation gave up.
+    #[error("NIC {nic}: {error}")]
+    Nic {
+        /// Which.
+        nic: usize,
+        /// Why.
+        error: ModelError,
+    },
+    /// The capture file cannot be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+}
+
+/// A NIC's place in the cluster: its MAC and IPv4 address.
+pub fn addresses(nic: usize) -> ([u8; 6], [u8; 4]) {
+    let [hi, lo] = (nic as u16 + 1).to_be_bytes();
+    ([0x02, 0x54, 0x53, 0x00, hi, lo], [10, 0, hi, lo])
+}
+
+/// NICs and fabric. See the module's page.
+pub struct Cluster {
+    nics: Vec<SimNic>,
+    fabric: Fabric,
+    clock: u64,
+    window: u64,
+    failed: Option<String>,
+}
+
+impl Cluster {
+    /// `nics` instances of `model` on a fabric of their own.
+    ///
+    /// # Errors
+    /// If the model is no whole NIC.
+    pub fn new(
+        model: &Model,
+        nics: usize,
+        nic: &NicOptions,
+        fabric: FabricOptions,
+    ) -> Result<Self, ClusterError> {
+        let make = |i: usize| {
+            let options = NicOptions { seed: nic.seed.wrapping_add(i as u64), ..*nic };
+            SimNic::new(model, &options).map_err(|error| ClusterError::Nic { nic: i, error })
+        };
+        let macs: Vec<_> = (0..nics).map(|i| addresses(i).0).collect();
+        let fabric = Fabric::new(&macs, fabric);
+        let window = fabric.min_delay().min(MAX_WINDOW);
+        let nics = (0..nics).map(make).collect::<Result<_, _>>()?;
+        Ok(Self { nics, fabric, clock: 0, window, failed: None })
+    }
+
+    /// Clocks since reset.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// The NICs.
+    pub fn nics(&self) -> &[SimNic] {
+        &self.nics
+    }
+
+    /// One NIC.
+    ///
+    /// # Panics
+    /// If there is none of that number.
+    pub fn nic_mut(&mut self, nic: usize) -> &mut SimNic {
+        &mut self.nics[nic]
+    }
+
+    /// The fabric.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The fabric.
+    pub fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+
+    /// Starts a waveform file of one NIC.
+    ///
+    /// # Errors
+    /// If the model was built without traces or the file cannot be written.
+    pub fn open_trace(&mut self, nic: usize, path: &Path) -> Result<(), ClusterError> {
+        self.nics[nic].open_trace(path).map_err(|error| ClusterError::Nic { nic, error })
+    }
+
+    /// Events of all NICs since the last call, if they are observed.
+    pub fn take_events(&mut self) -> Vec<(usize, Vec<NicEvent>)> {
+        self.nics.iter_mut().map(SimNic::take_events).enumerate().collect()
+    }
+
+    /// Runs one window.
+    ///
+    /// # Errors
+    /// If a NIC's simulation gives up or the capture cannot be written. The
+    /// cluster is of no further use then.
+    pub fn advance(&mut self) -> Result<(), ClusterError> {
+        let until = self.clock + self.window;
+        for delivery in self.fabric.deliver(until)? {
+            self.nics[delivery.port].receive(delivery.at, delivery.frame);
+        }
+        self.nics.par_iter_mut().enumerate().try_for_each(|(nic, instance)| {
+            instance.run(until).map_err(|error| ClusterError::Nic { nic, error })
+        })?;
+        let sent = self.nics.iter_mut().map(SimNic::take_sent).enumerate();
+        let mut frames: Vec<_> = sent
+            .flat_map(|(nic, frames)| frames.into_iter().map(move |frame| (frame.last, nic, frame.bytes)))
+            .collect();
+        frames.sort_by_key(|&(last, nic, _)| (last, nic));
+        for (last, nic, bytes) in frames {
+            self.fabric.send(last, nic, bytes)?;
+        }
+        self.clock = until;
+        Ok(())
+    }
+}
+
+/// A cluster that its hosts share.
+#[derive(Clone)]
+pub struct SharedCluster(Arc<Mutex<Cluster>>);
+
+impl SharedCluster {
+    /// Shares a cluster.
+    pub fn new(cluster: Cluster) -> Self {
+        Self(Arc::new(Mutex::new(cluster)))
+    }
+
+    /// The cluster, for as long as the guard lives.
+    pub fn lock(&self) -> MutexGuard<'_, Cluster> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device of one NIC's host.
+    ///
+    /// # Panics
+    /// If there is no NIC of that number.
+    pub fn device(&self, nic: usize) -> Arc<dyn Device> {
+        let memory = self.lock().nics[nic].memory().clone();
+        Arc::new(CosimDevice { cluster: self.clone(), nic, memory })
+    }
+}
+
+/// A Verilated NIC as the driver sees it. Its registers are reached through
+/// AXI4-Lite in simulated time; waiting lets one window pass for all NICs.
+struct CosimDevice {
+    cluster: SharedCluster,
+    nic: usize,
+    memory: Arc<HostMemory>,
+}
+
+impl CosimDevice {
+    fn advance(cluster: &mut Cluster) -> Result<(), DeviceError> {
+        if let Some(reason) = &cluster.failed {
+            return Err(DeviceError::Gone(reason.clone()));
+        }
+        cluster.advance().map_err(|error| {
+            cluster.failed = Some(error.to_string());
+            DeviceError::Gone(error.to_string())
+        })
+    }
+}
+
+impl Device for CosimDevice {
+    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+        let mut cluster = self.cluster.lock();
+        cluster.nics[self.nic].start_read(offset);
+        for _ in 0..ACCESS_WINDOWS {
+            Self::advance(&mut cluster)?;
+            if let Some(error) = cluster.nics[self.nic].take_write_error() {
+                return Err(DeviceError::Register { offset, reason: error.to_string() });
+            }
+            if let Some(answer) = cluster.nics[self.nic].take_read() {
+                return answer.map_err(|error| DeviceError::Register { offset, reason: error.to_string() });
+            }
+        }
+        Err(DeviceError::Register { offset, reason: format!("no answer within {ACCESS_WINDOWS} windows") })
+    }
+
+    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        self.cluster.lock().nics[self.nic].write_register(offset, value);
+        Ok(())
+    }
+
+    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+        Ok(self.memory.map(memory))
+    }
+
+    fn unmap(&self, address: u64) {
+        self.memory.unmap(address);
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        Self::advance(&mut self.cluster.lock())
+    }
+}

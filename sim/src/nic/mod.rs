@@ -1,0 +1,347 @@
+//! One Verilated NIC with its host: registers, host memory behind two DMA
+//! classes, and its frames in and out.
+//!
+//! ```text
+//!   host program ── Device ──> axil ──> s_axil ┌──────────┐ m_axis ──> frames out (clock of last beat)
+//!   mapped memory <── dma (delays) <── dma_*   │ Verilog  │
+//!                                              └──────────┘ s_axis <── frames in (clock of first beat)
+//! ```
+//!
+//! Contract: one foreign call per clock. Every output of the NIC depends on
+//! registers only, so what is read after a clock is what the next clock's
+//! handshakes see.
+//!
+//! Verified by the whole-NIC tests in `testbenches`.
+
+mod axil;
+mod dma;
+mod memory;
+
+pub use axil::RegisterError;
+pub use dma::{DmaClass, DmaOptions, DmaWrite};
+pub use memory::HostMemory;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::verilator::{Dut, Model, ModelError, PortId};
+use axil::AxiLite;
+use dma::DmaPort;
+
+/// Bytes per beat.
+const BEAT: usize = 64;
+
+/// How a NIC's surroundings behave.
+#[derive(Clone, Copy, Debug)]
+pub struct NicOptions {
+    /// Ring accesses.
+    pub dma_ctrl: DmaOptions,
+    /// Payload accesses.
+    pub dma_data: DmaOptions,
+    /// Probability that the MAC does not take a beat in a clock.
+    pub tx_stall: f64,
+    /// Seed of delays and stalls.
+    pub seed: u64,
+}
+
+impl Default for NicOptions {
+    /// PCIe-like: reads take about 1 us, writes about 0.5 us.
+    fn default() -> Self {
+        let dma = DmaOptions { read_delay: (225, 275), write_delay: (100, 150), ready: 1.0 };
+        Self { dma_ctrl: dma, dma_data: dma, tx_stall: 0.0, seed: 1 }
+    }
+}
+
+/// A frame that left the NIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentFrame {
+    /// Clock of its first beat.
+    pub first: u64,
+    /// Clock of its last beat.
+    pub last: u64,
+    /// From the Ethernet header to the ICRC.
+    pub bytes: Vec<u8>,
+}
+
+/// What a whole-NIC observer (the scoreboard) is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NicEvent {
+    /// A frame's last beat entered.
+    Received {
+        /// Clock.
+        at: u64,
+        /// The frame.
+        bytes: Vec<u8>,
+    },
+    /// A frame left.
+    Sent(SentFrame),
+    /// A DMA write became visible.
+    Wrote(DmaWrite),
+}
+
+struct Axis {
+    tvalid: PortId,
+    tready: PortId,
+    tdata: PortId,
+    tkeep: PortId,
+    tlast: PortId,
+}
+
+impl Axis {
+    fn new(dut: &Dut, prefix: &str) -> Result<Self, ModelError> {
+        let port = |name: &str| dut.port(&format!("{prefix}_{name}"));
+        Ok(Self {
+            tvalid: port("tvalid")?,
+            tready: port("tready")?,
+            tdata: port("tdata")?,
+            tkeep: port("tkeep")?,
+            tlast: port("tlast")?,
+        })
+    }
+}
+
+/// A frame going in, beat by beat.
+struct Incoming {
+    at: u64,
+    bytes: Vec<u8>,
+    offset: usize,
+}
+
+/// One NIC. See the module's page.
+pub struct SimNic {
+    dut: Dut,
+    clock: u64,
+    axil: AxiLite,
+    dma_ctrl: DmaPort,
+    dma_data: DmaPort,
+    memory: Arc<HostMemory>,
+    rx: Axis,
+    rx_tuser: PortId,
+    tx: Axis,
+    incoming: VecDeque<Incoming>,
+    outgoing: Vec<u8>,
+    outgoing_first: u64,
+    sent: Vec<SentFrame>,
+    tx_stall: f64,
+    tx_ready: bool,
+    rng: rand_pcg::Pcg64Mcg,
+    /// Beats in and out, of which the benchmarks speak.
+    beats_in: u64,
+    beats_out: u64,
+    observe: bool,
+    events: Vec<NicEvent>,
+}
+
+impl SimNic {
+    /// An instance out of reset, its tables still clearing.
+    ///
+    /// # Errors
+    /// If the model lacks a port of a whole NIC.
+    pub fn new(model: &Model, options: &NicOptions) -> Result<Self, ModelError> {
+        use rand::SeedableRng;
+        let mut dut = model.instance()?;
+        let rst = dut.port("rst")?;
+        let axil = AxiLite::new(&dut)?;
+        let dma_ctrl = DmaPort::new(&dut, DmaClass::Ctrl, options.dma_ctrl, options.seed)?;
+        let dma_data = DmaPort::new(&dut, DmaClass::Data, options.dma_data, options.seed)?;
+        let rx = Axis::new(&dut, "s_axis")?;
+        let rx_tuser = dut.port("s_axis_tuser")?;
+        let tx = Axis::new(&dut, "m_axis")?;
+        dut.reset(rst, 4);
+        let mut nic = Self {
+            clock: 0,
+            axil,
+            dma_ctrl,
+            dma_data,
+            memory: Arc::default(),
+            rx,
+            rx_tuser,
+            tx,
+            incoming: VecDeque::new(),
+            outgoing: Vec::new(),
+            outgoing_first: 0,
+            sent: Vec::new(),
+            tx_stall: options.tx_stall,
+            tx_ready: true,
+            rng: rand_pcg::Pcg64Mcg::seed_from_u64(options.seed ^ 0x7878),
+            beats_in: 0,
+            beats_out: 0,
+            observe: false,
+            events: Vec::new(),
+            dut,
+        };
+        nic.dut.set(nic.tx.tready, 1u64);
+        Ok(nic)
+    }
+
+    /// Clocks since reset.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Host memory that its DMA reaches.
+    pub fn memory(&self) -> &Arc<HostMemory> {
+        &self.memory
+    }
+
+    /// Beats that entered and left since reset.
+    pub fn beats(&self) -> (u64, u64) {
+        (self.beats_in, self.beats_out)
+    }
+
+    /// DMA accesses outside mapped memory so far: always a fault of NIC or host.
+    pub fn dma_faults(&self) -> u64 {
+        self.dma_ctrl.faults() + self.dma_data.faults()
+    }
+
+    /// Starts a waveform file.
+    ///
+    /// # Errors
+    /// If the model was built without traces or the file cannot be written.
+    pub fn open_trace(&mut self, path: &std::path::Path) -> Result<(), ModelError> {
+        self.dut.open_trace(path)
+    }
+
+    /// Collects [`NicEvent`]s from here on.
+    pub fn observe(&mut self) {
+        self.observe = true;
+        self.dma_ctrl.observe();
+        self.dma_data.observe();
+    }
+
+    /// Events since the last call, in order of time.
+    pub fn take_events(&mut self) -> Vec<NicEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Hands in a frame whose first beat enters at clock `at` or, if the input
+    /// is taken by an earlier one, right behind that.
+    pub fn receive(&mut self, at: u64, bytes: Vec<u8>) {
+        self.incoming.push_back(Incoming { at, bytes, offset: 0 });
+    }
+
+    /// Frames that left since the last call.
+    pub fn take_sent(&mut self) -> Vec<SentFrame> {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Queues a register write; it goes out in order, one per few clocks.
+    pub fn write_register(&mut self, offset: u32, value: u32) {
+        self.axil.write(offset, value);
+    }
+
+    /// Queues a register read behind all writes; its answer comes with
+    /// [`take_read`](Self::take_read).
+    pub fn start_read(&mut self, offset: u32) {
+        self.axil.read(offset);
+    }
+
+    /// The answer of the read started last, once it is there.
+    pub fn take_read(&mut self) -> Option<Result<u32, RegisterError>> {
+        self.axil.take_read()
+    }
+
+    /// The first write that was refused, if any.
+    pub fn take_write_error(&mut self) -> Option<RegisterError> {
+        self.axil.take_write_error()
+    }
+
+    /// Whether register accesses are still on their way.
+    pub fn registers_busy(&self) -> bool {
+        self.axil.is_busy()
+    }
+
+    /// Runs until clock `until`.
+    ///
+    /// # Errors
+    /// If the simulation gives up.
+    pub fn run(&mut self, until: u64) -> Result<(), ModelError> {
+        while self.clock < until {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), ModelError> {
+        use rand::RngExt;
+        let now = self.clock;
+        // Outputs as of the last edge, and the inputs this edge will see.
+        self.axil.before_clock(&mut self.dut);
+        self.dma_ctrl.before_clock(&mut self.dut, now, &self.memory);
+        self.dma_data.before_clock(&mut self.dut, now, &self.memory);
+        self.transmit(now);
+        self.feed(now);
+        self.dut.try_clock(1)?;
+        self.clock += 1;
+        if self.tx_stall > 0.0 {
+            self.tx_ready = self.rng.random::<f64>() >= self.tx_stall;
+            self.dut.set(self.tx.tready, self.tx_ready);
+        }
+        if self.observe {
+            let writes = self.dma_ctrl.take_writes().into_iter().chain(self.dma_data.take_writes());
+            self.events.extend(writes.map(NicEvent::Wrote));
+        }
+        Ok(())
+    }
+
+    /// Offers the next beat of the frame going in.
+    fn feed(&mut self, now: u64) {
+        let dut = &mut self.dut;
+        let Some(frame) = self.incoming.front_mut().filter(|frame| frame.at <= now) else {
+            dut.set(self.rx.tvalid, 0u64);
+            return;
+        };
+        let rest = frame.bytes.len() - frame.offset;
+        let len = rest.min(BEAT);
+        let mut words = [0u64; BEAT / 8];
+        let beat = &frame.bytes[frame.offset..frame.offset + len];
+        for (word, bytes) in words.iter_mut().zip(beat.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        dut.set(self.rx.tvalid, 1u64);
+        dut.set_wide(self.rx.tdata, &words);
+        dut.set(self.rx.tkeep, u64::MAX >> (BEAT - len));
+        dut.set(self.rx.tlast, rest <= BEAT);
+        dut.set(self.rx_tuser, 0u64);
+        if !dut.is_high(self.rx.tready) {
+            return;
+        }
+        self.beats_in += 1;
+        frame.offset += len;
+        if rest <= BEAT {
+            if let Some(frame) = self.incoming.pop_front() {
+                if self.observe {
+                    self.events.push(NicEvent::Received { at: now, bytes: frame.bytes });
+                }
+            }
+        }
+    }
+
+    /// Takes the beat that the NIC shows, if the MAC is ready for it.
+    fn transmit(&mut self, now: u64) {
+        if !self.dut.is_high(self.tx.tvalid) || !self.tx_ready {
+            return;
+        }
+        let mut words = [0u64; BEAT / 8];
+        self.dut.get_wide(self.tx.tdata, &mut words);
+        let len = self.dut.get(self.tx.tkeep).trailing_ones() as usize;
+        if self.outgoing.is_empty() {
+            self.outgoing_first = now;
+        }
+        self.beats_out += 1;
+        let start = self.outgoing.len();
+        self.outgoing.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.outgoing.truncate(start + len);
+        if self.dut.is_high(self.tx.tlast) {
+            let bytes = std::mem::take(&mut self.outgoing);
+            self.outgoing.reserve(bytes.len());
+            let frame = SentFrame { first: self.outgoing_first, last: now, bytes };
+            if self.observe {
+                self.events.push(NicEvent::Sent(frame.clone()));
+            }
+            self.sent.push(frame);
+        }
+    }
+}
