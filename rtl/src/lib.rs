@@ -17,5 +17,6 @@
 pub mod emit;
 pub mod leaf;
 pub mod prelude;
+pub mod recovery;
 pub mod stream;
 pub mod types;
