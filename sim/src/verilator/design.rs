@@ -64,6 +64,26 @@ impl Port {
     }
 }
 
+impl From<&tessera_rtl::emit::Export> for Design {
+    fn from(export: &tessera_rtl::emit::Export) -> Self {
+        let port = |port: &tessera_rtl::emit::Port| Port {
+            name: port.name.clone(),
+            direction: match port.direction {
+                tessera_rtl::emit::Direction::In => Direction::In,
+                tessera_rtl::emit::Direction::Out => Direction::Out,
+            },
+            width: port.width,
+            is_clock: port.is_clock,
+            fields: port
+                .fields
+                .iter()
+                .map(|field| Field { name: field.name.clone(), lsb: field.lsb, width: field.width })
+                .collect(),
+        };
+        Design::new(&export.top, export.verilog.as_str(), export.ports.iter().map(port).collect())
+    }
+}
+
 /// A Verilog design to simulate.
 #[derive(Clone, Debug)]
 pub struct Design {
