@@ -181,6 +181,18 @@ fn instances_and_models_share_nothing() {
 }
 
 #[test]
+fn an_exported_block_is_clocked() {
+    use tessera_rtl::prelude::{Bits, Dff};
+    let mut register = Dff::<Bits<8>>::default();
+    let export = tessera_rtl::emit::export(&mut register, "register").unwrap();
+    let mut dut = build(&Design::from(&export)).instance().unwrap();
+    let [d, q] = ["d", "q"].map(|n| dut.port(n).unwrap());
+    dut.set(d, 0xa5u64);
+    dut.clock();
+    assert_eq!((dut.sampled(q), dut.get(q)), (0, 0xa5));
+}
+
+#[test]
 fn unset_memory_is_zero_or_drawn_from_a_seed() {
     let model = build(&counter());
     let [enable, stored] = ["enable", "stored"].map(|n| model.port(n).unwrap());
@@ -216,6 +228,13 @@ fn an_equal_build_is_taken_from_the_cache() {
     assert_eq!(first.library(), again.library());
     assert_eq!(std::fs::metadata(again.library()).unwrap().modified().unwrap(), written);
     assert_eq!(std::fs::read_to_string(first.verilog()).unwrap(), design.verilog);
+
+    let mut remarked = counter();
+    remarked.verilog = remarked.verilog.replace("  reg [7:0] value;", "  // Revision 2.\n  reg [7:0] value;");
+    let with_line = Model::build(&remarked, &options).unwrap();
+    assert_ne!(with_line.key(), first.key(), "line numbers are part of a model");
+    remarked.verilog = remarked.verilog.replace("Revision 2", "Revision 3");
+    assert_eq!(Model::build(&remarked, &options).unwrap().key(), with_line.key(), "remarks are not");
 
     let mut changed = counter();
     changed.verilog = changed.verilog.replace("value + 8'd1", "value + 8'd3");

@@ -133,7 +133,7 @@ pub(super) fn build(design: &Design, options: &BuildOptions) -> Result<Built, Mo
         verilator.version(),
         glue::SHIM,
         &ports,
-        &design.verilog,
+        &design.essence(),
         &arguments.join(" "),
         &compiler_flags.join(" "),
     ] {

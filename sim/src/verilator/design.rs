@@ -119,6 +119,17 @@ impl Design {
         }
     }
 
+    /// The text without the comments that stand alone, which tell the reader
+    /// things such as the revision: they make no other model. Line numbers stay,
+    /// and so do comments that instruct a tool.
+    pub(super) fn essence(&self) -> String {
+        let idle = |line: &str| line.starts_with("//") && !line.contains("verilator");
+        self.verilog
+            .lines()
+            .flat_map(|line| [if idle(line.trim_start()) { "" } else { line }, "\n"])
+            .collect()
+    }
+
     pub(super) fn bad_ports(&self, detail: String) -> ModelError {
         ModelError::Ports { top: self.top.clone(), detail }
     }
