@@ -17,7 +17,7 @@
 //! - one operation per clock, any blocks in any order, no back-pressure;
 //!   `result` follows its operation by exactly four clocks;
 //! - operations take effect in their order; `result` shows the block after its
-//!   operation, `was_set` the addressed bit before it;
+//!   operation, `was_set` the addressed bit before it (0 for operation 2);
 //! - `alloc_block` is valid while `alloc_available`; `alloc_take` takes it in
 //!   that clock. One take and one free per clock, also in the same clock. A
 //!   freed block is offered again no sooner than three clocks later. Contents
