@@ -1,0 +1,336 @@
+//! A whole NIC without I/O.
+//!
+//! Calls fall in four groups, in the manner of sans-io protocol crates:
+//!
+//! | group | calls |
+//! |---|---|
+//! | set-up | [`Nic::new`], [`Nic::set_endpoint`], [`Nic::set_key`] |
+//! | inputs, with the time | [`Nic::post_send`], [`Nic::post_recv`], [`Nic::handle_frame`], [`Nic::handle_timeout`] |
+//! | outputs | [`Nic::poll_transmit`], [`Nic::poll_write`], [`Nic::poll_completion`], [`Nic::poll_timeout`] |
+//! | gauges | [`Nic::counters`], [`Nic::receiver`], [`Nic::sender`] |
+//!
+//! After any input, drain the outputs; call [`Nic::poll_transmit`] as often as
+//! the link has room. Of things due at one tick the order is arrival, host,
+//! timer, and it is the caller who keeps it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tessera_abi::params::{Config, MAX_FRAME};
+use tessera_abi::queue::DONE_RECV;
+use tessera_abi::regs::Counter;
+use tessera_abi::status::{Drop, Status};
+use tessera_abi::wire::{self, fb, MessageId, Route, Trh, SPORT_BASE};
+
+use crate::counters::Counters;
+use crate::feedback::Outgoing;
+use crate::path_scheduler::PathScheduler;
+use crate::queue::{Completion, RecvEntry, SendEntry};
+use crate::receiver::Receiver;
+use crate::rx_parse::{self, Inbound};
+use crate::sender::{self, Chosen, Request, Sender};
+use crate::settings::{Endpoint, Identity, MemoryKey, Settings, SettingsError};
+use crate::Ticks;
+
+/// A host memory read failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("host memory read of {length} bytes at {address:#x} failed")]
+pub struct ReadError {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub length: usize,
+}
+
+/// Host memory as the NIC reads it, at (re)transmission time.
+pub trait Memory {
+    /// Fills `bytes` from `address` on.
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), ReadError>;
+}
+
+impl<F: FnMut(u64, &mut [u8]) -> Result<(), ReadError>> Memory for F {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
+        self(address, bytes)
+    }
+}
+
+/// A payload write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a post was refused before it became an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// No such endpoint.
+    #[error("endpoint {0:#08x} does not exist; create it first")]
+    NoEndpoint(u32),
+}
+
+/// What the halves produce.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// Feedback waiting for the wire.
+    pub feedback: VecDeque<Outgoing>,
+    /// Payload writes, in order.
+    pub writes: VecDeque<Write>,
+    /// Completions, in order.
+    pub completions: VecDeque<Completion>,
+    /// Counters.
+    pub counters: Counters,
+}
+
+/// The model of one NIC.
+#[derive(Clone, Debug)]
+pub struct Nic {
+    identity: Identity,
+    enabled: bool,
+    endpoints: BTreeMap<u16, Endpoint>,
+    keys: BTreeMap<u8, MemoryKey>,
+    sends: BTreeMap<u16, u16>,
+    recvs: BTreeMap<u16, u16>,
+    receiver: Receiver,
+    sender: Sender,
+    paths: PathScheduler,
+    out: Output,
+}
+
+impl Nic {
+    /// An enabled NIC of the given sizes.
+    pub fn new(config: &Config, identity: Identity, settings: Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        Ok(Self {
+            identity,
+            enabled: true,
+            endpoints: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            sends: BTreeMap::new(),
+            recvs: BTreeMap::new(),
+            receiver: Receiver::new(config, &settings),
+            sender: Sender::new(config, &settings),
+            paths: PathScheduler::new(&settings),
+            out: Output::default(),
+        })
+    }
+
+    /// CONTROL.enable: while false every packet is refused as `disabled`.
+    pub fn set_enabled(&mut self, enabled: bool) {
+        self.enabled = enabled;
+    }
+
+    /// Writes an endpoint table entry.
+    pub fn set_endpoint(&mut self, endpoint: Endpoint) {
+        self.endpoints.insert(endpoint.index(), endpoint);
+    }
+
+    /// Writes a key table entry.
+    pub fn set_key(&mut self, key: MemoryKey) {
+        self.keys.insert((key.key & 0xFF) as u8, key);
+    }
+
+    fn permits(&self, lkey: u32, address: u64, length: u32, write: bool) -> bool {
+        let key = self.keys.get(&((lkey & 0xFF) as u8)).filter(|key| key.key == lkey);
+        length == 0 || key.is_some_and(|key| key.covers(address, length) && (!write || key.local_write))
+    }
+
+    fn endpoint(&self, number: u32) -> Result<Endpoint, PostError> {
+        let index = (number & 0xFF) as u16;
+        let endpoint = self.endpoints.get(&index).filter(|endpoint| endpoint.number == number);
+        endpoint.copied().ok_or(PostError::NoEndpoint(number))
+    }
+
+    /// Posts a send entry of endpoint `number`; returns its running index. A
+    /// refused entry ends in a completion, as from hardware.
+    pub fn post_send(&mut self, now: Ticks, number: u32, entry: SendEntry) -> Result<u16, PostError> {
+        let endpoint = self.endpoint(number)?;
+        let next = self.sends.entry(endpoint.index()).or_default();
+        let index = *next;
+        *next = next.wrapping_add(1);
+        let Some(count) = entry.count() else {
+            let status = Status::BadRequest as u8;
+            self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
+            return Ok(index);
+        };
+        if !self.permits(entry.lkey, entry.address, entry.length, false) {
+            let status = Status::LocalProtection as u8;
+            self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
+            return Ok(index);
+        }
+        self.sender.post(now, Request { entry, local: number, index, count }, &mut self.out);
+        Ok(index)
+    }
+
+    /// Posts a receive entry of endpoint `number`; returns its running index.
+    pub fn post_recv(&mut self, now: Ticks, number: u32, entry: RecvEntry) -> Result<u16, PostError> {
+        let endpoint = self.endpoint(number)?;
+        let next = self.recvs.entry(endpoint.index()).or_default();
+        let index = *next;
+        *next = next.wrapping_add(1);
+        if self.permits(entry.lkey, entry.address, entry.length, true) {
+            self.receiver.post(endpoint.index(), index, entry);
+        } else {
+            self.out.completions.push_back(Completion {
+                opcode: DONE_RECV,
+                status: Status::LocalProtection as u8,
+                immediate: None,
+                endpoint: endpoint.index(),
+                entry: index,
+                length: 0,
+                tag: 0,
+                message: MessageId(0),
+                peer_endpoint: 0,
+                peer_gid: [0; 16],
+                timestamp: now as u32,
+            });
+        }
+        Ok(index)
+    }
+
+    /// A frame (without FCS) whose last byte arrived at `now`. `Err` names the
+    /// one reason it was counted under.
+    //= RX-7
+    pub fn handle_frame(&mut self, now: Ticks, frame: &[u8]) -> Result<(), Drop> {
+        let counters = &mut self.out.counters;
+        counters.event(Counter::RxFrames);
+        let judged = rx_parse::judge(frame, &self.identity, |index| self.endpoints.get(&index).copied());
+        let result = match judged {
+            Err(reason) => Err(reason),
+            Ok(_) if !self.enabled => Err(Drop::Disabled),
+            Ok(Inbound::Data(origin, header, payload)) => {
+                counters.event(if header.probe { Counter::RxProbe } else { Counter::RxData });
+                self.receiver.handle(now, &origin, &header, payload, &mut self.out)
+            }
+            Ok(Inbound::Feedback(origin, header)) => {
+                counters.event(Counter::RxFeedback);
+                self.sender.handle(now, &origin, &header, &mut self.out)
+            }
+        };
+        if let Err(reason) = result {
+            self.out.counters.drop(reason);
+        }
+        result
+    }
+
+    /// Everything due at `now`.
+    pub fn handle_timeout(&mut self, now: Ticks) {
+        self.receiver.handle_timeout(now, &mut self.out);
+        self.sender.handle_timeout(now, &mut self.out);
+    }
+
+    /// When [`Nic::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Ticks> {
+        [self.receiver.next_timeout(), self.sender.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// The next frame, leaving at `now`.
+    //= TX-8
+    pub fn poll_transmit(&mut self, now: Ticks, memory: &mut impl Memory) -> Option<Vec<u8>> {
+        if let Some(outgoing) = self.out.feedback.pop_front() {
+            return self.transmit_feedback(now, &outgoing);
+        }
+        loop {
+            let chosen = self.sender.choose()?;
+            if let Some(frame) = self.transmit_data(now, &chosen, memory) {
+                return Some(frame);
+            }
+        }
+    }
+
+    //= §6
+    fn route(&mut self, mac: [u8; 6], ip: [u8; 4], ev: u8) -> Route {
+        Route {
+            dst_mac: mac,
+            src_mac: self.identity.mac,
+            src_ip: self.identity.ip,
+            dst_ip: ip,
+            tos: wire::TOS,
+            sport: SPORT_BASE + ev as u16,
+            pkey: self.identity.pkey,
+            dst_endpoint: 0,
+            psn: 0,
+            qkey: 0,
+            src_endpoint: 0,
+        }
+    }
+
+    fn transmit_feedback(&mut self, now: Ticks, outgoing: &Outgoing) -> Option<Vec<u8>> {
+        let ev = self.paths.take();
+        let reply = outgoing.reply;
+        let mut route = self.route(reply.mac, reply.ip, ev);
+        route.dst_endpoint = reply.endpoint;
+        route.src_endpoint = reply.local;
+        route.qkey = reply.qkey;
+        let header = outgoing.at(now);
+        self.out.counters.event(Counter::TxFeedback);
+        if header.flags & fb::NACK != 0 {
+            self.out.counters.event(Counter::TxNack);
+        }
+        frame(&route, &Trh::Feedback(header), &[])
+    }
+
+    fn transmit_data(&mut self, now: Ticks, chosen: &Chosen, memory: &mut impl Memory) -> Option<Vec<u8>> {
+        let slot = self.sender.slot(chosen.slot)?;
+        let (entry, local) = (slot.entry, slot.local);
+        let length = if chosen.probe {
+            0
+        } else {
+            wire::payload_len(entry.length, entry.payload_log2, chosen.index) as usize
+        };
+        let mut payload = vec![0; length];
+        let address = entry.address + ((chosen.index as u64) << entry.payload_log2);
+        if length > 0 && memory.read(address, &mut payload).is_err() {
+            self.out.counters.event(Counter::DmaErrors);
+            self.sender.end(now, chosen.slot, Status::LocalDma as u8, &mut self.out);
+            return None;
+        }
+        let ev = self.paths.take();
+        let header = self.sender.emit(now, chosen, ev, &mut self.out)?;
+        let mut route = self.route(entry.mac, entry.ip(), ev);
+        route.dst_endpoint = entry.endpoint;
+        route.src_endpoint = local;
+        route.qkey = entry.qkey;
+        route.psn = header.index;
+        frame(&route, &Trh::Data(header), &payload)
+    }
+
+    /// The next payload write.
+    pub fn poll_write(&mut self) -> Option<Write> {
+        self.out.writes.pop_front()
+    }
+
+    /// The next completion; every write of its message was handed out before,
+    /// provided writes are drained first.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.out.completions.pop_front()
+    }
+
+    /// Counters.
+    pub fn counters(&self) -> &Counters {
+        &self.out.counters
+    }
+
+    /// The receiving half, for its gauges.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// The sending half, for its gauges.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The sending half, for tests that set generations.
+    pub fn sender_mut(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+}
+
+fn frame(route: &Route, trh: &Trh, payload: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; MAX_FRAME.max(wire::frame_len(trh, payload.len()))];
+    let length = wire::emit(route, trh, payload, &mut bytes)?;
+    bytes.truncate(length);
+    Some(bytes)
+}

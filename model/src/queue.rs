@@ -1,0 +1,240 @@
+//! Queue entries as values; the layout is that of [`tessera_abi::queue`].
+
+use tessera_abi::queue::{self, done, recv, send};
+use tessera_abi::wire::{self, MessageId};
+
+fn le<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    std::array::from_fn(|i| bytes[at + i])
+}
+fn le16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(le(bytes, at))
+}
+fn le32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(le(bytes, at))
+}
+fn le64(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(le(bytes, at))
+}
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+/// A send queue entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendEntry {
+    /// Opcode.
+    pub opcode: u8,
+    /// The immediate, when given.
+    pub immediate: Option<u32>,
+    /// log2 of the payload size.
+    pub payload_log2: u8,
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Message length, bytes.
+    pub length: u32,
+    /// Local address.
+    pub address: u64,
+    /// Local key.
+    pub lkey: u32,
+    /// Initial window, packets; 0 = the NIC's default.
+    pub initial_window: u8,
+    /// Tag.
+    pub tag: u64,
+    /// Destination's Q_Key.
+    pub qkey: u32,
+    /// Destination endpoint number.
+    pub endpoint: u32,
+    /// Destination MAC address.
+    pub mac: [u8; 6],
+    /// Destination GID.
+    pub gid: [u8; 16],
+}
+
+impl SendEntry {
+    /// Reads an entry.
+    pub fn parse(b: &[u8; queue::SEND_ENTRY_LEN]) -> Self {
+        Self {
+            opcode: b[send::OPCODE],
+            immediate: (b[send::FLAGS] & queue::SEND_IMM != 0).then(|| le32(b, send::IMMEDIATE)),
+            payload_log2: b[send::PAYLOAD_LOG2],
+            traffic_class: b[send::TRAFFIC_CLASS] & 0xF,
+            length: le32(b, send::LENGTH),
+            address: le64(b, send::ADDRESS),
+            lkey: le32(b, send::LKEY),
+            initial_window: b[send::INITIAL_WINDOW],
+            tag: le64(b, send::TAG),
+            qkey: le32(b, send::QKEY),
+            endpoint: le32(b, send::ENDPOINT) & 0xFF_FFFF,
+            mac: le(b, send::MAC),
+            gid: le(b, send::GID),
+        }
+    }
+
+    /// Writes an entry.
+    pub fn emit(&self) -> [u8; queue::SEND_ENTRY_LEN] {
+        let mut b = [0; queue::SEND_ENTRY_LEN];
+        b[send::OPCODE] = self.opcode;
+        b[send::FLAGS] = if self.immediate.is_some() { queue::SEND_IMM } else { 0 };
+        b[send::PAYLOAD_LOG2] = self.payload_log2;
+        b[send::TRAFFIC_CLASS] = self.traffic_class;
+        put(&mut b, send::LENGTH, &self.length.to_le_bytes());
+        put(&mut b, send::ADDRESS, &self.address.to_le_bytes());
+        put(&mut b, send::LKEY, &self.lkey.to_le_bytes());
+        b[send::INITIAL_WINDOW] = self.initial_window;
+        put(&mut b, send::TAG, &self.tag.to_le_bytes());
+        put(&mut b, send::IMMEDIATE, &self.immediate.unwrap_or(0).to_le_bytes());
+        put(&mut b, send::QKEY, &self.qkey.to_le_bytes());
+        put(&mut b, send::ENDPOINT, &self.endpoint.to_le_bytes());
+        put(&mut b, send::MAC, &self.mac);
+        put(&mut b, send::GID, &self.gid);
+        b
+    }
+
+    /// Packets of the message, or `None` when the entry makes no sense.
+    pub fn count(&self) -> Option<u32> {
+        let size = tessera_abi::params::MIN_PAYLOAD_LOG2..=tessera_abi::params::MAX_PAYLOAD_LOG2;
+        if self.opcode != queue::OP_SEND || !size.contains(&self.payload_log2) {
+            return None;
+        }
+        wire::packet_count(self.length, self.payload_log2)
+    }
+
+    /// IPv4 address of the destination (the last four GID bytes).
+    pub fn ip(&self) -> [u8; 4] {
+        le(&self.gid, 12)
+    }
+}
+
+/// A receive queue entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecvEntry {
+    /// Buffer address.
+    pub address: u64,
+    /// Buffer length, bytes.
+    pub length: u32,
+    /// Local key.
+    pub lkey: u32,
+}
+
+impl RecvEntry {
+    /// Reads an entry.
+    pub fn parse(b: &[u8; queue::RECV_ENTRY_LEN]) -> Self {
+        Self { address: le64(b, recv::ADDRESS), length: le32(b, recv::LENGTH), lkey: le32(b, recv::LKEY) }
+    }
+
+    /// Writes an entry.
+    pub fn emit(&self) -> [u8; queue::RECV_ENTRY_LEN] {
+        let mut b = [0; queue::RECV_ENTRY_LEN];
+        put(&mut b, recv::ADDRESS, &self.address.to_le_bytes());
+        put(&mut b, recv::LENGTH, &self.length.to_le_bytes());
+        put(&mut b, recv::LKEY, &self.lkey.to_le_bytes());
+        b
+    }
+}
+
+/// A completion queue entry; the phase bit belongs to the ring, not to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// [`queue::DONE_SEND`] or [`queue::DONE_RECV`].
+    pub opcode: u8,
+    /// Status code, raw: a peer's ABORT may carry any byte.
+    pub status: u8,
+    /// The immediate, when the message has one.
+    pub immediate: Option<u32>,
+    /// Local endpoint's table index.
+    pub endpoint: u16,
+    /// Running index of the entry this ends.
+    pub entry: u16,
+    /// Message length, bytes.
+    pub length: u32,
+    /// Tag.
+    pub tag: u64,
+    /// Message.
+    pub message: MessageId,
+    /// Peer's endpoint number.
+    pub peer_endpoint: u32,
+    /// Peer's GID.
+    pub peer_gid: [u8; 16],
+    /// NIC time, ticks.
+    pub timestamp: u32,
+}
+
+impl Completion {
+    /// Reads an entry.
+    pub fn parse(b: &[u8; queue::COMPLETION_LEN]) -> Self {
+        Self {
+            opcode: b[done::OPCODE],
+            status: b[done::STATUS],
+            immediate: (b[done::FLAGS] & queue::DONE_IMM != 0).then(|| le32(b, done::IMMEDIATE)),
+            endpoint: le16(b, done::ENDPOINT),
+            entry: le16(b, done::ENTRY),
+            length: le32(b, done::LENGTH),
+            tag: le64(b, done::TAG),
+            message: MessageId(le32(b, done::MESSAGE)),
+            peer_endpoint: le32(b, done::PEER_ENDPOINT),
+            peer_gid: le(b, done::PEER_GID),
+            timestamp: le32(b, done::TIMESTAMP),
+        }
+    }
+
+    /// Writes an entry with the given phase bit.
+    pub fn emit(&self, phase: bool) -> [u8; queue::COMPLETION_LEN] {
+        let mut b = [0; queue::COMPLETION_LEN];
+        b[done::OPCODE] = self.opcode;
+        b[done::STATUS] = self.status;
+        b[done::FLAGS] = if self.immediate.is_some() { queue::DONE_IMM } else { 0 };
+        put(&mut b, done::ENDPOINT, &self.endpoint.to_le_bytes());
+        put(&mut b, done::ENTRY, &self.entry.to_le_bytes());
+        put(&mut b, done::LENGTH, &self.length.to_le_bytes());
+        put(&mut b, done::IMMEDIATE, &self.immediate.unwrap_or(0).to_le_bytes());
+        put(&mut b, done::TAG, &self.tag.to_le_bytes());
+        put(&mut b, done::MESSAGE, &self.message.0.to_le_bytes());
+        put(&mut b, done::PEER_ENDPOINT, &self.peer_endpoint.to_le_bytes());
+        put(&mut b, done::PEER_GID, &self.peer_gid);
+        put(&mut b, done::TIMESTAMP, &self.timestamp.to_le_bytes());
+        b[done::PHASE] = phase as u8;
+        b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_emit_and_parse_back() {
+        let entry = SendEntry {
+            opcode: queue::OP_SEND,
+            immediate: Some(7),
+            payload_log2: 12,
+            traffic_class: 3,
+            length: 9_999_999,
+            address: 0x1234_5678_9ABC,
+            lkey: 0x501,
+            initial_window: 8,
+            tag: 0xFEED_FACE_CAFE_BEEF,
+            qkey: 0x8001_0203,
+            endpoint: 0x12_3456,
+            mac: [1, 2, 3, 4, 5, 6],
+            gid: wire::ipv4_gid([10, 0, 0, 1]),
+        };
+        assert_eq!(SendEntry::parse(&entry.emit()), entry);
+        let recv = RecvEntry { address: u64::MAX - 5, length: 17, lkey: 0xAB };
+        assert_eq!(RecvEntry::parse(&recv.emit()), recv);
+        let done = Completion {
+            opcode: queue::DONE_RECV,
+            status: 3,
+            immediate: None,
+            endpoint: 5,
+            entry: 0xFFFF,
+            length: 1,
+            tag: 2,
+            message: MessageId::new(9, 10),
+            peer_endpoint: 0xAB_CDEF,
+            peer_gid: entry.gid,
+            timestamp: 77,
+        };
+        assert_eq!(Completion::parse(&done.emit(true)), done);
+        assert_eq!(done.emit(true)[done::PHASE], 1);
+    }
+}

@@ -1,0 +1,397 @@
+//! The receiving half of a NIC: opens, fills and ends contexts (RO, RC, LD, GR).
+//!
+//! ```text
+//!  DATA, PROBE ─> lookup ─┬─ context ─> write, bitmap ─┬─> feedback
+//!                         ├─ tombstone ─> its status   │
+//!                         └─ nothing ─> open or BUSY   └─> grants (one queue)
+//! ```
+//!
+//! Payload writes finish at once here, so a message completes with its last
+//! packet; the hardware drains its writes in between.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tessera_abi::params::{Config, BLOCK_PACKETS};
+use tessera_abi::queue::DONE_RECV;
+use tessera_abi::regs::Counter;
+use tessera_abi::status::{Drop, Status};
+use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader};
+
+use crate::bitmap::Pool;
+use crate::context::Context;
+use crate::feedback;
+use crate::grant::{self, Credit};
+use crate::interval::SkewTable;
+use crate::lookup::{Entry, Held, Key, Lookup, Place};
+use crate::nic::{Output, Write};
+use crate::queue::{Completion, RecvEntry};
+use crate::rx_parse::Origin;
+use crate::settings::Settings;
+use crate::timer_wheel::TimerWheel;
+use crate::Ticks;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Context(u32),
+    Tombstone(Place),
+}
+
+/// The receiving half.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    settings: Settings,
+    tombstone_limit: usize,
+    lookup: Lookup,
+    contexts: Vec<Option<Context>>,
+    free: Vec<u32>,
+    pool: Pool,
+    credit: Credit,
+    skew: SkewTable,
+    timers: TimerWheel<Timer>,
+    receives: BTreeMap<u16, VecDeque<(u16, RecvEntry)>>,
+}
+
+impl Receiver {
+    /// An empty receiver of the given sizes.
+    pub fn new(config: &Config, settings: &Settings) -> Self {
+        let contexts = 1u32 << config.rx_contexts_log2;
+        Self {
+            settings: *settings,
+            tombstone_limit: config.tombstones,
+            lookup: Lookup::new(config.table_sets_log2, settings),
+            contexts: vec![None; contexts as usize],
+            free: (0..contexts).rev().collect(),
+            pool: Pool::new(1 << config.bitmap_blocks_log2),
+            credit: Credit::default(),
+            skew: SkewTable::new(settings),
+            timers: TimerWheel::default(),
+            receives: BTreeMap::new(),
+        }
+    }
+
+    /// A checked receive entry of an endpoint.
+    pub fn post(&mut self, endpoint: u16, index: u16, entry: RecvEntry) {
+        self.receives.entry(endpoint).or_default().push_back((index, entry));
+    }
+
+    /// A verified DATA or PROBE.
+    pub fn handle(
+        &mut self,
+        now: Ticks,
+        origin: &Origin,
+        packet: &DataHeader,
+        payload: &[u8],
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        let gid = wire::ipv4_gid(origin.ip);
+        let key = Key { gid, endpoint: origin.endpoint, slot: packet.message.slot() };
+        let found = self.lookup.find(&key);
+        let mut place = None;
+        if let Some((at, entry)) = found {
+            match (generation_age(packet.message.generation(), entry.generation), entry.held) {
+                //= RO-3
+                (Age::Older, _) => return Err(Drop::Stale),
+                (Age::Same, Held::Context(id)) => return self.arrive(now, id, origin, packet, payload, out),
+                //= RO-2
+                (Age::Same, Held::Tombstone(status)) => {
+                    let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
+                    out.feedback.push_back(feedback::tombstone(now, origin, packet, status, count));
+                    return Err(Drop::Finished);
+                }
+                //= RO-4
+                (Age::Newer, Held::Context(id)) => {
+                    self.end(now, id, Status::Replaced, false, out);
+                    self.grants(now, out);
+                    return self.busy(now, origin, packet, Drop::BusyResources, out);
+                }
+                (Age::Newer, Held::Tombstone(_)) => place = Some(at),
+            }
+        }
+        //= RO-5
+        if packet.flags & flag::EST != 0 {
+            let status = Status::NoContext as u8;
+            out.feedback.push_back(feedback::stateless(now, origin, packet, fb::ABORT, status));
+            return Err(Drop::NoContext);
+        }
+        self.open(now, place, key, origin, packet, payload, out)
+    }
+
+    fn busy(
+        &mut self,
+        now: Ticks,
+        origin: &Origin,
+        packet: &DataHeader,
+        reason: Drop,
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        out.feedback.push_back(feedback::stateless(now, origin, packet, fb::BUSY, 0));
+        Err(reason)
+    }
+
+    //= RO-6
+    #[allow(clippy::too_many_arguments)] // one packet and where it may go; a struct would only rename them
+    fn open(
+        &mut self,
+        now: Ticks,
+        replaced: Option<Place>,
+        key: Key,
+        origin: &Origin,
+        packet: &DataHeader,
+        payload: &[u8],
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        let Some(place) = replaced.or_else(|| self.lookup.vacancy(&key)) else {
+            return self.busy(now, origin, packet, Drop::BusyConflict, out);
+        };
+        let remembered = self.lookup.len() - replaced.is_some() as usize;
+        if self.free.is_empty() || self.pool.free() == 0 || remembered >= self.tombstone_limit {
+            return self.busy(now, origin, packet, Drop::BusyResources, out);
+        }
+        let endpoint = origin.local.index();
+        let posted = self.receives.get_mut(&endpoint).filter(|queue| !queue.is_empty());
+        let Some(posted) = posted else {
+            return self.busy(now, origin, packet, Drop::BusyReceive, out);
+        };
+        let generation = packet.message.generation();
+        if posted.front().is_some_and(|(_, entry)| entry.length < packet.length) {
+            let status = Status::Length as u8;
+            self.bury(now, place, key, generation, status);
+            out.feedback.push_back(feedback::stateless(now, origin, packet, fb::ABORT, status));
+            return Ok(());
+        }
+        let (Some(receive), Some(id)) = (posted.pop_front(), self.free.pop()) else {
+            return self.busy(now, origin, packet, Drop::BusyResources, out);
+        };
+        self.pool.take();
+        self.timers.set(Timer::Tombstone(place), None);
+        self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
+        let context = Context::open(now, place, key, origin, packet, receive, &self.settings);
+        self.credit.grant(context.owed());
+        self.contexts[id as usize] = Some(context);
+        out.counters.event(Counter::RxOpened);
+        self.arrive(now, id, origin, packet, payload, out)
+    }
+
+    fn arrive(
+        &mut self,
+        now: Ticks,
+        id: u32,
+        origin: &Origin,
+        packet: &DataHeader,
+        payload: &[u8],
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        let Some(context) = self.contexts[id as usize].as_mut() else { return Err(Drop::Mismatch) };
+        if !context.matches(origin, packet) {
+            return Err(Drop::Mismatch);
+        }
+        let hash = SkewTable::hash(&context.key.gid);
+        let arrived = context.arrive(now, origin, packet, self.skew.of(hash), &self.settings)?;
+        if let Some(sample) = arrived.skew {
+            self.skew.sample(hash, sample, &self.settings);
+        }
+        if arrived.new {
+            //= RC-2
+            self.pool.give(arrived.freed);
+            self.credit.settle(payload.len() as u64);
+            out.counters.event(Counter::RxNew);
+            if !payload.is_empty() {
+                let address = context.receive.1.address + ((packet.index as u64) << packet.payload_log2);
+                out.writes.push_back(Write { address, bytes: payload.to_vec() });
+            }
+        }
+        //= RC-6
+        if arrived.new && context.distinct == context.count {
+            let answer = context.answer(now, origin, packet, fb::COMPLETE);
+            self.end(now, id, Status::Success, false, out);
+            out.feedback.push_back(answer);
+            self.grants(now, out);
+            return Ok(());
+        }
+        if arrived.answer {
+            out.feedback.push_back(context.answer(now, origin, packet, 0));
+        }
+        context.rearm(now, self.skew.of(hash), &self.settings);
+        if !context.queued && context.grant < grant::limit(context.count, context.cumulative()) {
+            context.queued = true;
+            self.credit.enqueue(id);
+        }
+        self.watch(id);
+        self.grants(now, out);
+        if !arrived.new && !packet.probe {
+            return Err(Drop::Duplicate);
+        }
+        Ok(())
+    }
+
+    /// Points the context's timer at the earlier of deadline and give-up.
+    //= LD-7
+    fn watch(&mut self, id: u32) {
+        let due = self.contexts[id as usize].as_ref().and_then(|context| {
+            let give_up = (context.cumulative() < context.grant)
+                .then(|| context.interval.last_heard + self.settings.rx_give_up as u64);
+            [give_up, context.interval.deadline()].into_iter().flatten().min()
+        });
+        self.timers.set(Timer::Context(id), due);
+    }
+
+    //= GR-2
+    fn grants(&mut self, now: Ticks, out: &mut Output) {
+        let mut turned = 0;
+        while let Some(id) = self.credit.head() {
+            let Some(context) = self.contexts[id as usize].as_mut() else { return };
+            let limit = grant::limit(context.count, context.cumulative());
+            let wanted = self.settings.grant_quantum.min(limit - context.grant);
+            let log2 = context.opener.payload_log2;
+            if !self.credit.allows(wanted, log2, self.settings.credit_limit) {
+                return;
+            }
+            let mut end = context.grant + wanted;
+            for block in context.grant / BLOCK_PACKETS..=(end - 1) / BLOCK_PACKETS {
+                if context.window.allocated(block) {
+                    continue;
+                }
+                if !self.pool.take() {
+                    end = (block * BLOCK_PACKETS).max(context.grant);
+                    break;
+                }
+                context.window.allocate(block);
+            }
+            self.credit.dequeue();
+            if end == context.grant {
+                self.credit.enqueue(id);
+                turned += 1;
+                if turned > self.credit.waiting() {
+                    return;
+                }
+                continue;
+            }
+            turned = 0;
+            self.credit.grant(grant::bytes(context.opener.length, log2, context.grant, end));
+            context.grant = end;
+            context.queued = end < limit;
+            if context.queued {
+                self.credit.enqueue(id);
+            }
+            //= GR-3
+            out.feedback.push_back(context.notice(fb::GRANT, 0));
+            out.counters.event(Counter::GrantsSent);
+            let skew = self.skew.of(SkewTable::hash(&context.key.gid));
+            context.rearm(now, skew, &self.settings);
+            self.watch(id);
+        }
+    }
+
+    fn bury(&mut self, now: Ticks, place: Place, key: Key, generation: u32, status: u8) {
+        self.lookup.put(place, Some(Entry { key, generation, held: Held::Tombstone(status) }));
+        self.timers.set(Timer::Tombstone(place), Some(now + self.settings.time_wait as u64));
+    }
+
+    /// Ends a context: its completion, everything it held back, a tombstone
+    /// unless a newer generation takes the place.
+    fn end(&mut self, now: Ticks, id: u32, status: Status, tell: bool, out: &mut Output) {
+        let Some(mut context) = self.contexts[id as usize].take() else { return };
+        //= GR-1
+        self.credit.settle(context.owed());
+        self.credit.forget(id);
+        self.pool.give(context.window.held());
+        self.timers.set(Timer::Context(id), None);
+        self.free.push(id);
+        let opener = &context.opener;
+        out.completions.push_back(Completion {
+            opcode: DONE_RECV,
+            status: status as u8,
+            immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
+            endpoint: (context.reply.local & 0xFF) as u16,
+            entry: context.receive.0,
+            length: opener.length,
+            tag: opener.tag,
+            message: opener.message,
+            peer_endpoint: context.key.endpoint,
+            peer_gid: context.key.gid,
+            timestamp: now as u32,
+        });
+        let completed = status == Status::Success;
+        out.counters.event(if completed { Counter::RxCompleted } else { Counter::RxAborted });
+        if status == Status::Replaced {
+            self.lookup.put(context.place, None);
+        } else {
+            self.bury(now, context.place, context.key, opener.message.generation(), status as u8);
+        }
+        if tell {
+            out.feedback.push_back(context.notice(fb::ABORT, status as u8));
+        }
+    }
+
+    /// Earliest time anything is due.
+    pub fn next_timeout(&self) -> Option<Ticks> {
+        self.timers.next()
+    }
+
+    /// Everything due at `now`.
+    pub fn handle_timeout(&mut self, now: Ticks, out: &mut Output) {
+        while let Some(timer) = self.timers.pop(now) {
+            out.counters.event(Counter::WheelPops);
+            let id = match timer {
+                Timer::Tombstone(place) => {
+                    self.lookup.put(place, None);
+                    continue;
+                }
+                Timer::Context(id) => id,
+            };
+            let Some(context) = self.contexts[id as usize].as_mut() else { continue };
+            //= LD-7
+            if now - context.interval.last_heard >= self.settings.rx_give_up as u64
+                && context.cumulative() < context.grant
+            {
+                self.end(now, id, Status::GaveUp, true, out);
+                self.grants(now, out);
+                continue;
+            }
+            out.counters.event(Counter::NackExpiries);
+            let skew = self.skew.of(SkewTable::hash(&context.key.gid));
+            out.feedback.extend(context.expire(now, skew, &self.settings));
+            self.watch(id);
+        }
+    }
+
+    /// Granted bytes not yet arrived.
+    pub fn outstanding(&self) -> u64 {
+        self.credit.outstanding()
+    }
+
+    /// The same, summed over the contexts: GR-1 says they agree.
+    pub fn outstanding_by_context(&self) -> u64 {
+        self.contexts.iter().flatten().map(Context::owed).sum()
+    }
+
+    /// Open contexts.
+    pub fn open_contexts(&self) -> usize {
+        self.contexts.len() - self.free.len()
+    }
+
+    /// Tombstones held.
+    pub fn tombstones(&self) -> usize {
+        self.lookup.len() - self.open_contexts()
+    }
+
+    /// Free bitmap blocks.
+    pub fn free_blocks(&self) -> u32 {
+        self.pool.free()
+    }
+
+    /// Whether every context, block, byte of credit and timer but those of
+    /// tombstones is back.
+    pub fn is_idle(&self) -> bool {
+        self.open_contexts() == 0
+            && self.pool.is_whole()
+            && self.credit.outstanding() == 0
+            && self.credit.waiting() == 0
+            && self.timers.len() == self.tombstones()
+    }
+
+    /// The skew in force for a source.
+    pub fn skew_of(&self, gid: &[u8; 16]) -> u32 {
+        self.skew.of(SkewTable::hash(gid))
+    }
+}

@@ -1,0 +1,367 @@
+//! The sending half of a NIC: slots, feedback, arbitration (rules TX).
+//!
+//! ```text
+//!  requests ─> wait for unsolicited credit ─> slot ─> turn ring ──┐ 1:1
+//!  FEEDBACK ─> judge ─> slot ─> NACK bits ─> retransmit queue ────┴─> packet
+//!                         └─> end: completion, slot free
+//! ```
+
+use std::collections::VecDeque;
+
+use tessera_abi::params::{Config, BLOCK_PACKETS};
+use tessera_abi::queue::DONE_SEND;
+use tessera_abi::regs::Counter;
+use tessera_abi::status::{Drop, Status};
+use tessera_abi::wire::{self, fb, DataHeader, FeedbackHeader, MessageId};
+
+use crate::bitmap::Block;
+use crate::feedback;
+use crate::lfsr::Lfsr;
+use crate::nic::Output;
+use crate::queue::{Completion, SendEntry};
+use crate::retransmit_queue::RetransmitQueue;
+use crate::rx_parse::Origin;
+use crate::settings::Settings;
+use crate::slots::{self, Ring, Slot};
+use crate::timer_wheel::TimerWheel;
+use crate::Ticks;
+
+/// Entries of the round-trip table.
+const RTT_ENTRIES: usize = 1024;
+
+/// A checked request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The entry.
+    pub entry: SendEntry,
+    /// Local endpoint number.
+    pub local: u32,
+    /// Running index of the entry.
+    pub index: u16,
+    /// Packets.
+    pub count: u32,
+}
+
+/// A packet the arbiter chose.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    /// Slot.
+    pub slot: u16,
+    /// Index (PROBE: next index).
+    pub index: u32,
+    /// A PROBE.
+    pub probe: bool,
+    /// A retransmission.
+    pub again: bool,
+}
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    slots: Vec<Option<Slot>>,
+    generations: Vec<u32>,
+    free: Vec<u16>,
+    requests: VecDeque<Request>,
+    unsolicited: u64,
+    turns: VecDeque<u16>,
+    retransmit: RetransmitQueue,
+    retransmit_turn: bool,
+    timers: TimerWheel<u16>,
+    rtts: Vec<Option<u32>>,
+    lfsr: Lfsr,
+}
+
+impl Sender {
+    /// An empty sender of the given sizes.
+    pub fn new(config: &Config, settings: &Settings) -> Self {
+        let slots = 1u16 << config.tx_slots_log2;
+        let mut lfsr = Lfsr::new(settings.seed);
+        //= TX-1
+        let generations = (0..slots)
+            .map(|_| {
+                (0..20).for_each(|_| {
+                    lfsr.step();
+                });
+                lfsr.state() & 0xF_FFFF
+            })
+            .collect();
+        Self {
+            settings: *settings,
+            slots: vec![None; slots as usize],
+            generations,
+            free: (0..slots).rev().collect(),
+            requests: VecDeque::new(),
+            unsolicited: 0,
+            turns: VecDeque::new(),
+            retransmit: RetransmitQueue::new(1 << config.retransmit_entries_log2),
+            retransmit_turn: true,
+            timers: TimerWheel::default(),
+            rtts: vec![None; RTT_ENTRIES],
+            lfsr,
+        }
+    }
+
+    fn rtt_place(gid: &[u8; 16]) -> usize {
+        gid.iter().fold(0usize, |hash, &byte| hash.wrapping_mul(31) ^ byte as usize) % RTT_ENTRIES
+    }
+
+    /// Takes a checked request.
+    pub fn post(&mut self, now: Ticks, request: Request, out: &mut Output) {
+        self.requests.push_back(request);
+        self.admit(now, out);
+    }
+
+    //= TX-1
+    fn admit(&mut self, now: Ticks, out: &mut Output) {
+        while let Some(request) = self.requests.front() {
+            let unasked = slots::unasked_bytes(&request.entry, request.count, &self.settings);
+            let fits = self.unsolicited + unasked <= self.settings.unsolicited_limit as u64;
+            if !fits && self.unsolicited != 0 {
+                return;
+            }
+            let Some(number) = self.free.pop() else { return };
+            let Some(request) = self.requests.pop_front() else { return };
+            let generation = &mut self.generations[number as usize];
+            *generation = (*generation + 1) & 0xF_FFFF;
+            let message = MessageId::new(number, *generation);
+            let srtt = self.rtts[Self::rtt_place(&request.entry.gid)];
+            let Request { entry, local, index, count } = request;
+            let mut slot = Slot::new(now, entry, local, index, message, count, srtt, &self.settings);
+            self.unsolicited += unasked;
+            slot.queued = true;
+            self.slots[number as usize] = Some(slot);
+            self.turns.push_back(number);
+            out.counters.event(Counter::TxOpened);
+        }
+    }
+
+    /// Puts the slot in the turn ring when it has something to send, and sets
+    /// its clock.
+    fn settle(&mut self, number: u16) {
+        let Some(slot) = self.slots[number as usize].as_mut() else { return };
+        if slot.sendable() && !slot.queued {
+            slot.queued = true;
+            self.turns.push_back(number);
+        }
+        self.timers.set(number, slot.deadline(&self.settings));
+    }
+
+    /// A verified FEEDBACK.
+    pub fn handle(
+        &mut self,
+        now: Ticks,
+        origin: &Origin,
+        header: &FeedbackHeader,
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        //= TX-3
+        let number = header.message.slot();
+        let slot = self.slots.get_mut(number as usize).and_then(Option::as_mut);
+        let slot = slot.filter(|slot| slot.message == header.message).ok_or(Drop::FeedbackStale)?;
+        if wire::ipv4_gid(origin.ip) != slot.entry.gid
+            || origin.endpoint != slot.entry.endpoint
+            || origin.local.number != slot.local
+        {
+            return Err(Drop::FeedbackForged);
+        }
+        feedback::sane(header, slot.next, slot.count)?;
+        //= TX-10
+        if header.flags & fb::ABORT != 0 {
+            self.end(now, number, header.status, out);
+            return Ok(());
+        }
+        if header.flags & fb::COMPLETE != 0 {
+            self.end(now, number, Status::Success as u8, out);
+            return Ok(());
+        }
+        let settings = self.settings;
+        if header.flags & fb::BUSY != 0 {
+            let jitter = ((self.lfsr.step() as u64 * settings.busy_wait as u64) >> 32) as u32;
+            slot.busy(now, jitter, &settings);
+            slot.heard(now, self.retransmit.holds(number, header.message.generation()), &settings);
+            self.settle(number);
+            return Ok(());
+        }
+        slot.advance(now, header);
+        self.unsolicited -= std::mem::take(&mut slot.unasked);
+        let mut overflow = Ok(());
+        if slot.take_sequence(header.sequence) {
+            if let Some(sample) = slots::sample(now, header) {
+                slot.srtt = Some(slots::smooth(slot.srtt, sample));
+                self.rtts[Self::rtt_place(&slot.entry.gid)] = slot.srtt;
+            }
+            //= TX-7
+            if header.flags & fb::NACK != 0 {
+                let end = header.limit.min(slot.next).min(slot.settled(now, &settings));
+                let mut wanted = Block::default();
+                let arrived = Block::from_bytes(header.bitmap);
+                arrived.zeros(end.saturating_sub(header.base).min(BLOCK_PACKETS)).for_each(|bit| {
+                    wanted.set(bit);
+                });
+                let generation = header.message.generation();
+                if wanted.count() == 0 {
+                    slot.ask_where(now, &settings);
+                } else if self.retransmit.push(number, generation, header.base, wanted).is_err() {
+                    slot.ask_where(now, &settings);
+                    overflow = Err(Drop::NackOverflow);
+                }
+            }
+        }
+        slot.heard(now, self.retransmit.holds(number, header.message.generation()), &settings);
+        self.settle(number);
+        self.admit(now, out);
+        overflow
+    }
+
+    /// The next packet to send, if any.
+    //= TX-8
+    pub fn choose(&mut self) -> Option<Chosen> {
+        self.retransmit_turn = !self.retransmit_turn;
+        if self.retransmit_turn {
+            self.choose_again().or_else(|| self.choose_new())
+        } else {
+            self.choose_new().or_else(|| self.choose_again())
+        }
+    }
+
+    //= TX-7
+    fn choose_again(&mut self) -> Option<Chosen> {
+        while let Some((number, generation, index)) = self.retransmit.pop() {
+            let live = self.slots[number as usize]
+                .as_ref()
+                .is_some_and(|slot| slot.message.generation() == generation && index < slot.next);
+            if live {
+                return Some(Chosen { slot: number, index, probe: false, again: true });
+            }
+        }
+        None
+    }
+
+    fn choose_new(&mut self) -> Option<Chosen> {
+        while let Some(number) = self.turns.pop_front() {
+            let Some(slot) = self.slots[number as usize].as_mut() else { continue };
+            slot.queued = false;
+            if slot.sendable() {
+                return Some(Chosen {
+                    slot: number,
+                    index: slot.next,
+                    probe: slot.probe_wanted,
+                    again: false,
+                });
+            }
+        }
+        None
+    }
+
+    /// The slot of a chosen packet.
+    pub fn slot(&self, number: u16) -> Option<&Slot> {
+        self.slots.get(number as usize)?.as_ref()
+    }
+
+    /// A chosen packet leaves at `now` on path `ev`: its header.
+    pub fn emit(&mut self, now: Ticks, chosen: &Chosen, ev: u8, out: &mut Output) -> Option<DataHeader> {
+        let number = chosen.slot as usize;
+        let slot = self.slots[number].as_mut()?;
+        let header = slot.header(chosen.index, chosen.probe, chosen.again, ev, now);
+        if chosen.probe {
+            slot.sent_probe(now);
+            out.counters.event(Counter::TxProbe);
+        } else if chosen.again {
+            out.counters.event(Counter::TxRetransmitted);
+        } else {
+            slot.sent_new(now, &self.settings);
+            out.counters.event(Counter::TxData);
+        }
+        let waiting = self.retransmit.holds(chosen.slot, slot.message.generation());
+        slot.after_emission(now, waiting, &self.settings);
+        self.settle(chosen.slot);
+        Some(header)
+    }
+
+    /// Ends a message with a status.
+    //= TX-10
+    //= TX-12
+    pub fn end(&mut self, now: Ticks, number: u16, status: u8, out: &mut Output) {
+        let Some(slot) = self.slots[number as usize].take() else { return };
+        self.unsolicited -= slot.unasked;
+        self.retransmit.forget(number);
+        self.turns.retain(|&turn| turn != number);
+        self.timers.set(number, None);
+        self.free.push(number);
+        let mut done = completion(now, &slot.entry, slot.local, slot.index, status);
+        done.message = slot.message;
+        out.completions.push_back(done);
+        let completed = status == Status::Success as u8;
+        out.counters.event(if completed { Counter::TxCompleted } else { Counter::TxFailed });
+        self.admit(now, out);
+    }
+
+    /// Earliest time anything is due.
+    pub fn next_timeout(&self) -> Option<Ticks> {
+        self.timers.next()
+    }
+
+    /// Everything due at `now`.
+    pub fn handle_timeout(&mut self, now: Ticks, out: &mut Output) {
+        while let Some(number) = self.timers.pop(now) {
+            out.counters.event(Counter::WheelPops);
+            let Some(slot) = self.slots[number as usize].as_mut() else { continue };
+            let status = match slot.ring(now, &self.settings) {
+                Ring::Early | Ring::Probe => {
+                    if slot.probe_wanted {
+                        out.counters.event(Counter::BackstopExpiries);
+                    }
+                    self.settle(number);
+                    continue;
+                }
+                Ring::Unopened if slot.refused => Status::ReceiverNotReady,
+                Ring::Unopened => Status::Unheard,
+                Ring::Silence => Status::RetryExceeded,
+                Ring::NoProgress => Status::GrantTimeout,
+            };
+            self.end(now, number, status as u8, out);
+        }
+    }
+
+    /// Unasked bytes in flight.
+    pub fn unsolicited(&self) -> u64 {
+        self.unsolicited
+    }
+
+    /// Slots in use.
+    pub fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether every slot, byte and queue entry is back.
+    pub fn is_idle(&self) -> bool {
+        self.live() == 0
+            && self.unsolicited == 0
+            && self.requests.is_empty()
+            && self.retransmit.is_empty()
+            && self.timers.is_empty()
+    }
+
+    /// Moves a free slot's generation: tests of its wrap start here.
+    pub fn set_generation(&mut self, slot: u16, generation: u32) {
+        self.generations[slot as usize] = generation & 0xF_FFFF;
+    }
+}
+
+/// The completion of a request that never became, or no longer is, a message.
+pub fn completion(now: Ticks, entry: &SendEntry, local: u32, index: u16, status: u8) -> Completion {
+    Completion {
+        opcode: DONE_SEND,
+        status,
+        immediate: entry.immediate,
+        endpoint: (local & 0xFF) as u16,
+        entry: index,
+        length: entry.length,
+        tag: entry.tag,
+        message: MessageId(0),
+        peer_endpoint: entry.endpoint,
+        peer_gid: entry.gid,
+        timestamp: now as u32,
+    }
+}

@@ -1,0 +1,202 @@
+//! What the host configures: register values, addresses, endpoints, keys.
+
+use tessera_abi::{regs, wire};
+
+/// How the next path is chosen (spec §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPolicy {
+    /// Always the first path.
+    Single,
+    /// One after the other.
+    RoundRobin,
+    /// By LFSR.
+    Random,
+}
+
+/// The registers a run depends on, with the defaults of [`regs`]. Intervals
+/// are ticks unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Seed of hashes, generations and the path scheduler; not 0.
+    pub seed: u32,
+    /// Policy of the path scheduler.
+    pub path_policy: PathPolicy,
+    /// Number of paths, 1..=256.
+    pub path_count: u32,
+    /// First entropy value.
+    pub path_base: u8,
+    /// Packet gap before the first sample, 1/16 tick.
+    pub gap0: u32,
+    /// Path skew before the first sample.
+    pub skew0: u32,
+    /// Cap of the measured skew.
+    pub skew_max: u32,
+    /// Added to every tail deadline.
+    pub guard: u32,
+    /// Shortest loss-detection interval.
+    pub d_min: u32,
+    /// Round-trip time while unknown.
+    pub rtt_default: u32,
+    /// Sender's backstop after the first.
+    pub rto: u32,
+    /// PROBEs in a row without feedback.
+    pub max_retry: u32,
+    /// First packet until first non-BUSY feedback.
+    pub t_open: u32,
+    /// Longest time without progress though feedback comes.
+    pub grant_wait: u32,
+    /// Receiver hears nothing of an unfinished message.
+    pub rx_give_up: u32,
+    /// Life of a tombstone.
+    pub time_wait: u32,
+    /// First wait after BUSY.
+    pub busy_wait: u32,
+    /// Most NACKs per expiry.
+    pub nack_burst: u32,
+    /// Distinct packets between unasked feedbacks.
+    pub ack_every: u32,
+    /// Packets sent unasked when a request names none, 1..=255.
+    pub initial_window: u32,
+    /// Unasked bytes in flight.
+    pub unsolicited_limit: u32,
+    /// Granted bytes not yet arrived.
+    pub credit_limit: u32,
+    /// Most packets per grant, 1..=255.
+    pub grant_quantum: u32,
+}
+
+/// A register value no NIC accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The register must not be zero.
+    #[error("{0} is 0; write a value above 0")]
+    Zero(&'static str),
+    /// The register is out of range.
+    #[error("{name} is {value}; it must be at most {max}")]
+    TooLarge {
+        /// Register.
+        name: &'static str,
+        /// Value written.
+        value: u32,
+        /// Largest legal value.
+        max: u32,
+    },
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: regs::SEED.reset,
+            path_policy: PathPolicy::RoundRobin,
+            path_count: regs::PATH_COUNT.reset,
+            path_base: regs::PATH_BASE.reset as u8,
+            gap0: regs::GAP0.reset,
+            skew0: regs::SKEW0.reset,
+            skew_max: regs::SKEW_MAX.reset,
+            guard: regs::GUARD.reset,
+            d_min: regs::D_MIN.reset,
+            rtt_default: regs::RTT_DEFAULT.reset,
+            rto: regs::RTO.reset,
+            max_retry: regs::MAX_RETRY.reset,
+            t_open: regs::T_OPEN.reset,
+            grant_wait: regs::GRANT_WAIT.reset,
+            rx_give_up: regs::RX_GIVE_UP.reset,
+            time_wait: regs::TIME_WAIT.reset,
+            busy_wait: regs::BUSY_WAIT.reset,
+            nack_burst: regs::NACK_BURST.reset,
+            ack_every: regs::ACK_EVERY.reset,
+            initial_window: regs::INITIAL_WINDOW.reset,
+            unsolicited_limit: regs::UNSOLICITED_LIMIT.reset,
+            credit_limit: regs::CREDIT_LIMIT.reset,
+            grant_quantum: regs::GRANT_QUANTUM.reset,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses values that would stall the block.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let nonzero = [
+            ("SEED", self.seed),
+            ("PATH_COUNT", self.path_count),
+            ("RTT_DEFAULT", self.rtt_default),
+            ("GUARD", self.guard),
+            ("RTO", self.rto),
+            ("NACK_BURST", self.nack_burst),
+            ("ACK_EVERY", self.ack_every),
+            ("INITIAL_WINDOW", self.initial_window),
+            ("GRANT_QUANTUM", self.grant_quantum),
+        ];
+        for (name, value) in nonzero {
+            if value == 0 {
+                return Err(SettingsError::Zero(name));
+            }
+        }
+        let bounded = [
+            ("PATH_COUNT", self.path_count, 256),
+            ("INITIAL_WINDOW", self.initial_window, 255),
+            ("GRANT_QUANTUM", self.grant_quantum, 255),
+        ];
+        for (name, value, max) in bounded {
+            if value > max {
+                return Err(SettingsError::TooLarge { name, value, max });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Addresses of one NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// MAC address.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub ip: [u8; 4],
+    /// Partition key.
+    pub pkey: u16,
+}
+
+impl Identity {
+    /// The address others know this NIC by.
+    pub fn gid(&self) -> [u8; 16] {
+        wire::ipv4_gid(self.ip)
+    }
+}
+
+/// An endpoint table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// All 24 bits; the lower 8 are the table index.
+    pub number: u32,
+    /// Q_Key of every packet to it.
+    pub qkey: u32,
+}
+
+impl Endpoint {
+    /// Table index.
+    pub fn index(&self) -> u16 {
+        (self.number & 0xFF) as u16
+    }
+}
+
+/// A memory key table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryKey {
+    /// Whole key: upper 24 bits and table index.
+    pub key: u32,
+    /// First address.
+    pub base: u64,
+    /// Length, bytes.
+    pub length: u64,
+    /// Receives may write here.
+    pub local_write: bool,
+}
+
+impl MemoryKey {
+    /// Whether `address .. address + length` lies inside.
+    pub fn covers(&self, address: u64, length: u32) -> bool {
+        let end = address as u128 + length as u128;
+        address >= self.base && end <= self.base as u128 + self.length as u128
+    }
+}
