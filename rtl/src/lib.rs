@@ -16,7 +16,10 @@
 
 pub mod emit;
 pub mod leaf;
+pub mod multipath;
 pub mod prelude;
 pub mod recovery;
 pub mod stream;
+pub mod tx;
 pub mod types;
+pub mod wire;

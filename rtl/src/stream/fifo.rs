@@ -73,6 +73,11 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             depth: Constant::new((1u64 << depth_log2).into()),
         }
     }
+
+    /// The same FIFO with another `ram_style` hint for its RAM.
+    pub fn with_style(self, style: &'static str) -> Self {
+        Self { ram: self.ram.with_style(style), ..self }
+    }
 }
 
 impl<T: Synth, const A: usize> Logic for Fifo<T, A> {

@@ -1,4 +1,6 @@
 //! Handshake plumbing: FIFOs that blocks are joined by.
 
+mod commit_fifo;
 mod fifo;
+pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;

@@ -1,0 +1,271 @@
+//! Leaf cells of the packet path: delays, byte masks, lookups and XOR networks.
+//!
+//! Each carries its behaviour twice, as Rust `update` and as Verilog text;
+//! `testbenches/tests/wire_cells.rs` compares the two.
+
+use rust_hdl::prelude::*;
+
+/// `q` is `d` as it was `depth` clocks ago: a shift register without reset.
+///
+/// Carries data beside a pipeline whose valid bits live elsewhere; without
+/// reset and taps it maps to one LUT per bit.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Delay<T: Synth> {
+    pub clock: Signal<In, Clock>,
+    pub d: Signal<In, T>,
+    pub q: Signal<Out, T>,
+    _held: std::collections::VecDeque<T>,
+}
+
+impl<T: Synth> Delay<T> {
+    /// A delay of `depth` clocks, at least 2 (one is a `Dff`).
+    pub fn new(depth: usize) -> Self {
+        assert!(depth >= 2, "a delay of {depth} clocks is no shift register");
+        Self {
+            clock: Default::default(),
+            d: Default::default(),
+            q: Default::default(),
+            _held: vec![T::default(); depth - 1].into(),
+        }
+    }
+}
+
+impl<T: Synth> Logic for Delay<T> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            self._held.push_back(self.d.val());
+            self.q.next = self._held.pop_front().unwrap_or_default();
+        }
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (msb, last) = (T::BITS - 1, self._held.len());
+        let mut text = format!("// cell: delay_{}x{}\n", T::BITS, last + 1);
+        for stage in 1..=last {
+            text += &format!("reg [{msb}:0] stage{stage};\n");
+        }
+        text += "always @(posedge clock) begin\n  stage1 <= d;\n";
+        for stage in 2..=last {
+            text += &format!("  stage{stage} <= stage{};\n", stage - 1);
+        }
+        text += &format!("  q <= stage{last};\nend\n");
+        Verilog::Custom(text)
+    }
+}
+
+/// Sets the bytes of a beat that `keep` leaves out to zero.
+#[derive(Clone, Debug, Default, LogicBlock)]
+pub struct KeepBytes {
+    pub d: Signal<In, Bits<512>>,
+    pub keep: Signal<In, Bits<64>>,
+    pub q: Signal<Out, Bits<512>>,
+}
+
+impl Logic for KeepBytes {
+    fn update(&mut self) {
+        let (d, keep) = (self.d.val(), self.keep.val());
+        let mut q = Bits::<512>::default();
+        for bit in 0..512 {
+            q = q.replace_bit(bit, d.get_bit(bit) && keep.get_bit(bit / 8));
+        }
+        self.q.next = q;
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mask: Vec<String> = (0..64).rev().map(|byte| format!("{{8{{keep[{byte}]}}}}")).collect();
+        Verilog::Custom(format!("// cell: keep_bytes\nassign q = d & {{{}}};\n", mask.join(", ")))
+    }
+}
+
+/// The number of ones in a contiguous `keep`, modulo 64: 0 stands for 64 (and
+/// for none, which no beat has).
+#[derive(Clone, Debug, Default, LogicBlock)]
+pub struct KeepCount {
+    pub keep: Signal<In, Bits<64>>,
+    pub q: Signal<Out, Bits<6>>,
+}
+
+impl Logic for KeepCount {
+    fn update(&mut self) {
+        let keep = self.keep.val();
+        let mut count = 0u64;
+        for bit in 0..63 {
+            if keep.get_bit(bit) && !keep.get_bit(bit + 1) {
+                count |= bit as u64 + 1;
+            }
+        }
+        self.q.next = count.into();
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = "// cell: keep_count\n\
+                        wire [62:0] edges = keep[62:0] & ~keep[63:1];\n\
+                        assign q = {"
+            .to_owned();
+        let rows: Vec<String> = (0..6)
+            .rev()
+            .map(|bit| {
+                let mask = (0..63u64).filter(|at| (at + 1) >> bit & 1 == 1).fold(0u64, |m, at| m | 1 << at);
+                format!("|(edges & 63'h{mask:x})")
+            })
+            .collect();
+        text += &rows.join(", ");
+        text += "};\n";
+        Verilog::Custom(text)
+    }
+}
+
+/// A table of constants, read combinationally.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct Rom<const A: usize, const D: usize> {
+    pub address: Signal<In, Bits<A>>,
+    pub q: Signal<Out, Bits<D>>,
+    _words: Vec<u64>,
+}
+
+impl<const A: usize, const D: usize> Rom<A, D> {
+    /// A table of exactly `2^A` words of at most 64 bits.
+    pub fn new(words: Vec<u64>) -> Self {
+        assert_eq!(words.len(), 1 << A, "a table of {A} address bits");
+        Self { address: Default::default(), q: Default::default(), _words: words }
+    }
+}
+
+impl<const A: usize, const D: usize> Logic for Rom<A, D> {
+    fn update(&mut self) {
+        self.q.next = self._words[self.address.val().index()].into();
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let mut text = "always @(*) begin\n  case (address)\n".to_owned();
+        for (at, word) in self._words.iter().enumerate() {
+            text += &format!("    {A}'h{at:x}: q = {D}'h{word:x};\n");
+        }
+        text += &format!("    default: q = {D}'h0;\n  endcase\nend\n");
+        Verilog::Custom(text)
+    }
+}
+
+/// A matrix over GF(2): bit `i` of the product is the XOR of the input bits
+/// listed in row `i`.
+pub type Rows = Vec<Vec<usize>>;
+
+fn product<const N: usize, const M: usize>(rows: &Rows, d: Bits<N>) -> Bits<M> {
+    let mut q = Bits::<M>::default();
+    for (at, row) in rows.iter().enumerate() {
+        q = q.replace_bit(at, row.iter().filter(|bit| d.get_bit(**bit)).count() % 2 == 1);
+    }
+    q
+}
+
+/// The product as one expression: a masked reduction per row, over the span of
+/// input bits that the row uses.
+fn product_text(rows: &Rows) -> String {
+    let terms: Vec<String> = rows
+        .iter()
+        .rev()
+        .map(|row| match (row.iter().min(), row.iter().max()) {
+            (Some(low), Some(high)) if low == high => format!("d[{low}]"),
+            (Some(low), Some(high)) => {
+                let mut digits = vec![0u8; (high - low) / 4 + 1];
+                for bit in row {
+                    digits[(bit - low) / 4] |= 1 << ((bit - low) % 4);
+                }
+                let hex: String = digits.iter().rev().map(|digit| format!("{digit:x}")).collect();
+                format!("^(d[{high}:{low}] & {}'h{hex})", high - low + 1)
+            }
+            _ => "1'b0".to_owned(),
+        })
+        .collect();
+    format!("{{{}}}", terms.join(",\n  "))
+}
+
+/// A matrix product, combinational.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct XorMatrix<const N: usize, const M: usize> {
+    pub d: Signal<In, Bits<N>>,
+    pub q: Signal<Out, Bits<M>>,
+    _rows: Rows,
+}
+
+impl<const N: usize, const M: usize> XorMatrix<N, M> {
+    /// The product with `rows`, one per output bit.
+    pub fn new(rows: Rows) -> Self {
+        assert_eq!(rows.len(), M, "one row per output bit");
+        Self { d: Default::default(), q: Default::default(), _rows: rows }
+    }
+}
+
+impl<const N: usize, const M: usize> Logic for XorMatrix<N, M> {
+    fn update(&mut self) {
+        self.q.next = product(&self._rows, self.d.val());
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!("assign q = {};\n", product_text(&self._rows)))
+    }
+}
+
+/// A matrix product in a register that moves while `enable` is high; idle
+/// clocks cost neither power nor simulation time.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct XorRegister<const N: usize, const M: usize> {
+    pub clock: Signal<In, Clock>,
+    pub enable: Signal<In, Bit>,
+    pub d: Signal<In, Bits<N>>,
+    pub q: Signal<Out, Bits<M>>,
+    _rows: Rows,
+}
+
+impl<const N: usize, const M: usize> XorRegister<N, M> {
+    /// The registered product with `rows`, one per output bit.
+    pub fn new(rows: Rows) -> Self {
+        assert_eq!(rows.len(), M, "one row per output bit");
+        Self {
+            clock: Default::default(),
+            enable: Default::default(),
+            d: Default::default(),
+            q: Default::default(),
+            _rows: rows,
+        }
+    }
+}
+
+impl<const N: usize, const M: usize> Logic for XorRegister<N, M> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() && self.enable.val() {
+            self.q.next = product(&self._rows, self.d.val());
+        }
+    }
+
+    fn connect(&mut self) {
+        self.q.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        Verilog::Custom(format!(
+            "initial q = {M}'h0;\nalways @(posedge clock) if (enable) q <= {};\n",
+            product_text(&self._rows)
+        ))
+    }
+}

@@ -1,0 +1,119 @@
+//! CRC-32 as linear algebra over GF(2), evaluated while a block is built.
+//!
+//! One bit of reflected CRC is `s' = (s >> 1) ^ (P if s & 1)`, a linear and
+//! invertible map Z of the 32-bit state. Feeding a word of n bits is
+//! `s' = Z^n s + sum over bits j of word[j] * Z^(n-j) e0`, so a whole beat is
+//! two matrices: one for the data (no feedback, can be pipelined) and one for
+//! the state. Zero bytes in front or behind are powers of Z alone, and can be
+//! taken back with powers of its inverse.
+
+use super::cells::Rows;
+use tessera_abi::icrc::{POLYNOMIAL, RESIDUE, STATE_AFTER_PREFIX};
+use tessera_abi::wire::IP_AT;
+
+/// Bits of a beat.
+const BEAT: usize = 512;
+
+/// Feeds one zero bit.
+fn forward(state: u32) -> u32 {
+    (state >> 1) ^ if state & 1 == 1 { POLYNOMIAL } else { 0 }
+}
+
+/// Takes one zero bit back. The polynomial has its top bit set, so the top bit
+/// of the result tells whether it was applied.
+fn backward(state: u32) -> u32 {
+    if state >> 31 == 1 {
+        (state ^ POLYNOMIAL) << 1 | 1
+    } else {
+        state << 1
+    }
+}
+
+fn repeat(step: fn(u32) -> u32, times: usize, state: u32) -> u32 {
+    (0..times).fold(state, |state, _| step(state))
+}
+
+/// Transposes the images of the unit vectors to the rows of their matrix.
+fn rows_of(columns: &[u32]) -> Rows {
+    (0..32).map(|bit| (0..columns.len()).filter(|at| columns[*at] >> bit & 1 == 1).collect()).collect()
+}
+
+fn map_rows(step: fn(u32) -> u32, times: usize) -> Rows {
+    let columns: Vec<u32> = (0..32).map(|bit| repeat(step, times, 1 << bit)).collect();
+    rows_of(&columns)
+}
+
+/// The state after a beat of zeros.
+pub fn state_rows() -> Rows {
+    map_rows(forward, BEAT)
+}
+
+/// The state before `bytes` zero bytes, from the one after them.
+pub fn rewind_rows(bytes: usize) -> Rows {
+    map_rows(backward, 8 * bytes)
+}
+
+/// What each 32-bit word of a beat adds to the state at the beat's end: rows
+/// `32 * word ..` give the share of `word`, all shares are to be XORed.
+pub fn data_rows() -> Rows {
+    let columns: Vec<u32> = (0..BEAT).map(|bit| repeat(forward, BEAT - bit, 1)).collect();
+    let mut rows = Rows::new();
+    for word in 0..BEAT / 32 {
+        for row in rows_of(&columns[32 * word..32 * word + 32]) {
+            rows.push(row.into_iter().map(|bit| 32 * word + bit).collect());
+        }
+    }
+    rows
+}
+
+/// The state after a first beat of zeros. The ICRC begins at the IP header, so
+/// the Ethernet header is fed as zeros from the state that they turn into
+/// `STATE_AFTER_PREFIX`.
+pub fn first_beat_state() -> u32 {
+    let start = repeat(backward, 8 * IP_AT, STATE_AFTER_PREFIX);
+    repeat(forward, BEAT, start)
+}
+
+/// The state behind a correct frame whose last beat, `bytes` (0 = 64) long,
+/// was filled up with zeros; indexed by `bytes`.
+pub fn residues() -> Vec<u64> {
+    (0..64usize).map(|bytes| u64::from(repeat(forward, 8 * ((64 - bytes) % 64), RESIDUE))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_abi::icrc::step;
+
+    fn times(rows: &Rows, bit: impl Fn(usize) -> bool) -> u32 {
+        let mut state = 0;
+        for (at, row) in rows.iter().enumerate() {
+            state |= u32::from(row.iter().filter(|j| bit(**j)).count() % 2 == 1) << (at % 32);
+        }
+        state
+    }
+
+    #[test]
+    fn a_beat_equals_its_bytes() {
+        let beat: [u8; 64] = core::array::from_fn(|i| (i as u8).wrapping_mul(73) ^ 0x5A);
+        let start = 0x1234_5678;
+        let serial = beat.iter().fold(start, |state, byte| step(state, *byte));
+        let bit = |j: usize| beat[j / 8] >> (j % 8) & 1 == 1;
+        let data = data_rows().chunks(32).fold(0, |sum, word| sum ^ times(&word.to_vec(), bit));
+        assert_eq!(data ^ times(&state_rows(), |j| start >> j & 1 == 1), serial);
+    }
+
+    #[test]
+    fn rewinding_undoes_zero_bytes() {
+        for bytes in [1usize, 2, 4, 32] {
+            let end = (0..bytes).fold(0xDEAD_BEEF, |state, _| step(state, 0));
+            assert_eq!(times(&rewind_rows(bytes), |j| end >> j & 1 == 1), 0xDEAD_BEEF);
+        }
+    }
+
+    #[test]
+    fn the_ethernet_header_is_neutral() {
+        let fifty = (0..50).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0));
+        assert_eq!(first_beat_state(), fifty);
+    }
+}

@@ -1,0 +1,85 @@
+//! The packet path's copy of what it needs of the endpoint table: whether an
+//! endpoint exists, the upper half of its number, its Q_Key.
+//!
+//! Contract: the outputs belong to the `index` of the clock before; a table
+//! write shows two clocks after it. After reset no endpoint exists.
+//!
+//! Verified by `testbenches/tests/rx_parse.rs` and `tx_build.rs`.
+
+use crate::prelude::*;
+use crate::types::TableWrite;
+use tessera_abi::regs::{endpoint, table};
+
+// The kernel slices by literals; these are what they must be.
+const _: () = assert!(endpoint::VALID.0 == 0 && endpoint::NUMBER_HI.0 == 16 && endpoint::QKEY.0 == 32);
+
+/// The fields kept, as in `abi::regs::endpoint`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct KeyWord {
+    pub number_hi: Bits<16>,
+    pub qkey: Bits<32>,
+}
+
+#[derive(LogicBlock)]
+pub struct EndpointKeys {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub table_write: Signal<In, TableWrite>,
+    pub index: Signal<In, Bits<8>>,
+    pub valid: Signal<Out, Bit>,
+    pub keys: Signal<Out, KeyWord>,
+    ram: SdpRam<KeyWord, 8>,
+    /// Outside the RAM, so that reset clears it in one clock.
+    exists: Dff<Bits<256>>,
+    found: Dff<Bit>,
+    write: Signal<Local, Bit>,
+    table: Constant<Bits<4>>,
+}
+
+impl EndpointKeys {
+    pub fn new(endpoints_log2: usize) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            table_write: Default::default(),
+            index: Default::default(),
+            valid: Default::default(),
+            keys: Default::default(),
+            ram: SdpRam::new(endpoints_log2),
+            exists: Default::default(),
+            found: Default::default(),
+            write: Default::default(),
+            table: Constant::new(u64::from(table::ENDPOINT).into()),
+        }
+    }
+}
+
+impl Logic for EndpointKeys {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, exists, found);
+        self.ram.clock.next = self.clk.val();
+
+        self.write.next = self.table_write.val().valid & (self.table_write.val().table == self.table.val());
+        self.ram.write_enable.next = self.write.val();
+        self.ram.write_address.next = self.table_write.val().index;
+        self.ram.write_data.next.number_hi = self.table_write.val().entry.get_bits::<16>(16);
+        self.ram.write_data.next.qkey = self.table_write.val().entry.get_bits::<32>(32);
+        if self.write.val() {
+            self.exists.d.next = self
+                .exists
+                .q
+                .val()
+                .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(0));
+        }
+
+        self.ram.read_address.next = self.index.val();
+        self.found.d.next = self.exists.q.val().get_bit(self.index.val().index());
+        self.valid.next = self.found.q.val();
+        self.keys.next = self.ram.read_data.val();
+
+        if self.rst.val() {
+            self.exists.d.next = 0.into();
+        }
+    }
+}

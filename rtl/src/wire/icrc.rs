@@ -1,0 +1,130 @@
+//! The CRC state of a frame, one 512-bit beat per clock.
+//!
+//! ```text
+//!  beat ─ zero Ethernet header and missing bytes, ─> 16 word shares ─> sum ─>(+)─> state
+//!         ones over the masked fields                 (register)    (register) ^  │
+//!                                                                              └ Z^512
+//! ```
+//!
+//! Contract: `state` belongs to the beat given three clocks before. A last
+//! beat counts as filled up with zeros: users compare with an advanced residue
+//! or rewind. Beats may come every clock, with any gaps.
+//!
+//! Verified by `testbenches/tests/icrc.rs` against `abi::icrc`.
+
+use super::cells::{KeepBytes, XorMatrix, XorRegister};
+use super::crc;
+use crate::prelude::*;
+use tessera_abi::icrc::{BTH_MASKED, IPV4_MASKED, UDP_MASKED};
+use tessera_abi::wire::{BTH_AT, IP_AT, UDP_AT};
+
+#[derive(LogicBlock)]
+pub struct Icrc {
+    pub clk: Signal<In, Clock>,
+    pub valid: Signal<In, Bit>,
+    /// The beat begins a frame.
+    pub first: Signal<In, Bit>,
+    pub data: Signal<In, Bits<512>>,
+    pub keep: Signal<In, Bits<64>>,
+    pub state: Signal<Out, Bits<32>>,
+    kept: KeepBytes,
+    shares: XorRegister<512, 512>,
+    advance: XorMatrix<32, 32>,
+    valid1: Dff<Bit>,
+    first1: Dff<Bit>,
+    valid2: Dff<Bit>,
+    first2: Dff<Bit>,
+    sum: Dff<Bits<32>>,
+    running: Dff<Bits<32>>,
+    covered: Constant<Bits<512>>,
+    masked: Constant<Bits<512>>,
+    first_state: Constant<Bits<32>>,
+}
+
+/// Bits of the bytes of a beat for which `chosen` holds.
+fn bytes_where(chosen: impl Fn(usize) -> bool) -> Bits<512> {
+    let mut bits = Bits::<512>::default();
+    for bit in 0..512 {
+        bits = bits.replace_bit(bit, chosen(bit / 8));
+    }
+    bits
+}
+
+impl Icrc {
+    pub fn new() -> Self {
+        let masked = |byte: usize| {
+            IPV4_MASKED.iter().any(|at| IP_AT + at == byte)
+                || UDP_MASKED.iter().any(|at| UDP_AT + at == byte)
+                || BTH_MASKED.iter().any(|at| BTH_AT + at == byte)
+        };
+        Self {
+            clk: Default::default(),
+            valid: Default::default(),
+            first: Default::default(),
+            data: Default::default(),
+            keep: Default::default(),
+            state: Default::default(),
+            kept: Default::default(),
+            shares: XorRegister::new(crc::data_rows()),
+            advance: XorMatrix::new(crc::state_rows()),
+            valid1: Default::default(),
+            first1: Default::default(),
+            valid2: Default::default(),
+            first2: Default::default(),
+            sum: Default::default(),
+            running: Default::default(),
+            covered: Constant::new(bytes_where(|byte| byte >= IP_AT)),
+            masked: Constant::new(bytes_where(masked)),
+            first_state: Constant::new(u64::from(crc::first_beat_state()).into()),
+        }
+    }
+}
+
+impl Logic for Icrc {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, valid1, first1, valid2, first2, sum, running);
+        self.shares.clock.next = self.clk.val();
+
+        self.kept.d.next = self.data.val();
+        self.kept.keep.next = self.keep.val();
+        self.shares.enable.next = self.valid.val();
+        self.shares.d.next = self.kept.q.val();
+        if self.first.val() {
+            self.shares.d.next = (self.kept.q.val() & self.covered.val()) | self.masked.val();
+        }
+        self.valid1.d.next = self.valid.val();
+        self.first1.d.next = self.first.val();
+
+        self.valid2.d.next = self.valid1.q.val();
+        self.first2.d.next = self.first1.q.val();
+        if self.valid1.q.val() {
+            self.sum.d.next = self.shares.q.val().get_bits::<32>(0)
+                ^ self.shares.q.val().get_bits::<32>(32)
+                ^ self.shares.q.val().get_bits::<32>(64)
+                ^ self.shares.q.val().get_bits::<32>(96)
+                ^ self.shares.q.val().get_bits::<32>(128)
+                ^ self.shares.q.val().get_bits::<32>(160)
+                ^ self.shares.q.val().get_bits::<32>(192)
+                ^ self.shares.q.val().get_bits::<32>(224)
+                ^ self.shares.q.val().get_bits::<32>(256)
+                ^ self.shares.q.val().get_bits::<32>(288)
+                ^ self.shares.q.val().get_bits::<32>(320)
+                ^ self.shares.q.val().get_bits::<32>(352)
+                ^ self.shares.q.val().get_bits::<32>(384)
+                ^ self.shares.q.val().get_bits::<32>(416)
+                ^ self.shares.q.val().get_bits::<32>(448)
+                ^ self.shares.q.val().get_bits::<32>(480);
+        }
+
+        self.advance.d.next = self.running.q.val();
+        if self.valid2.q.val() {
+            if self.first2.q.val() {
+                self.running.d.next = self.first_state.val() ^ self.sum.q.val();
+            } else {
+                self.running.d.next = self.advance.q.val() ^ self.sum.q.val();
+            }
+        }
+        self.state.next = self.running.q.val();
+    }
+}

@@ -1,0 +1,244 @@
+//! Appends the ICRC to frames on their way to the MAC.
+//!
+//! ```text
+//!  frame ─┬─> icrc ─> rewind the filling of the last beat ─┐
+//!         └─> 9 clocks of delay ───────────────────────────┴─> insert ─> FIFO ─> m_axis
+//! ```
+//!
+//! Contract:
+//! - One beat per clock. A last beat of 62 bytes leaves no place for the ICRC:
+//!   the frame grows by a beat, and `frame_ready` is low for the clock after.
+//! - Frames are 2 modulo 4 bytes long, as headers and padding make them.
+//! - Nothing waits inside: a beat is accepted only when the FIFO has a place
+//!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
+//!   clock 15; beats of a frame that come without a gap leave without one.
+//!
+//! Verified by `testbenches/tests/icrc.rs`.
+
+use super::cells::{Delay, KeepBytes, KeepCount, XorRegister};
+use super::crc;
+use super::icrc::Icrc;
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::Beat;
+
+#[derive(LogicBlock)]
+pub struct IcrcInsert {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub frame_valid: Signal<In, Bit>,
+    pub frame_data: Signal<In, Beat>,
+    pub frame_ready: Signal<Out, Bit>,
+    pub m_axis_tdata: Signal<Out, Bits<512>>,
+    pub m_axis_tkeep: Signal<Out, Bits<64>>,
+    pub m_axis_tvalid: Signal<Out, Bit>,
+    pub m_axis_tready: Signal<In, Bit>,
+    pub m_axis_tlast: Signal<Out, Bit>,
+
+    kept: KeepBytes,
+    count: KeepCount,
+    beat: Dff<Bits<512>>,
+    beat_keep: Dff<Bits<64>>,
+    beat_valid: Dff<Bit>,
+    beat_last: Dff<Bit>,
+    beat_bytes: Dff<Bits<6>>,
+    first: Dff<Bit>,
+    skip: Dff<Bit>,
+    /// Beats accepted, extra ones included, that have not left the FIFO.
+    inside: Dff<Bits<6>>,
+    icrc: Icrc,
+    late_beat: Delay<Bits<512>>,
+    late_bytes: Delay<Bits<6>>,
+    valids: Dff<Bits<9>>,
+    lasts: Dff<Bits<9>>,
+    /// Filling bytes to take back, beside each stage.
+    filling: [Dff<Bits<6>>; 9],
+    plain: [Dff<Bits<32>>; 6],
+    rewound: [XorRegister<32, 32>; 6],
+    put: Dff<Bit>,
+    word: Dff<Bits<544>>,
+    word_last: Dff<Bit>,
+    word_bytes: Dff<Bits<6>>,
+    extra: Dff<Bit>,
+    extra_bytes: Dff<Bits<16>>,
+    out: Fifo<Beat, 5>,
+
+    go: Signal<Local, Bit>,
+    grows: Signal<Local, Bit>,
+    state: [Signal<Local, Bits<32>>; 7],
+    crc: Signal<Local, Bits<32>>,
+    place: Signal<Local, Bits<10>>,
+    bytes: Signal<Local, Bits<7>>,
+    limit: Constant<Bits<6>>,
+    all_bytes: Constant<Bits<64>>,
+}
+
+impl IcrcInsert {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            frame_valid: Default::default(),
+            frame_data: Default::default(),
+            frame_ready: Default::default(),
+            m_axis_tdata: Default::default(),
+            m_axis_tkeep: Default::default(),
+            m_axis_tvalid: Default::default(),
+            m_axis_tready: Default::default(),
+            m_axis_tlast: Default::default(),
+            kept: Default::default(),
+            count: Default::default(),
+            beat: Default::default(),
+            beat_keep: Default::default(),
+            beat_valid: Default::default(),
+            beat_last: Default::default(),
+            beat_bytes: Default::default(),
+            first: Default::default(),
+            skip: Default::default(),
+            inside: Default::default(),
+            icrc: Icrc::new(),
+            late_beat: Delay::new(9),
+            late_bytes: Delay::new(9),
+            valids: Default::default(),
+            lasts: Default::default(),
+            filling: Default::default(),
+            plain: Default::default(),
+            rewound: core::array::from_fn(|bit| XorRegister::new(crc::rewind_rows(1 << bit))),
+            put: Default::default(),
+            word: Default::default(),
+            word_last: Default::default(),
+            word_bytes: Default::default(),
+            extra: Default::default(),
+            extra_bytes: Default::default(),
+            out: Fifo::new(5).with_style("distributed"),
+            go: Default::default(),
+            grows: Default::default(),
+            state: Default::default(),
+            crc: Default::default(),
+            place: Default::default(),
+            bytes: Default::default(),
+            // Two per clock may be added before the count shows the first.
+            limit: Constant::new(28.into()),
+            all_bytes: Constant::new(u64::MAX.into()),
+        }
+    }
+}
+
+impl Logic for IcrcInsert {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, beat, beat_keep, beat_valid, beat_last, beat_bytes, first, skip, inside);
+        dff_setup!(self, clk, valids, lasts, put, word, word_last, word_bytes, extra, extra_bytes);
+        self.icrc.clk.next = self.clk.val();
+        self.late_beat.clock.next = self.clk.val();
+        self.late_bytes.clock.next = self.clk.val();
+        self.out.clk.next = self.clk.val();
+        self.out.rst.next = self.rst.val();
+
+        // Acceptance: room in the FIFO, and a clock for a beat that will grow.
+        self.frame_ready.next = !self.skip.q.val() & (self.inside.q.val() <= self.limit.val());
+        self.go.next = self.frame_valid.val() & self.frame_ready.val();
+        self.kept.d.next = self.frame_data.val().tdata;
+        self.kept.keep.next = self.frame_data.val().tkeep;
+        self.count.keep.next = self.frame_data.val().tkeep;
+        self.grows.next =
+            self.go.val() & self.frame_data.val().tlast & self.frame_data.val().tkeep.get_bit(60);
+        self.skip.d.next = self.grows.val();
+        self.beat_valid.d.next = self.go.val();
+        if self.go.val() {
+            self.beat.d.next = self.kept.q.val();
+            self.beat_keep.d.next = self.frame_data.val().tkeep;
+            self.beat_last.d.next = self.frame_data.val().tlast;
+            self.beat_bytes.d.next = self.count.q.val();
+        }
+        if self.beat_valid.q.val() {
+            self.first.d.next = self.beat_last.q.val();
+        }
+
+        self.icrc.valid.next = self.beat_valid.q.val();
+        self.icrc.first.next = self.first.q.val();
+        self.icrc.data.next = self.beat.q.val();
+        self.icrc.keep.next = self.beat_keep.q.val();
+        self.late_beat.d.next = self.beat.q.val();
+        self.late_bytes.d.next = self.beat_bytes.q.val();
+        self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<9, 1>(self.beat_valid.q.val().into());
+        self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<9, 1>(self.beat_last.q.val().into());
+
+        // The state is there after 3 clocks; six stages take 1, 2, 4 .. 32
+        // bytes back or not, in the clocks 3 to 9.
+        self.filling[0].clock.next = self.clk.val();
+        self.filling[0].d.next = !self.beat_bytes.q.val() + 1;
+        for i in 0..8 {
+            self.filling[i + 1].clock.next = self.clk.val();
+            self.filling[i + 1].d.next = self.filling[i].q.val();
+        }
+        self.state[0].next = self.icrc.state.val();
+        for i in 0..6 {
+            self.plain[i].clock.next = self.clk.val();
+            self.plain[i].d.next = self.state[i].val();
+            self.rewound[i].clock.next = self.clk.val();
+            self.rewound[i].enable.next =
+                self.valids.q.val().get_bit(i + 2) & self.lasts.q.val().get_bit(i + 2);
+            self.rewound[i].d.next = self.state[i].val();
+            self.state[i + 1].next = self.plain[i].q.val();
+            if self.filling[i + 3].q.val().get_bit(i) {
+                self.state[i + 1].next = self.rewound[i].q.val();
+            }
+        }
+        self.crc.next = !self.state[6].val();
+
+        // Clock 9: the ICRC goes behind the last byte.
+        self.put.d.next = self.valids.q.val().get_bit(8);
+        self.word_last.d.next = self.lasts.q.val().get_bit(8);
+        self.word_bytes.d.next = self.late_bytes.q.val();
+        self.place.next = (bit_cast::<10, 4>(self.late_bytes.q.val().get_bits::<4>(2)) << 5) | 16;
+        self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val());
+        if self.lasts.q.val().get_bit(8) {
+            self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val())
+                | (bit_cast::<544, 32>(self.crc.val()) << self.place.val());
+        }
+
+        // Clock 10: into the FIFO, and once more for what stuck out.
+        self.extra.d.next = self.put.q.val() & self.word_last.q.val() & (self.word_bytes.q.val() == 62);
+        self.extra_bytes.d.next = self.word.q.val().get_bits::<16>(512);
+        self.bytes.next = bit_cast::<7, 6>(self.word_bytes.q.val()) + 4;
+        self.out.in_valid.next = self.put.q.val() | self.extra.q.val();
+        self.out.in_data.next.tdata = self.word.q.val().get_bits::<512>(0);
+        self.out.in_data.next.tkeep = self.all_bytes.val();
+        self.out.in_data.next.tlast = false;
+        if self.extra.q.val() {
+            self.out.in_data.next.tdata = bit_cast::<512, 16>(self.extra_bytes.q.val());
+            self.out.in_data.next.tkeep = 3.into();
+            self.out.in_data.next.tlast = true;
+        } else if self.word_last.q.val() & (self.word_bytes.q.val() != 62) {
+            self.out.in_data.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
+            self.out.in_data.next.tlast = true;
+        }
+
+        self.m_axis_tvalid.next = self.out.out_valid.val();
+        self.m_axis_tdata.next = self.out.out_data.val().tdata;
+        self.m_axis_tkeep.next = self.out.out_data.val().tkeep;
+        self.m_axis_tlast.next = self.out.out_data.val().tlast;
+        self.out.out_ready.next = self.m_axis_tready.val();
+
+        if self.grows.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
+            self.inside.d.next = self.inside.q.val() + 2;
+        } else if self.grows.val() {
+            self.inside.d.next = self.inside.q.val() + 1;
+        } else if self.go.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
+            self.inside.d.next = self.inside.q.val() + 1;
+        } else if !self.go.val() & self.out.out_valid.val() & self.m_axis_tready.val() {
+            self.inside.d.next = self.inside.q.val() - 1;
+        }
+
+        if self.rst.val() {
+            self.beat_valid.d.next = false;
+            self.first.d.next = true;
+            self.skip.d.next = false;
+            self.inside.d.next = 0.into();
+            self.valids.d.next = 0.into();
+            self.put.d.next = false;
+            self.extra.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,613 @@
+//! Builds frames: headers in front of the payload, which moves up to meet them.
+//!
+//! ```text
+//!  feedback ─┐first                                     payload ─────┐
+//!  built ────┴─> A: packet, EV, ─> B: header ─> C: IP ─> D: IP ─> ┌──┴────┐
+//!                   time, keys       words        sum      check- │ beats │─> frame
+//!                                                          sum    └───────┘   sent
+//! ```
+//!
+//! Contract:
+//! - One beat per clock, from packet to packet too: two-beat packets follow
+//!   each other, and 4096 bytes of payload take 66 beats (the ICRC comes later).
+//!   `built` accepted at clock 0 gives its first `frame` beat at clock 5.
+//! - A packet is taken, and its time and entropy value read, only when at most
+//!   eight beats of others are ahead of it (and one packet in stage A): enough
+//!   to hide the stages, so that feedback waits for one long packet at most.
+//! - `built` promises its payload: once `built_ready`, the beats must come
+//!   without waiting for anything. FEEDBACK goes first whenever both wait.
+//! - `sent` pulses in the clock after the last beat of a DATA or PROBE packet
+//!   was taken by `frame_ready`; events when it goes into the output register.
+//! - Bytes of `payload` outside `tkeep` count as zeros.
+//!
+//! Verified by `testbenches/tests/tx_build.rs` against `abi::wire::emit`.
+
+use super::cells::KeepBytes;
+use super::endpoint_keys::EndpointKeys;
+use super::layout::{DataWord, FeedbackWord, RouteWord, ToWire};
+use crate::prelude::*;
+use crate::types::{Beat, Settings, TableWrite, TxFeedback, TxPacket, TxSent};
+use tessera_abi::params::Config;
+use tessera_abi::wire;
+
+/// What travels beside a header through the stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Ticket {
+    pub feedback: Bit,
+    pub nack: Bit,
+    pub probe: Bit,
+    pub retransmission: Bit,
+    pub slot: Bits<12>,
+    /// Bytes of payload without and with pad.
+    pub payload_len: Bits<13>,
+    pub padded: Bits<13>,
+}
+
+#[derive(LogicBlock)]
+pub struct TxBuild {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    /// Ticks.
+    pub now: Signal<In, Bits<32>>,
+    pub table_write: Signal<In, TableWrite>,
+    pub feedback_valid: Signal<In, Bit>,
+    pub feedback_data: Signal<In, TxFeedback>,
+    pub feedback_ready: Signal<Out, Bit>,
+    pub built_valid: Signal<In, Bit>,
+    pub built_data: Signal<In, TxPacket>,
+    pub built_ready: Signal<Out, Bit>,
+    pub payload_valid: Signal<In, Bit>,
+    pub payload_data: Signal<In, Beat>,
+    pub payload_ready: Signal<Out, Bit>,
+    pub ev: Signal<In, Bits<8>>,
+    /// The entropy value was used.
+    pub ev_take: Signal<Out, Bit>,
+    pub frame_valid: Signal<Out, Bit>,
+    pub frame_data: Signal<Out, Beat>,
+    pub frame_ready: Signal<In, Bit>,
+    pub sent: Signal<Out, TxSent>,
+    pub tx_data: Signal<Out, Bit>,
+    pub tx_retransmitted: Signal<Out, Bit>,
+    pub tx_probe: Signal<Out, Bit>,
+    pub tx_feedback: Signal<Out, Bit>,
+    pub tx_nack: Signal<Out, Bit>,
+
+    keys: EndpointKeys,
+    route: ToWire<RouteWord, 496>,
+    trh: ToWire<DataWord, 320>,
+    answer: ToWire<FeedbackWord, 480>,
+    kept: KeepBytes,
+
+    a_valid: Dff<Bit>,
+    a_feedback: Dff<Bit>,
+    a_packet: Dff<TxPacket>,
+    a_answer: Dff<TxFeedback>,
+    a_endpoint: Dff<Bits<8>>,
+    a_ev: Dff<Bits<8>>,
+    a_time: Dff<Bits<32>>,
+    b_valid: Dff<Bit>,
+    b_head: Dff<Bits<1024>>,
+    b_ticket: Dff<Ticket>,
+    b_src_sum: Dff<Bits<20>>,
+    b_dst_sum: Dff<Bits<20>>,
+    b_length: Dff<Bits<16>>,
+    c_valid: Dff<Bit>,
+    c_head: Dff<Bits<1024>>,
+    c_ticket: Dff<Ticket>,
+    c_sum: Dff<Bits<20>>,
+    d_valid: Dff<Bit>,
+    d_head: Dff<Bits<1024>>,
+    d_ticket: Dff<Ticket>,
+    /// Beats of packets behind stage A that have not left stage D.
+    ahead: Dff<Bits<8>>,
+    /// Beat of the packet in stage D: 0, 1, 2 = all later ones.
+    beat: Dff<Bits<2>>,
+    /// Payload bytes still to go, without and with pad.
+    left: Dff<Bits<13>>,
+    left_padded: Dff<Bits<13>>,
+    carry: Dff<Bits<304>>,
+    out_valid: Dff<Bit>,
+    out: Dff<Beat>,
+    out_slot: Dff<Bits<12>>,
+    out_feedback: Dff<Bit>,
+    done: Dff<TxSent>,
+    event_data: Dff<Bit>,
+    event_retransmitted: Dff<Bit>,
+    event_probe: Dff<Bit>,
+    event_feedback: Dff<Bit>,
+    event_nack: Dff<Bit>,
+
+    open: Signal<Local, Bit>,
+    take_feedback: Signal<Local, Bit>,
+    take_built: Signal<Local, Bit>,
+    a_go: Signal<Local, Bit>,
+    b_free: Signal<Local, Bit>,
+    c_free: Signal<Local, Bit>,
+    d_free: Signal<Local, Bit>,
+    out_free: Signal<Local, Bit>,
+    step: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    need: Signal<Local, Bit>,
+    pad: Signal<Local, Bits<2>>,
+    padded: Signal<Local, Bits<13>>,
+    to_round: Signal<Local, Bits<13>>,
+    beats: Signal<Local, Bits<8>>,
+    ip_length: Signal<Local, Bits<16>>,
+    dst_gid: Signal<Local, Bits<128>>,
+    age: Signal<Local, Bits<32>>,
+    head: Signal<Local, Bits<1024>>,
+    folded: Signal<Local, Bits<17>>,
+    checksum: Signal<Local, Bits<16>>,
+    fresh: Signal<Local, Bits<208>>,
+    bytes: Signal<Local, Bits<13>>,
+    next_left: Signal<Local, Bits<13>>,
+    next_padded: Signal<Local, Bits<13>>,
+
+    ethertype: Constant<Bits<16>>,
+    tos: Constant<Bits<8>>,
+    ttl: Constant<Bits<8>>,
+    udp: Constant<Bits<8>>,
+    port: Constant<Bits<16>>,
+    source_port: Constant<Bits<16>>,
+    opcode: Constant<Bits<8>>,
+    trh_version: Constant<Bits<4>>,
+    kind_data: Constant<Bits<4>>,
+    kind_probe: Constant<Bits<4>>,
+    kind_feedback: Constant<Bits<4>>,
+    data_ip_length: Constant<Bits<16>>,
+    feedback_ip_length: Constant<Bits<16>>,
+    fixed_sum: Constant<Bits<20>>,
+    no_sample: Constant<Bits<16>>,
+    retx: Constant<Bits<8>>,
+    nack: Constant<Bits<8>>,
+    all_bytes: Constant<Bits<64>>,
+    feedback_keep: Constant<Bits<64>>,
+}
+
+impl TxBuild {
+    pub fn new(config: &Config) -> Self {
+        let ttl_protocol = u64::from(wire::TTL) << 8 | u64::from(wire::IP_UDP);
+        let feedback_tail = wire::FEEDBACK_FRAME_LEN - wire::ICRC_LEN - 64;
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            table_write: Default::default(),
+            feedback_valid: Default::default(),
+            feedback_data: Default::default(),
+            feedback_ready: Default::default(),
+            built_valid: Default::default(),
+            built_data: Default::default(),
+            built_ready: Default::default(),
+            payload_valid: Default::default(),
+            payload_data: Default::default(),
+            payload_ready: Default::default(),
+            ev: Default::default(),
+            ev_take: Default::default(),
+            frame_valid: Default::default(),
+            frame_data: Default::default(),
+            frame_ready: Default::default(),
+            sent: Default::default(),
+            tx_data: Default::default(),
+            tx_retransmitted: Default::default(),
+            tx_probe: Default::default(),
+            tx_feedback: Default::default(),
+            tx_nack: Default::default(),
+            keys: EndpointKeys::new(config.endpoints_log2),
+            route: Default::default(),
+            trh: Default::default(),
+            answer: Default::default(),
+            kept: Default::default(),
+            a_valid: Default::default(),
+            a_feedback: Default::default(),
+            a_packet: Default::default(),
+            a_answer: Default::default(),
+            a_endpoint: Default::default(),
+            a_ev: Default::default(),
+            a_time: Default::default(),
+            b_valid: Default::default(),
+            b_head: Default::default(),
+            b_ticket: Default::default(),
+            b_src_sum: Default::default(),
+            b_dst_sum: Default::default(),
+            b_length: Default::default(),
+            c_valid: Default::default(),
+            c_head: Default::default(),
+            c_ticket: Default::default(),
+            c_sum: Default::default(),
+            d_valid: Default::default(),
+            d_head: Default::default(),
+            d_ticket: Default::default(),
+            ahead: Default::default(),
+            beat: Default::default(),
+            left: Default::default(),
+            left_padded: Default::default(),
+            carry: Default::default(),
+            out_valid: Default::default(),
+            out: Default::default(),
+            out_slot: Default::default(),
+            out_feedback: Default::default(),
+            done: Default::default(),
+            event_data: Default::default(),
+            event_retransmitted: Default::default(),
+            event_probe: Default::default(),
+            event_feedback: Default::default(),
+            event_nack: Default::default(),
+            open: Default::default(),
+            take_feedback: Default::default(),
+            take_built: Default::default(),
+            a_go: Default::default(),
+            b_free: Default::default(),
+            c_free: Default::default(),
+            d_free: Default::default(),
+            out_free: Default::default(),
+            step: Default::default(),
+            ends: Default::default(),
+            need: Default::default(),
+            pad: Default::default(),
+            padded: Default::default(),
+            to_round: Default::default(),
+            beats: Default::default(),
+            ip_length: Default::default(),
+            dst_gid: Default::default(),
+            age: Default::default(),
+            head: Default::default(),
+            folded: Default::default(),
+            checksum: Default::default(),
+            fresh: Default::default(),
+            bytes: Default::default(),
+            next_left: Default::default(),
+            next_padded: Default::default(),
+            ethertype: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
+            tos: Constant::new(u64::from(wire::TOS).into()),
+            ttl: Constant::new(u64::from(wire::TTL).into()),
+            udp: Constant::new(u64::from(wire::IP_UDP).into()),
+            port: Constant::new(u64::from(wire::UDP_PORT).into()),
+            source_port: Constant::new(u64::from(wire::SPORT_BASE).into()),
+            opcode: Constant::new(u64::from(wire::OPCODE_UD_SEND).into()),
+            trh_version: Constant::new(u64::from(wire::TRH_VERSION).into()),
+            kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
+            kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
+            kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
+            data_ip_length: Constant::new(
+                ((wire::DATA_HEADER_LEN + wire::ICRC_LEN - wire::ETH_LEN) as u64).into(),
+            ),
+            feedback_ip_length: Constant::new(((wire::FEEDBACK_FRAME_LEN - wire::ETH_LEN) as u64).into()),
+            // Version, header length and TOS; the don't-fragment flag; TTL and protocol.
+            fixed_sum: Constant::new((0x4500 + u64::from(wire::TOS) + 0x4000 + ttl_protocol).into()),
+            no_sample: Constant::new(u64::from(wire::NO_SAMPLE).into()),
+            retx: Constant::new(u64::from(wire::flag::RETX).into()),
+            nack: Constant::new(u64::from(wire::fb::NACK).into()),
+            all_bytes: Constant::new(u64::MAX.into()),
+            feedback_keep: Constant::new(((1u64 << feedback_tail) - 1).into()),
+        }
+    }
+}
+
+impl Logic for TxBuild {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, a_valid, a_feedback, a_packet, a_answer, a_endpoint, a_ev, a_time);
+        dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length);
+        dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, d_valid, d_head, d_ticket);
+        dff_setup!(self, clk, ahead, beat, left, left_padded, carry);
+        dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, done);
+        dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
+        self.keys.clk.next = self.clk.val();
+        self.keys.rst.next = self.rst.val();
+        self.keys.table_write.next = self.table_write.val();
+
+        // Stage D: beats into the output register.
+        self.out_free.next = !self.out_valid.q.val() | self.frame_ready.val();
+        self.kept.d.next = self.payload_data.val().tdata;
+        self.kept.keep.next = self.payload_data.val().tkeep;
+        self.need.next = false;
+        if self.beat.q.val() == 1 {
+            self.need.next = self.d_ticket.q.val().payload_len.any();
+        } else if self.beat.q.val() == 2 {
+            self.need.next = self.left.q.val() > 38;
+        }
+        self.fresh.next = 0.into();
+        if self.need.val() {
+            self.fresh.next = self.kept.q.val().get_bits::<208>(0);
+        }
+        self.payload_ready.next = self.d_valid.q.val() & self.out_free.val() & self.need.val();
+        self.step.next =
+            self.d_valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
+        self.ends.next = false;
+        self.bytes.next = 0.into();
+        self.next_left.next = 0.into();
+        self.next_padded.next = 0.into();
+        self.out_valid.d.next = self.out_valid.q.val() & !self.frame_ready.val();
+        if self.step.val() {
+            self.out_valid.d.next = true;
+            self.out_slot.d.next = self.d_ticket.q.val().slot;
+            self.out_feedback.d.next = self.d_ticket.q.val().feedback;
+            self.out.d.next.tkeep = self.all_bytes.val();
+            self.out.d.next.tlast = false;
+            self.carry.d.next = self.kept.q.val().get_bits::<304>(208);
+            if self.beat.q.val() == 0 {
+                self.out.d.next.tdata = self.d_head.q.val().get_bits::<512>(0);
+                self.beat.d.next = 1.into();
+            } else if self.beat.q.val() == 1 {
+                self.out.d.next.tdata = self.d_head.q.val().get_bits::<512>(512)
+                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
+                self.beat.d.next = 2.into();
+                if self.d_ticket.q.val().feedback {
+                    self.out.d.next.tkeep = self.feedback_keep.val();
+                    self.ends.next = true;
+                } else if self.d_ticket.q.val().padded <= 26 {
+                    self.bytes.next = self.d_ticket.q.val().padded + 38;
+                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
+                    self.ends.next = true;
+                }
+                if self.d_ticket.q.val().payload_len > 26 {
+                    self.next_left.next = self.d_ticket.q.val().payload_len - 26;
+                }
+                self.next_padded.next = self.d_ticket.q.val().padded - 26;
+            } else {
+                self.out.d.next.tdata = bit_cast::<512, 304>(self.carry.q.val())
+                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
+                if self.left_padded.q.val() <= 64 {
+                    self.bytes.next = self.left_padded.q.val();
+                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
+                    self.ends.next = true;
+                }
+                if self.left.q.val() > 64 {
+                    self.next_left.next = self.left.q.val() - 64;
+                }
+                self.next_padded.next = self.left_padded.q.val() - 64;
+            }
+            self.left.d.next = self.next_left.val();
+            self.left_padded.d.next = self.next_padded.val();
+            if self.ends.val() {
+                self.out.d.next.tlast = true;
+                self.beat.d.next = 0.into();
+            }
+        }
+        self.frame_valid.next = self.out_valid.q.val();
+        self.frame_data.next = self.out.q.val();
+
+        self.done.d.next.valid = self.out_valid.q.val()
+            & self.frame_ready.val()
+            & self.out.q.val().tlast
+            & !self.out_feedback.q.val();
+        self.done.d.next.slot = self.out_slot.q.val();
+        self.done.d.next.error = false;
+        self.sent.next = self.done.q.val();
+        self.event_data.d.next = self.ends.val()
+            & !self.d_ticket.q.val().feedback
+            & !self.d_ticket.q.val().probe
+            & !self.d_ticket.q.val().retransmission;
+        self.event_retransmitted.d.next = self.ends.val()
+            & !self.d_ticket.q.val().feedback
+            & !self.d_ticket.q.val().probe
+            & self.d_ticket.q.val().retransmission;
+        self.event_probe.d.next =
+            self.ends.val() & !self.d_ticket.q.val().feedback & self.d_ticket.q.val().probe;
+        self.event_feedback.d.next = self.ends.val() & self.d_ticket.q.val().feedback;
+        self.event_nack.d.next =
+            self.ends.val() & self.d_ticket.q.val().feedback & self.d_ticket.q.val().nack;
+        self.tx_data.next = self.event_data.q.val();
+        self.tx_retransmitted.next = self.event_retransmitted.q.val();
+        self.tx_probe.next = self.event_probe.q.val();
+        self.tx_feedback.next = self.event_feedback.q.val();
+        self.tx_nack.next = self.event_nack.q.val();
+
+        // Stages move up where there is room.
+        self.d_free.next = !self.d_valid.q.val() | self.ends.val();
+        self.c_free.next = !self.c_valid.q.val() | self.d_free.val();
+        self.b_free.next = !self.b_valid.q.val() | self.c_free.val();
+        self.a_go.next = self.a_valid.q.val() & self.b_free.val();
+
+        // Stage C to D: the checksum.
+        self.folded.next = bit_cast::<17, 16>(self.c_sum.q.val().get_bits::<16>(0))
+            + bit_cast::<17, 4>(self.c_sum.q.val().get_bits::<4>(16));
+        self.checksum.next =
+            self.folded.val().get_bits::<16>(0) + bit_cast::<16, 1>(self.folded.val().get_bits::<1>(16));
+        if self.d_free.val() {
+            self.d_valid.d.next = self.c_valid.q.val();
+            self.d_ticket.d.next = self.c_ticket.q.val();
+            self.d_head.d.next = self.c_head.q.val()
+                | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(8)) << 192)
+                | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(0)) << 200);
+        }
+
+        // Stage B to C: the sum.
+        if self.c_free.val() {
+            self.c_valid.d.next = self.b_valid.q.val();
+            self.c_ticket.d.next = self.b_ticket.q.val();
+            self.c_head.d.next = self.b_head.q.val();
+            self.c_sum.d.next = self.b_src_sum.q.val()
+                + self.b_dst_sum.q.val()
+                + bit_cast::<20, 16>(self.b_length.q.val())
+                + self.fixed_sum.val();
+        }
+
+        // Stage A to B: the words.
+        self.pad.next = !self.a_packet.q.val().payload_len.get_bits::<2>(0) + 1;
+        self.padded.next = self.a_packet.q.val().payload_len + bit_cast::<13, 2>(self.pad.val());
+        self.to_round.next = self.padded.val() + 165;
+        self.beats.next = bit_cast::<8, 7>(self.to_round.val().get_bits::<7>(6));
+        self.ip_length.next = bit_cast::<16, 13>(self.padded.val()) + self.data_ip_length.val();
+        self.dst_gid.next = self.a_packet.q.val().dst_gid;
+        self.route.d.next.dst_mac = self.a_packet.q.val().dst_mac;
+        self.route.d.next.pad_count = self.pad.val();
+        self.route.d.next.dst_endpoint = self.a_packet.q.val().dst_endpoint;
+        self.route.d.next.psn = self.a_packet.q.val().index;
+        self.route.d.next.qkey = self.a_packet.q.val().qkey;
+        if self.a_feedback.q.val() {
+            self.beats.next = 2.into();
+            self.ip_length.next = self.feedback_ip_length.val();
+            self.dst_gid.next = self.a_answer.q.val().dst_gid;
+            self.route.d.next.dst_mac = self.a_answer.q.val().dst_mac;
+            self.route.d.next.pad_count = 0.into();
+            self.route.d.next.dst_endpoint = self.a_answer.q.val().dst_endpoint;
+            self.route.d.next.psn = 0.into();
+            self.route.d.next.qkey = self.keys.keys.val().qkey;
+        }
+        self.route.d.next.src_mac = self.settings.val().local_mac;
+        self.route.d.next.ethertype = self.ethertype.val();
+        self.route.d.next.version = 4.into();
+        self.route.d.next.ihl = 5.into();
+        self.route.d.next.tos = self.tos.val();
+        self.route.d.next.ip_length = self.ip_length.val();
+        self.route.d.next.ip_id = 0.into();
+        self.route.d.next.ip_reserved = 0.into();
+        self.route.d.next.dont_fragment = 1.into();
+        self.route.d.next.more_fragments = 0.into();
+        self.route.d.next.fragment_offset = 0.into();
+        self.route.d.next.ttl = self.ttl.val();
+        self.route.d.next.protocol = self.udp.val();
+        self.route.d.next.ip_checksum = 0.into();
+        self.route.d.next.src_ip = self.settings.val().local_ip;
+        self.route.d.next.dst_ip = self.dst_gid.val().get_bits::<32>(0);
+        self.route.d.next.src_port = self.source_port.val() + bit_cast::<16, 8>(self.a_ev.q.val());
+        self.route.d.next.dst_port = self.port.val();
+        self.route.d.next.udp_length = self.ip_length.val() - 20;
+        self.route.d.next.udp_checksum = 0.into();
+        self.route.d.next.opcode = self.opcode.val();
+        self.route.d.next.se_migreq = 0.into();
+        self.route.d.next.bth_version = 0.into();
+        self.route.d.next.pkey = self.settings.val().pkey;
+        self.route.d.next.bth_masked = 0.into();
+        self.route.d.next.ack_request = 0.into();
+        self.route.d.next.deth_reserved = 0.into();
+        self.route.d.next.src_endpoint = (bit_cast::<24, 16>(self.keys.keys.val().number_hi) << 8)
+            | bit_cast::<24, 8>(self.a_endpoint.q.val());
+
+        self.trh.d.next.trh_version = self.trh_version.val();
+        self.trh.d.next.kind = self.kind_data.val();
+        if self.a_packet.q.val().probe {
+            self.trh.d.next.kind = self.kind_probe.val();
+        }
+        self.trh.d.next.flags = self.a_packet.q.val().flags;
+        self.trh.d.next.ev = self.a_ev.q.val();
+        self.trh.d.next.payload_log2 = self.a_packet.q.val().payload_log2;
+        self.trh.d.next.traffic_class = self.a_packet.q.val().traffic_class;
+        self.trh.d.next.slot = self.a_packet.q.val().slot;
+        self.trh.d.next.generation = self.a_packet.q.val().generation;
+        self.trh.d.next.index = self.a_packet.q.val().index;
+        self.trh.d.next.initial_window = self.a_packet.q.val().initial_window;
+        self.trh.d.next.length = self.a_packet.q.val().length;
+        self.trh.d.next.tag = self.a_packet.q.val().tag;
+        self.trh.d.next.rkey = 0.into();
+        self.trh.d.next.imm = self.a_packet.q.val().imm;
+        self.trh.d.next.round = 0.into();
+        self.trh.d.next.rtt = self.a_packet.q.val().rtt;
+        self.trh.d.next.timestamp = self.a_time.q.val();
+
+        self.age.next = self.a_time.q.val() - self.a_answer.q.val().arrival;
+        self.answer.d.next.trh_version = self.trh_version.val();
+        self.answer.d.next.kind = self.kind_feedback.val();
+        self.answer.d.next.flags = self.a_answer.q.val().flags;
+        self.answer.d.next.ev = self.a_answer.q.val().ev_echo;
+        self.answer.d.next.status = self.a_answer.q.val().status;
+        self.answer.d.next.slot = self.a_answer.q.val().slot;
+        self.answer.d.next.generation = self.a_answer.q.val().generation;
+        self.answer.d.next.cumulative = self.a_answer.q.val().cumulative;
+        self.answer.d.next.sequence = self.a_answer.q.val().sequence;
+        self.answer.d.next.grant = self.a_answer.q.val().grant;
+        self.answer.d.next.duplicates = self.a_answer.q.val().duplicates;
+        self.answer.d.next.base = self.a_answer.q.val().base;
+        self.answer.d.next.limit = self.a_answer.q.val().limit;
+        self.answer.d.next.delay = self.no_sample.val();
+        self.answer.d.next.echo = 0.into();
+        if self.a_answer.q.val().sample {
+            self.answer.d.next.echo = self.a_answer.q.val().echo;
+            if self.age.val() < bit_cast::<32, 16>(self.no_sample.val()) {
+                self.answer.d.next.delay = self.age.val().get_bits::<16>(0);
+            } else {
+                // A delay that long says no more than that it was long.
+                self.answer.d.next.delay = self.no_sample.val() - 1;
+            }
+        }
+        self.answer.d.next.bitmap = self.a_answer.q.val().bitmap;
+
+        if self.a_feedback.q.val() {
+            self.head.next = (bit_cast::<1024, 480>(self.answer.q.val()) << 496)
+                | bit_cast::<1024, 496>(self.route.q.val());
+        } else {
+            self.head.next =
+                (bit_cast::<1024, 320>(self.trh.q.val()) << 496) | bit_cast::<1024, 496>(self.route.q.val());
+        }
+        if self.b_free.val() {
+            self.b_valid.d.next = self.a_valid.q.val();
+            self.b_head.d.next = self.head.val();
+            self.b_length.d.next = self.ip_length.val();
+            self.b_src_sum.d.next = bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(0))
+                + bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(16));
+            self.b_dst_sum.d.next = bit_cast::<20, 16>(self.dst_gid.val().get_bits::<16>(0))
+                + bit_cast::<20, 16>(self.dst_gid.val().get_bits::<16>(16));
+            self.b_ticket.d.next.feedback = self.a_feedback.q.val();
+            self.b_ticket.d.next.nack = (self.a_answer.q.val().flags & self.nack.val()).any();
+            self.b_ticket.d.next.probe = self.a_packet.q.val().probe;
+            self.b_ticket.d.next.retransmission = (self.a_packet.q.val().flags & self.retx.val()).any();
+            self.b_ticket.d.next.slot = self.a_packet.q.val().slot;
+            self.b_ticket.d.next.payload_len = self.a_packet.q.val().payload_len;
+            self.b_ticket.d.next.padded = self.padded.val();
+            if self.a_feedback.q.val() {
+                self.b_ticket.d.next.payload_len = 0.into();
+                self.b_ticket.d.next.padded = 0.into();
+            }
+        }
+        if self.a_go.val() {
+            self.a_valid.d.next = false;
+        }
+        if self.a_go.val() & self.step.val() {
+            self.ahead.d.next = self.ahead.q.val() + self.beats.val() - 1;
+        } else if self.a_go.val() {
+            self.ahead.d.next = self.ahead.q.val() + self.beats.val();
+        } else if self.step.val() {
+            self.ahead.d.next = self.ahead.q.val() - 1;
+        }
+
+        // Stage A: the choice.
+        self.open.next = !self.a_valid.q.val() & (self.ahead.q.val() <= 8);
+        self.take_feedback.next = self.open.val() & self.feedback_valid.val();
+        self.take_built.next = self.open.val() & !self.feedback_valid.val() & self.built_valid.val();
+        self.feedback_ready.next = self.open.val();
+        self.built_ready.next = self.open.val() & !self.feedback_valid.val();
+        self.ev_take.next = self.take_feedback.val() | self.take_built.val();
+        if self.take_feedback.val() {
+            self.a_valid.d.next = true;
+            self.a_feedback.d.next = true;
+            self.a_answer.d.next = self.feedback_data.val();
+            self.a_endpoint.d.next = self.feedback_data.val().endpoint;
+        } else if self.take_built.val() {
+            self.a_valid.d.next = true;
+            self.a_feedback.d.next = false;
+            self.a_packet.d.next = self.built_data.val();
+            self.a_endpoint.d.next = self.built_data.val().endpoint;
+        }
+        if self.ev_take.val() {
+            self.a_ev.d.next = self.ev.val();
+            self.a_time.d.next = self.now.val();
+        }
+        // The keys of the packet that stage A holds in the next clock.
+        self.keys.index.next = self.a_endpoint.q.val();
+        if self.take_feedback.val() {
+            self.keys.index.next = self.feedback_data.val().endpoint;
+        } else if self.take_built.val() {
+            self.keys.index.next = self.built_data.val().endpoint;
+        }
+
+        if self.rst.val() {
+            self.a_valid.d.next = false;
+            self.b_valid.d.next = false;
+            self.c_valid.d.next = false;
+            self.d_valid.d.next = false;
+            self.ahead.d.next = 0.into();
+            self.beat.d.next = 0.into();
+            self.out_valid.d.next = false;
+            self.done.d.next.valid = false;
+            self.event_data.d.next = false;
+            self.event_retransmitted.d.next = false;
+            self.event_probe.d.next = false;
+            self.event_feedback.d.next = false;
+            self.event_nack.d.next = false;
+        }
+    }
+}
