@@ -27,13 +27,13 @@ pub struct EndpointKeys {
     pub table_write: Signal<In, TableWrite>,
     pub index: Signal<In, Bits<8>>,
     pub valid: Signal<Out, Bit>,
-    pub keys: Signal<Out, KeyWord>,
+    pub entry: Signal<Out, KeyWord>,
     ram: SdpRam<KeyWord, 8>,
     /// Outside the RAM, so that reset clears it in one clock.
     exists: Dff<Bits<256>>,
     found: Dff<Bit>,
     write: Signal<Local, Bit>,
-    table: Constant<Bits<4>>,
+    endpoint_table: Constant<Bits<4>>,
 }
 
 impl EndpointKeys {
@@ -44,12 +44,12 @@ impl EndpointKeys {
             table_write: Default::default(),
             index: Default::default(),
             valid: Default::default(),
-            keys: Default::default(),
+            entry: Default::default(),
             ram: SdpRam::new(endpoints_log2),
             exists: Default::default(),
             found: Default::default(),
             write: Default::default(),
-            table: Constant::new(u64::from(table::ENDPOINT).into()),
+            endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
         }
     }
 }
@@ -60,7 +60,8 @@ impl Logic for EndpointKeys {
         dff_setup!(self, clk, exists, found);
         self.ram.clock.next = self.clk.val();
 
-        self.write.next = self.table_write.val().valid & (self.table_write.val().table == self.table.val());
+        self.write.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val());
         self.ram.write_enable.next = self.write.val();
         self.ram.write_address.next = self.table_write.val().index;
         self.ram.write_data.next.number_hi = self.table_write.val().entry.get_bits::<16>(16);
@@ -76,7 +77,7 @@ impl Logic for EndpointKeys {
         self.ram.read_address.next = self.index.val();
         self.found.d.next = self.exists.q.val().get_bit(self.index.val().index());
         self.valid.next = self.found.q.val();
-        self.keys.next = self.ram.read_data.val();
+        self.entry.next = self.ram.read_data.val();
 
         if self.rst.val() {
             self.exists.d.next = 0.into();

@@ -45,7 +45,7 @@ pub struct IcrcInsert {
     first: Dff<Bit>,
     skip: Dff<Bit>,
     /// Beats accepted, extra ones included, that have not left the FIFO.
-    inside: Dff<Bits<6>>,
+    occupied: Dff<Bits<6>>,
     icrc: Icrc,
     late_beat: Delay<Bits<512>>,
     late_bytes: Delay<Bits<6>>,
@@ -95,7 +95,7 @@ impl IcrcInsert {
             beat_bytes: Default::default(),
             first: Default::default(),
             skip: Default::default(),
-            inside: Default::default(),
+            occupied: Default::default(),
             icrc: Icrc::new(),
             late_beat: Delay::new(9),
             late_bytes: Delay::new(9),
@@ -127,7 +127,7 @@ impl IcrcInsert {
 impl Logic for IcrcInsert {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, beat, beat_keep, beat_valid, beat_last, beat_bytes, first, skip, inside);
+        dff_setup!(self, clk, beat, beat_keep, beat_valid, beat_last, beat_bytes, first, skip, occupied);
         dff_setup!(self, clk, valids, lasts, put, word, word_last, word_bytes, extra, extra_bytes);
         self.icrc.clk.next = self.clk.val();
         self.late_beat.clock.next = self.clk.val();
@@ -136,7 +136,7 @@ impl Logic for IcrcInsert {
         self.out.rst.next = self.rst.val();
 
         // Acceptance: room in the FIFO, and a clock for a beat that will grow.
-        self.frame_ready.next = !self.skip.q.val() & (self.inside.q.val() <= self.limit.val());
+        self.frame_ready.next = !self.skip.q.val() & (self.occupied.q.val() <= self.limit.val());
         self.go.next = self.frame_valid.val() & self.frame_ready.val();
         self.kept.d.next = self.frame_data.val().tdata;
         self.kept.keep.next = self.frame_data.val().tkeep;
@@ -222,20 +222,20 @@ impl Logic for IcrcInsert {
         self.out.out_ready.next = self.m_axis_tready.val();
 
         if self.grows.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
-            self.inside.d.next = self.inside.q.val() + 2;
+            self.occupied.d.next = self.occupied.q.val() + 2;
         } else if self.grows.val() {
-            self.inside.d.next = self.inside.q.val() + 1;
+            self.occupied.d.next = self.occupied.q.val() + 1;
         } else if self.go.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
-            self.inside.d.next = self.inside.q.val() + 1;
+            self.occupied.d.next = self.occupied.q.val() + 1;
         } else if !self.go.val() & self.out.out_valid.val() & self.m_axis_tready.val() {
-            self.inside.d.next = self.inside.q.val() - 1;
+            self.occupied.d.next = self.occupied.q.val() - 1;
         }
 
         if self.rst.val() {
             self.beat_valid.d.next = false;
             self.first.d.next = true;
             self.skip.d.next = false;
-            self.inside.d.next = 0.into();
+            self.occupied.d.next = 0.into();
             self.valids.d.next = 0.into();
             self.put.d.next = false;
             self.extra.d.next = false;

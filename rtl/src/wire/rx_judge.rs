@@ -11,9 +11,9 @@
 //! clock 3. `verdict` stands five clocks after `ended`, with `done`; one frame
 //! per clock at most. Exactly one field of the reasons and kinds is set.
 //!
-//! Order of judgement (RX-1): `disabled` comes first, because a NIC that is
-//! not enabled has no address to compare with; then `abi::status::Drop` order.
-//! `overflow` is not judged here.
+//! Order of judgement (RX-1): that of `abi::status::Drop` from `frame` on, with
+//! `disabled` behind `fields`. `overflow` is not judged here: it depends on
+//! room, and `rx_parse` asks for room only for a frame that is right.
 //!
 //! Verified by `testbenches/tests/rx_parse.rs`.
 
@@ -152,7 +152,6 @@ pub struct RxJudge {
 
     whole: Signal<Local, Bits<1024>>,
     beats: Signal<Local, Bits<7>>,
-    port_known: Signal<Local, Bit>,
     type_known: Signal<Local, Bit>,
     key_diff: Signal<Local, Bits<16>>,
     scale: Signal<Local, Bits<3>>,
@@ -243,7 +242,6 @@ impl RxJudge {
             outcome: Default::default(),
             whole: Default::default(),
             beats: Default::default(),
-            port_known: Default::default(),
             type_known: Default::default(),
             key_diff: Default::default(),
             scale: Default::default(),
@@ -300,16 +298,15 @@ impl Logic for RxJudge {
         self.trh.d.next = self.whole.val().get_bits::<320>(496);
         self.valid2.d.next = self.ended.val();
 
-        // The UDP header is at its place only behind a plain first fragment.
-        self.port_known.next = (self.route.q.val().ihl == 5) & (self.route.q.val().fragment_offset == 0);
         self.wrong2.d.next.frame = self.bad.val();
         self.wrong2.d.next.not_ours = (self.route.q.val().dst_mac != self.settings.val().local_mac)
             | (self.route.q.val().ethertype != self.ethertype.val())
             | (self.route.q.val().version != 4)
             | (self.route.q.val().protocol != self.udp.val())
             | (self.route.q.val().dst_ip != self.settings.val().local_ip)
-            | (self.port_known.val() & (self.route.q.val().dst_port != self.port.val()));
-        self.wrong2.d.next.ip_header = !self.port_known.val()
+            | (self.route.q.val().dst_port != self.port.val());
+        self.wrong2.d.next.ip_header = (self.route.q.val().ihl != 5)
+            | (self.route.q.val().fragment_offset != 0)
             | self.route.q.val().more_fragments.any()
             | (self.route.q.val().src_ip.get_bits::<4>(28) == 14)
             | (self.route.q.val().src_ip == 0)
@@ -389,12 +386,11 @@ impl Logic for RxJudge {
         self.wrong3.d.next.length = (self.ip_frame.val() != bit_cast::<17, 13>(self.frame_len.q.val()))
             | (self.udp_ip.val() != bit_cast::<17, 16>(self.ip_length.q.val()));
         self.wrong3.d.next.endpoint =
-            !self.keys.valid.val() | (self.keys.keys.val().number_hi != self.number_hi.q.val());
-        self.wrong3.d.next.q_key = self.keys.keys.val().qkey != self.qkey.q.val();
+            !self.keys.valid.val() | (self.keys.entry.val().number_hi != self.number_hi.q.val());
+        self.wrong3.d.next.q_key = self.keys.entry.val().qkey != self.qkey.q.val();
         if self.kept2.q.val().feedback {
-            self.wrong3.d.next.trh = self.wrong2.q.val().trh
-                | (self.frame_len.q.val() != self.feedback_len.val())
-                | self.kept2.q.val().pad.any();
+            self.wrong3.d.next.trh =
+                self.wrong2.q.val().trh | (self.frame_len.q.val() < self.feedback_len.val());
         } else {
             self.wrong3.d.next.trh =
                 self.wrong2.q.val().trh | (self.frame_len.q.val() < self.data_overhead.val());
@@ -472,9 +468,7 @@ impl Logic for RxJudge {
         self.outcome.d.next.count = self.count5.q.val();
         self.outcome.d.next.payload_len = self.payload5.q.val();
         self.outcome.d.next.spill = self.kept5.q.val().spill;
-        if !self.settings.val().enable {
-            self.outcome.d.next.disabled = true;
-        } else if self.wrong5.q.val().frame {
+        if self.wrong5.q.val().frame {
             self.outcome.d.next.frame = true;
         } else if self.wrong5.q.val().not_ours {
             self.outcome.d.next.not_ours = true;
@@ -497,11 +491,14 @@ impl Logic for RxJudge {
         } else if self.wrong5.q.val().trh {
             self.outcome.d.next.trh = true;
         } else if self.kept5.q.val().feedback {
-            self.outcome.d.next.feedback = true;
+            self.outcome.d.next.feedback = self.settings.val().enable;
+            self.outcome.d.next.disabled = !self.settings.val().enable;
         } else if self.wrong5.q.val().unsupported {
             self.outcome.d.next.unsupported = true;
         } else if self.wrong5.q.val().fields {
             self.outcome.d.next.fields = true;
+        } else if !self.settings.val().enable {
+            self.outcome.d.next.disabled = true;
         } else if self.kept5.q.val().probe {
             self.outcome.d.next.probe = true;
         } else {

@@ -127,7 +127,7 @@ pub struct RxParse {
     buffer: CommitFifo<StoredBeat, 15>,
     words: Fifo<RxData, 12>,
     answers: Fifo<RxFeedback, 12>,
-    event: Dff<Verdict>,
+    counted: Dff<Verdict>,
     event_overflow: Dff<Bit>,
     event_frame: Dff<Bit>,
 
@@ -222,7 +222,7 @@ impl RxParse {
             buffer: CommitFifo::new(config.rx_buffer_beats_log2),
             words: Fifo::new(words_log2),
             answers: Fifo::new(words_log2),
-            event: Default::default(),
+            counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
             whole: Default::default(),
@@ -247,7 +247,7 @@ impl Logic for RxParse {
         dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, number);
         dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, head0, head1, valids, lasts);
         dff_setup!(self, clk, depth, carry, lost, flush, flush_bytes);
-        dff_setup!(self, clk, event, event_overflow, event_frame);
+        dff_setup!(self, clk, counted, event_overflow, event_frame);
         self.icrc.clk.next = self.clk.val();
         self.judge.clk.next = self.clk.val();
         self.judge.rst.next = self.rst.val();
@@ -428,33 +428,34 @@ impl Logic for RxParse {
         self.feedback_valid.next = self.answers.out_valid.val();
         self.feedback_data.next = self.answers.out_data.val();
 
-        self.event.d.next = self.judge.verdict.val();
+        self.counted.d.next = self.judge.verdict.val();
         self.event_frame.d.next = self.judge.done.val();
         self.event_overflow.d.next = (self.judge.verdict.val().data
             | self.judge.verdict.val().probe
             | self.judge.verdict.val().feedback)
             & !self.fits.val();
         self.rx_frames.next = self.event_frame.q.val();
-        self.rx_data.next = self.event_frame.q.val() & self.event.q.val().data & !self.event_overflow.q.val();
+        self.rx_data.next =
+            self.event_frame.q.val() & self.counted.q.val().data & !self.event_overflow.q.val();
         self.rx_probe.next =
-            self.event_frame.q.val() & self.event.q.val().probe & !self.event_overflow.q.val();
+            self.event_frame.q.val() & self.counted.q.val().probe & !self.event_overflow.q.val();
         self.rx_feedback.next =
-            self.event_frame.q.val() & self.event.q.val().feedback & !self.event_overflow.q.val();
+            self.event_frame.q.val() & self.counted.q.val().feedback & !self.event_overflow.q.val();
         self.drop_overflow.next = self.event_frame.q.val() & self.event_overflow.q.val();
-        self.drop_frame.next = self.event_frame.q.val() & self.event.q.val().frame;
-        self.drop_not_ours.next = self.event_frame.q.val() & self.event.q.val().not_ours;
-        self.drop_ip_header.next = self.event_frame.q.val() & self.event.q.val().ip_header;
-        self.drop_length.next = self.event_frame.q.val() & self.event.q.val().length;
-        self.drop_icrc.next = self.event_frame.q.val() & self.event.q.val().icrc;
-        self.drop_cnp.next = self.event_frame.q.val() & self.event.q.val().cnp;
-        self.drop_bth.next = self.event_frame.q.val() & self.event.q.val().bth;
-        self.drop_p_key.next = self.event_frame.q.val() & self.event.q.val().p_key;
-        self.drop_endpoint.next = self.event_frame.q.val() & self.event.q.val().endpoint;
-        self.drop_q_key.next = self.event_frame.q.val() & self.event.q.val().q_key;
-        self.drop_trh.next = self.event_frame.q.val() & self.event.q.val().trh;
-        self.drop_unsupported.next = self.event_frame.q.val() & self.event.q.val().unsupported;
-        self.drop_fields.next = self.event_frame.q.val() & self.event.q.val().fields;
-        self.drop_disabled.next = self.event_frame.q.val() & self.event.q.val().disabled;
+        self.drop_frame.next = self.event_frame.q.val() & self.counted.q.val().frame;
+        self.drop_not_ours.next = self.event_frame.q.val() & self.counted.q.val().not_ours;
+        self.drop_ip_header.next = self.event_frame.q.val() & self.counted.q.val().ip_header;
+        self.drop_length.next = self.event_frame.q.val() & self.counted.q.val().length;
+        self.drop_icrc.next = self.event_frame.q.val() & self.counted.q.val().icrc;
+        self.drop_cnp.next = self.event_frame.q.val() & self.counted.q.val().cnp;
+        self.drop_bth.next = self.event_frame.q.val() & self.counted.q.val().bth;
+        self.drop_p_key.next = self.event_frame.q.val() & self.counted.q.val().p_key;
+        self.drop_endpoint.next = self.event_frame.q.val() & self.counted.q.val().endpoint;
+        self.drop_q_key.next = self.event_frame.q.val() & self.counted.q.val().q_key;
+        self.drop_trh.next = self.event_frame.q.val() & self.counted.q.val().trh;
+        self.drop_unsupported.next = self.event_frame.q.val() & self.counted.q.val().unsupported;
+        self.drop_fields.next = self.event_frame.q.val() & self.counted.q.val().fields;
+        self.drop_disabled.next = self.event_frame.q.val() & self.counted.q.val().disabled;
 
         if self.rst.val() {
             self.beat_valid.d.next = false;

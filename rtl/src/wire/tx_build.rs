@@ -446,7 +446,7 @@ impl Logic for TxBuild {
             self.route.d.next.pad_count = 0.into();
             self.route.d.next.dst_endpoint = self.a_answer.q.val().dst_endpoint;
             self.route.d.next.psn = 0.into();
-            self.route.d.next.qkey = self.keys.keys.val().qkey;
+            self.route.d.next.qkey = self.keys.entry.val().qkey;
         }
         self.route.d.next.src_mac = self.settings.val().local_mac;
         self.route.d.next.ethertype = self.ethertype.val();
@@ -475,7 +475,7 @@ impl Logic for TxBuild {
         self.route.d.next.bth_masked = 0.into();
         self.route.d.next.ack_request = 0.into();
         self.route.d.next.deth_reserved = 0.into();
-        self.route.d.next.src_endpoint = (bit_cast::<24, 16>(self.keys.keys.val().number_hi) << 8)
+        self.route.d.next.src_endpoint = (bit_cast::<24, 16>(self.keys.entry.val().number_hi) << 8)
             | bit_cast::<24, 8>(self.a_endpoint.q.val());
 
         self.trh.d.next.trh_version = self.trh_version.val();
