@@ -20,6 +20,9 @@ const PINNED: Pinned = Pinned {
 pub struct Verilator {
     program: PathBuf,
     root: PathBuf,
+    /// Whether it has to be told where it is; an installed one knows, and
+    /// misunderstands being told.
+    moved: bool,
     version: String,
 }
 
@@ -37,7 +40,10 @@ impl Verilator {
     /// A command that runs it; arguments are Verilator's own.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.env("VERILATOR_ROOT", &self.root).stdin(Stdio::null());
+        if self.moved {
+            command.env("VERILATOR_ROOT", &self.root);
+        }
+        command.stdin(Stdio::null());
         command
     }
 
@@ -79,7 +85,7 @@ fn pinned_verilator(cache: &Path) -> Result<Verilator, ToolError> {
     let remedy = format!("remove {} to have it fetched again, or {}", site.display(), PINNED.instead);
     let version =
         first_line(Command::new(&program).arg("--version").env("VERILATOR_ROOT", &root), &program, &remedy)?;
-    Ok(Verilator { program, root, version })
+    Ok(Verilator { program, root, moved: true, version })
 }
 
 fn named_verilator(program: PathBuf) -> Result<Verilator, ToolError> {
@@ -108,8 +114,12 @@ fn named_verilator(program: PathBuf) -> Result<Verilator, ToolError> {
             remedy: "set VERILATOR_ROOT, or reinstall it".into(),
         });
     }
-    let program = host::find_on_path(&program.to_string_lossy()).unwrap_or(program);
-    Ok(Verilator { program, root, version })
+    // It is called from other folders.
+    let program = match program.components().count() {
+        1 => host::find_on_path(&program.to_string_lossy()).unwrap_or(program),
+        _ => std::path::absolute(&program).unwrap_or(program),
+    };
+    Ok(Verilator { program, root, moved: false, version })
 }
 
 /// `Verilator 5.006 2023-01-22 rev ..` is (5, 6).

@@ -56,6 +56,9 @@ struct Job {
     size: u64,
 }
 
+/// Bytes of generated C++ up to which a model is compiled in one go.
+const SMALL: u64 = 60_000;
+
 /// Bytes of generated C++ that one compiler run gets at most.
 const GATHERED: u64 = 150_000;
 
@@ -103,7 +106,9 @@ impl Compiler<'_> {
             }
         }
         files.sort();
-        let (slow, fast) = files.into_iter().partition(|(name, _)| name.ends_with("__Slow.cpp"));
+        let total: u64 = files.iter().map(|(_, size)| size).sum();
+        let slow = |name: &str| total > SMALL && name.ends_with("__Slow.cpp");
+        let (slow, fast) = files.into_iter().partition(|(name, _)| slow(name));
         let mut jobs = self.gather(slow, Effort::Slow, "all_slow")?;
         jobs.extend(self.gather(fast, Effort::Fast, "all_fast")?);
         let kept = self.runtime_folder()?;
