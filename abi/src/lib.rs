@@ -7,6 +7,7 @@
 //! | [`regs`] | AXI4-Lite registers, doorbells, table words, counters |
 //! | [`queue`] | send, receive and completion queue entries in host memory |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
+//! | [`document`] | the text of docs/registers.md, made from the constants |
 //! | [`status`] | completion statuses and drop reasons, in order of precedence |
 //!
 //! Nothing here allocates or does I/O, and a number that two sides share exists
@@ -14,6 +15,7 @@
 
 #![no_std]
 
+pub mod document;
 pub mod icrc;
 pub mod params;
 pub mod queue;

@@ -93,6 +93,18 @@ pub const NIC512: Config = Config {
 pub const CONFIGS: &[Config] = &[NIC512];
 
 impl Config {
+    /// What the SIZES registers read as, laid out as they document.
+    pub const fn sizes(&self) -> [u32; 3] {
+        [
+            self.tx_slots_log2 as u32
+                | (self.rx_contexts_log2 as u32) << 8
+                | (self.bitmap_blocks_log2 as u32) << 16
+                | (self.endpoints_log2 as u32) << 24,
+            self.cqs_log2 as u32 | (self.mrs_log2 as u32) << 8 | (self.rq_prefetch_log2 as u32) << 16,
+            self.tombstones as u32,
+        ]
+    }
+
     /// The configuration of a name.
     pub fn by_name(name: &str) -> Option<&'static Config> {
         CONFIGS.iter().find(|config| config.name == name)

@@ -6,6 +6,10 @@
 //! | `0x100000 + endpoint * 0x1000` | doorbell page of an endpoint: [`DOORBELL_SQ`], [`DOORBELL_RQ`] |
 //! | `0x100000 + cq * 0x1000` | the same pages also carry [`DOORBELL_CQ`] of the completion queue of that number |
 //!
+//! An access of a whole, aligned word that the map lists is answered OKAY. All
+//! else (other addresses, partial writes, writes of what only hardware writes)
+//! is answered SLVERR, changes nothing and reads as 0.
+//!
 //! Tables (endpoints, completion queues, memory keys) are written whole:
 //! fill [`TABLE_DATA`], then write [`TABLE_COMMAND`]; hardware sees the old or
 //! the new word, never half of one.
@@ -27,6 +31,8 @@ pub struct Reg {
     pub offset: u32,
     /// Who may write.
     pub access: Access,
+    /// Bits that exist, from bit 0 on; the others are ignored and read as 0.
+    pub width: usize,
     /// Value after reset.
     pub reset: u32,
     /// Unit and meaning.
@@ -45,59 +51,65 @@ pub enum Access {
 }
 
 macro_rules! registers {
-    ($($(#[$doc:meta])* $name:ident = $offset:literal, $access:ident, $reset:expr, $text:literal;)+) => {
-        $(#[doc = $text] pub const $name: Reg =
-            Reg { name: stringify!($name), offset: $offset, access: Access::$access, reset: $reset, doc: $text };)+
+    ($($(#[$doc:meta])* $name:ident = $offset:literal, $access:ident $width:literal, $reset:expr, $text:literal;)+) => {
+        $(#[doc = $text] pub const $name: Reg = Reg {
+            name: stringify!($name),
+            offset: $offset,
+            access: Access::$access,
+            width: $width,
+            reset: $reset,
+            doc: $text,
+        };)+
         /// Every global register, by address.
         pub const MAP: &[Reg] = &[$($name,)+];
     };
 }
 
 registers! {
-    MAGIC = 0x000, Ro, MAGIC_VALUE, "\"TSRA\"";
-    ABI_VERSION = 0x004, Ro, ABI_VERSION_VALUE, "major << 16 | minor; a driver refuses another major";
-    SIZES0 = 0x008, Ro, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
-    SIZES1 = 0x00C, Ro, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16]";
-    SIZES2 = 0x010, Ro, 0, "tombstones";
-    CONTROL = 0x020, Rw, 0, "bit 0: enable; packets are refused while 0";
-    STATUS = 0x024, Ro, 0, "bit 0: ready, tables are cleared after reset";
-    LOCAL_MAC_LO = 0x030, Rw, 0, "last four bytes of the MAC address, first of them in the upper byte";
-    LOCAL_MAC_HI = 0x034, Rw, 0, "first two bytes of the MAC address in the low half";
-    LOCAL_IP = 0x038, Rw, 0, "IPv4 address, first byte in the upper byte";
-    PKEY = 0x048, Rw, 0xFFFF, "partition key, 16 bits";
-    SEED = 0x050, Rw, 1, "seed of hashes, generations and the path scheduler; taken when CONTROL.enable rises; never 0";
-    PATH_POLICY = 0x060, Rw, 1, "0 single, 1 round_robin, 2 random";
-    PATH_COUNT = 0x064, Rw, 4, "number of entropy values, 1..=256";
-    PATH_BASE = 0x068, Rw, 0, "first entropy value; the only one of policy single";
-    GAP0 = 0x080, Rw, 128, "packet gap before the first sample, 1/16 tick";
-    SKEW0 = 0x084, Rw, 64, "path skew before the first sample, ticks";
-    SKEW_MAX = 0x088, Rw, 512, "cap of the measured skew, ticks";
-    GUARD = 0x08C, Rw, 16, "added to every tail deadline, ticks";
-    D_MIN = 0x090, Rw, 32, "shortest loss-detection interval, ticks";
-    RTT_DEFAULT = 0x094, Rw, 160, "round-trip time while unknown, ticks";
-    RTO = 0x098, Rw, 800, "sender's backstop after the first, doubling up to 32 times, ticks";
-    MAX_RETRY = 0x09C, Rw, 10, "probes in a row without any feedback before retry_exceeded";
-    T_OPEN = 0x0A0, Rw, 1_000_000, "first packet until first non-BUSY feedback, ticks";
-    GRANT_WAIT = 0x0A4, Rw, 1_000_000, "longest time without progress though feedback comes, ticks";
-    RX_GIVE_UP = 0x0A8, Rw, 2_000_000, "receiver hears nothing of an unfinished message, ticks";
-    TIME_WAIT = 0x0AC, Rw, 1_100_000, "life of a tombstone, ticks; at least T_OPEN + MPL";
-    MPL = 0x0B0, Rw, 16_000, "longest life of a packet, ticks";
-    BUSY_WAIT = 0x0B4, Rw, 160, "first wait after BUSY, doubling up to 32 times, ticks";
-    NACK_BURST = 0x0B8, Rw, 4, "most NACKs per expiry, one per block";
-    ACK_EVERY = 0x0BC, Rw, 16, "distinct packets between unasked feedbacks";
-    INITIAL_WINDOW = 0x0C0, Rw, 16, "packets sent unasked when a request names none, 1..=255";
-    UNSOLICITED_LIMIT = 0x0C4, Rw, 1_048_576, "unasked bytes in flight of this NIC";
-    CREDIT_LIMIT = 0x0C8, Rw, 524_288, "granted bytes not yet arrived at this NIC";
-    GRANT_QUANTUM = 0x0CC, Rw, 16, "most packets per grant, 1..=255";
-    TABLE_COMMAND = 0x100, Rw, 0, "bit 31: 1 write, 0 read; [27:24] table; [15:0] index; starts the access";
-    TABLE_STATUS = 0x104, Ro, 0, "bit 0: busy";
-    OUTSTANDING = 0x120, Ro, 0, "gauge: granted bytes not yet arrived";
-    UNSOLICITED = 0x124, Ro, 0, "gauge: unasked bytes in flight";
-    FREE_SLOTS = 0x128, Ro, 0, "gauge: free tx slots";
-    FREE_CONTEXTS = 0x12C, Ro, 0, "gauge: free rx contexts";
-    FREE_BLOCKS = 0x130, Ro, 0, "gauge: free bitmap blocks";
-    TOMBSTONES = 0x134, Ro, 0, "gauge: tombstones held";
-    TIME = 0x138, Ro, 0, "NIC time, ticks";
+    MAGIC = 0x000, Ro 32, MAGIC_VALUE, "\"TSRA\"";
+    ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major << 16 | minor; a driver refuses another major";
+    SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
+    SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16]";
+    SIZES2 = 0x010, Ro 32, 0, "tombstones";
+    CONTROL = 0x020, Rw 1, 0, "bit 0: enable; packets are refused while 0";
+    STATUS = 0x024, Ro 1, 0, "bit 0: ready, tables are cleared after reset";
+    LOCAL_MAC_LO = 0x030, Rw 32, 0, "last four bytes of the MAC address, first of them in the upper byte";
+    LOCAL_MAC_HI = 0x034, Rw 16, 0, "first two bytes of the MAC address in the low half";
+    LOCAL_IP = 0x038, Rw 32, 0, "IPv4 address, first byte in the upper byte";
+    PKEY = 0x048, Rw 16, 0xFFFF, "partition key, 16 bits";
+    SEED = 0x050, Rw 32, 1, "seed of hashes, generations and the path scheduler; taken when CONTROL.enable rises; 0 is taken as 1";
+    PATH_POLICY = 0x060, Rw 2, 1, "0 single, 1 round_robin, 2 random";
+    PATH_COUNT = 0x064, Rw 9, 4, "number of entropy values, 1..=256";
+    PATH_BASE = 0x068, Rw 8, 0, "first entropy value; the only one of policy single";
+    GAP0 = 0x080, Rw 16, 128, "packet gap before the first sample, 1/16 tick";
+    SKEW0 = 0x084, Rw 16, 64, "path skew before the first sample, ticks";
+    SKEW_MAX = 0x088, Rw 16, 512, "cap of the measured skew, ticks";
+    GUARD = 0x08C, Rw 16, 16, "added to every tail deadline, ticks";
+    D_MIN = 0x090, Rw 16, 32, "shortest loss-detection interval, ticks";
+    RTT_DEFAULT = 0x094, Rw 16, 160, "round-trip time while unknown, ticks";
+    RTO = 0x098, Rw 24, 800, "sender's backstop after the first, doubling up to 32 times, ticks";
+    MAX_RETRY = 0x09C, Rw 8, 10, "probes in a row without any feedback before retry_exceeded";
+    T_OPEN = 0x0A0, Rw 24, 1_000_000, "first packet until first non-BUSY feedback, ticks";
+    GRANT_WAIT = 0x0A4, Rw 24, 1_000_000, "longest time without progress though feedback comes, ticks";
+    RX_GIVE_UP = 0x0A8, Rw 24, 2_000_000, "receiver hears nothing of an unfinished message, ticks";
+    TIME_WAIT = 0x0AC, Rw 24, 1_100_000, "life of a tombstone, ticks; at least T_OPEN + MPL";
+    MPL = 0x0B0, Rw 24, 16_000, "longest life of a packet, ticks";
+    BUSY_WAIT = 0x0B4, Rw 24, 160, "first wait after BUSY, doubling up to 32 times, ticks";
+    NACK_BURST = 0x0B8, Rw 3, 4, "most NACKs per expiry, one per block";
+    ACK_EVERY = 0x0BC, Rw 8, 16, "distinct packets between unasked feedbacks";
+    INITIAL_WINDOW = 0x0C0, Rw 8, 16, "packets sent unasked when a request names none, 1..=255";
+    UNSOLICITED_LIMIT = 0x0C4, Rw 32, 1_048_576, "unasked bytes in flight of this NIC";
+    CREDIT_LIMIT = 0x0C8, Rw 32, 524_288, "granted bytes not yet arrived at this NIC";
+    GRANT_QUANTUM = 0x0CC, Rw 8, 16, "most packets per grant, 1..=255";
+    TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
+    TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
+    OUTSTANDING = 0x120, Ro 32, 0, "gauge: granted bytes not yet arrived";
+    UNSOLICITED = 0x124, Ro 32, 0, "gauge: unasked bytes in flight";
+    FREE_SLOTS = 0x128, Ro 13, 0, "gauge: free tx slots";
+    FREE_CONTEXTS = 0x12C, Ro 13, 0, "gauge: free rx contexts";
+    FREE_BLOCKS = 0x130, Ro 14, 0, "gauge: free bitmap blocks";
+    TOMBSTONES = 0x134, Ro 16, 0, "gauge: tombstones held";
+    TIME = 0x138, Ro 32, 0, "NIC time, ticks";
 }
 
 /// First of sixteen words of table data.
@@ -128,55 +140,68 @@ pub mod table {
     pub const MR: u32 = 2;
 }
 
-/// Word layout of the endpoint table: `(lsb, width)` in the 512-bit entry,
-/// where data word `w` is bits `32w..32w+32`.
-pub mod endpoint {
-    /// 1 = exists.
-    pub const VALID: (usize, usize) = (0, 1);
-    /// 1 = may send (request processing enabled).
-    pub const SEND_ENABLE: (usize, usize) = (1, 1);
-    /// Upper 16 bits of the endpoint number; the lower 8 are the index.
-    pub const NUMBER_HI: (usize, usize) = (16, 16);
-    /// Q_Key.
-    pub const QKEY: (usize, usize) = (32, 32);
-    /// Send ring address.
-    pub const SQ_BASE: (usize, usize) = (64, 64);
-    /// Receive ring address.
-    pub const RQ_BASE: (usize, usize) = (128, 64);
-    /// log2 of send ring entries, 1..=15.
-    pub const SQ_LOG2: (usize, usize) = (192, 4);
-    /// log2 of receive ring entries, 1..=15.
-    pub const RQ_LOG2: (usize, usize) = (196, 4);
-    /// Completion queue of sends.
-    pub const SEND_CQ: (usize, usize) = (200, 8);
-    /// Completion queue of receives.
-    pub const RECV_CQ: (usize, usize) = (208, 8);
+/// Some bits of a table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Name in documents and dumps.
+    pub name: &'static str,
+    /// Lowest bit in the 512-bit entry; data word `w` is bits `32w..32w+32`.
+    pub lsb: usize,
+    /// Width in bits.
+    pub width: usize,
+    /// Unit and meaning.
+    pub doc: &'static str,
 }
 
-/// Word layout of the completion queue table.
+macro_rules! layout {
+    ($($name:ident = ($lsb:literal, $width:literal), $text:literal;)+) => {
+        $(#[doc = $text] pub const $name: (usize, usize) = ($lsb, $width);)+
+        /// Every field, by position.
+        pub const FIELDS: &[super::Field] = &[
+            $(super::Field { name: stringify!($name), lsb: $lsb, width: $width, doc: $text },)+
+        ];
+    };
+}
+
+/// Word layout of the endpoint table: `(lsb, width)` in the 512-bit entry,
+/// where data word `w` is bits `32w..32w+32`. Writing an entry sets the running
+/// indexes of the endpoint's rings to 0; entries of its rings that were read
+/// and not yet begun are forgotten.
+pub mod endpoint {
+    layout! {
+        VALID = (0, 1), "1 = exists";
+        SEND_ENABLE = (1, 1), "1 = may send (request processing enabled)";
+        NUMBER_HI = (16, 16), "Upper 16 bits of the endpoint number; the lower 8 are the index";
+        QKEY = (32, 32), "Q_Key";
+        SQ_BASE = (64, 64), "Send ring address";
+        RQ_BASE = (128, 64), "Receive ring address";
+        SQ_LOG2 = (192, 4), "log2 of send ring entries, 1..=15";
+        RQ_LOG2 = (196, 4), "log2 of receive ring entries, 1..=15";
+        SEND_CQ = (200, 8), "Completion queue of sends";
+        RECV_CQ = (208, 8), "Completion queue of receives";
+    }
+}
+
+/// Word layout of the completion queue table. Writing an entry sets both
+/// running indexes to 0, so the next pass writes phase 1.
 pub mod cq {
-    /// 1 = exists.
-    pub const VALID: (usize, usize) = (0, 1);
-    /// log2 of entries, 1..=15.
-    pub const LOG2: (usize, usize) = (4, 4);
-    /// Ring address.
-    pub const BASE: (usize, usize) = (64, 64);
+    layout! {
+        VALID = (0, 1), "1 = exists";
+        LOG2 = (4, 4), "log2 of entries, 1..=15";
+        BASE = (64, 64), "Ring address";
+    }
 }
 
 /// Word layout of the memory key table. A key is `hi << 8 | index`.
 pub mod mr {
-    /// 1 = exists.
-    pub const VALID: (usize, usize) = (0, 1);
-    /// Remote write allowed.
-    pub const REMOTE_WRITE: (usize, usize) = (1, 1);
-    /// Local write allowed (receives).
-    pub const LOCAL_WRITE: (usize, usize) = (2, 1);
-    /// Upper 24 bits of the key.
-    pub const KEY_HI: (usize, usize) = (8, 24);
-    /// First address.
-    pub const BASE: (usize, usize) = (64, 64);
-    /// Length in bytes; base + length must not wrap.
-    pub const LENGTH: (usize, usize) = (128, 64);
+    layout! {
+        VALID = (0, 1), "1 = exists";
+        REMOTE_WRITE = (1, 1), "Remote write allowed";
+        LOCAL_WRITE = (2, 1), "Local write allowed (receives)";
+        KEY_HI = (8, 24), "Upper 24 bits of the key";
+        BASE = (64, 64), "First address";
+        LENGTH = (128, 64), "Length in bytes; base + length must not wrap";
+    }
 }
 
 macro_rules! counters {
@@ -188,6 +213,8 @@ macro_rules! counters {
         impl Counter {
             /// Every event counter.
             pub const ALL: &'static [Counter] = &[$(Counter::$name,)+];
+            /// Its name in documents and dumps.
+            pub const fn name(self) -> &'static str { match self { $(Counter::$name => stringify!($name),)+ } }
             /// What it counts.
             pub const fn doc(self) -> &'static str { match self { $(Counter::$name => $text,)+ } }
         }
@@ -219,7 +246,7 @@ counters! {
     NackExpiries = 48, "loss-detection deadlines that fired";
     BackstopExpiries = 49, "sender backstops that fired";
     WheelPops = 50, "timer entries popped";
-    CqOverrun = 51, "completions lost to a full completion queue";
+    CqOverrun = 51, "completions lost to a full or missing completion queue";
     DmaErrors = 52, "host memory accesses that failed";
     GrantsSent = 53, "grants that advanced";
     WheelLate = 54, "timer entries popped more than one wheel tick late";
@@ -242,9 +269,26 @@ mod tests {
         for reg in MAP {
             assert_eq!(reg.offset % 4, 0, "{}", reg.name);
             assert!(reg.offset < TABLE_DATA, "{} lies in the table window", reg.name);
+            assert!(reg.reset >> (reg.width - 1) <= 1, "{} resets to more than its bits", reg.name);
         }
         assert!(TABLE_DATA + 4 * TABLE_WORDS as u32 <= COUNTERS);
         assert!(counter(COUNTER_COUNT) <= 0x1000);
+    }
+
+    #[test]
+    fn table_fields_are_apart_and_inside() {
+        for fields in [endpoint::FIELDS, cq::FIELDS, mr::FIELDS] {
+            for pair in fields.windows(2) {
+                assert!(
+                    pair[0].lsb + pair[0].width <= pair[1].lsb,
+                    "{} before {}",
+                    pair[0].name,
+                    pair[1].name
+                );
+            }
+            let last = fields[fields.len() - 1];
+            assert!(last.lsb + last.width <= 32 * TABLE_WORDS);
+        }
     }
 
     #[test]

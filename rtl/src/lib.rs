@@ -15,6 +15,7 @@
 )]
 
 pub mod emit;
+pub mod host;
 pub mod leaf;
 pub mod multipath;
 pub mod prelude;

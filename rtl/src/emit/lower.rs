@@ -492,9 +492,20 @@ impl Lowerer<'_> {
         Ok(value)
     }
 
+    /// An offset into bits, known now if it is a literal or a `Constant`: a
+    /// select with a constant index would widen its base for nothing.
+    fn place(&mut self, index: &VerilogExpression) -> Result<Value, EmitError> {
+        match self.offset(index)? {
+            Value::Sized { expr: Expr { kind: Kind::Param(id), .. }, .. } => {
+                Ok(Value::Integer(BigInt::from(self.design.params[id].value.clone())))
+            }
+            other => Ok(other),
+        }
+    }
+
     fn index(&mut self, base: &VerilogExpression, index: &VerilogExpression) -> Result<Value, EmitError> {
         let (base, _) = self.base(base)?;
-        let bit = match self.offset(index)? {
+        let bit = match self.place(index)? {
             Value::Integer(at) => {
                 let at = self.position(&at, 1, base.width)?;
                 self.bits_of(base, at, 1)
@@ -525,7 +536,7 @@ impl Lowerer<'_> {
         };
         let mut field = None;
         let (base, signed) = self.base(base)?;
-        let expr = match self.offset(offset)? {
+        let expr = match self.place(offset)? {
             Value::Integer(at) => {
                 let at = self.position(&at, width, base.width)?;
                 field = whole.and_then(|whole| field_at(&whole, at, width));

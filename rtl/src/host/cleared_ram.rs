@@ -1,0 +1,83 @@
+//! A RAM that writes zeros over itself after reset: what every table copy and
+//! every per-endpoint index is kept in.
+//!
+//! ```text
+//!   write_* ──┬──> SdpRam ──> read_data, one clock after read_address
+//!   walk of ──┘
+//!   zeros after rst           ready: the walk is over
+//! ```
+//!
+//! Contract: `ready` rises `2^depth_log2` clocks after the end of reset; writes
+//! before are lost. Read and write as in [`SdpRam`]: a read in the clock of a
+//! write of the same word returns the old word.
+//!
+//! Verified by the testbenches of the blocks that hold one.
+
+use crate::prelude::*;
+
+#[derive(LogicBlock)]
+pub struct ClearedRam<T: Synth, const A: usize> {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub write_enable: Signal<In, Bit>,
+    pub write_address: Signal<In, Bits<A>>,
+    pub write_data: Signal<In, T>,
+    pub read_address: Signal<In, Bits<A>>,
+    pub read_data: Signal<Out, T>,
+    /// Every word is zero or was written since reset.
+    pub ready: Signal<Out, Bit>,
+    ram: SdpRam<T, A>,
+    walk: Dff<Bits<A>>,
+    cleared: Dff<Bit>,
+    last: Constant<Bits<A>>,
+    zero: Constant<T>,
+}
+
+impl<T: Synth, const A: usize> ClearedRam<T, A> {
+    /// A RAM of `2^depth_log2` words with a `ram_style` hint.
+    pub fn new(depth_log2: usize, style: &'static str) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            write_enable: Default::default(),
+            write_address: Default::default(),
+            write_data: Default::default(),
+            read_address: Default::default(),
+            read_data: Default::default(),
+            ready: Default::default(),
+            ram: SdpRam::new(depth_log2).with_style(style),
+            walk: Default::default(),
+            cleared: Default::default(),
+            last: Constant::new(((1u64 << depth_log2) - 1).into()),
+            zero: Constant::new(T::default()),
+        }
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for ClearedRam<T, A> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, walk, cleared);
+        self.ram.clock.next = self.clk.val();
+        self.ready.next = self.cleared.q.val();
+        self.ram.read_address.next = self.read_address.val();
+        self.read_data.next = self.ram.read_data.val();
+
+        if self.cleared.q.val() {
+            self.ram.write_enable.next = self.write_enable.val();
+            self.ram.write_address.next = self.write_address.val();
+            self.ram.write_data.next = self.write_data.val();
+        } else {
+            self.ram.write_enable.next = true;
+            self.ram.write_address.next = self.walk.q.val();
+            self.ram.write_data.next = self.zero.val();
+            self.walk.d.next = self.walk.q.val() + 1;
+            self.cleared.d.next = self.walk.q.val() == self.last.val();
+        }
+
+        if self.rst.val() {
+            self.walk.d.next = 0.into();
+            self.cleared.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The registers that the host writes and blocks read: one mechanism for all,
+//! then a list of which is which setting.
+//!
+//! Contract: a write shows in `settings` two clocks later. `value` and `known`
+//! are combinational on `read_address`.
+//!
+//! Verified by `testbenches/tests/registers.rs`.
+
+use crate::prelude::*;
+use crate::types::Settings;
+use tessera_abi::regs::{self, Reg};
+
+/// Number of registers in the file.
+pub const WORDS: usize = 29;
+
+/// The registers of the file. Positions are what the end of the kernel names.
+pub const FILE: [Reg; WORDS] = [
+    regs::CONTROL,           //  0
+    regs::LOCAL_MAC_LO,      //  1
+    regs::LOCAL_MAC_HI,      //  2
+    regs::LOCAL_IP,          //  3
+    regs::PKEY,              //  4
+    regs::SEED,              //  5
+    regs::PATH_POLICY,       //  6
+    regs::PATH_COUNT,        //  7
+    regs::PATH_BASE,         //  8
+    regs::GAP0,              //  9
+    regs::SKEW0,             // 10
+    regs::SKEW_MAX,          // 11
+    regs::GUARD,             // 12
+    regs::D_MIN,             // 13
+    regs::RTT_DEFAULT,       // 14
+    regs::RTO,               // 15
+    regs::MAX_RETRY,         // 16
+    regs::T_OPEN,            // 17
+    regs::GRANT_WAIT,        // 18
+    regs::RX_GIVE_UP,        // 19
+    regs::TIME_WAIT,         // 20
+    regs::MPL,               // 21
+    regs::BUSY_WAIT,         // 22
+    regs::NACK_BURST,        // 23
+    regs::ACK_EVERY,         // 24
+    regs::INITIAL_WINDOW,    // 25
+    regs::UNSOLICITED_LIMIT, // 26
+    regs::CREDIT_LIMIT,      // 27
+    regs::GRANT_QUANTUM,     // 28
+];
+
+#[derive(LogicBlock)]
+pub struct RegisterFile {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub write: Signal<In, Bit>,
+    pub write_address: Signal<In, Bits<21>>,
+    pub write_data: Signal<In, Bits<32>>,
+    /// `write_address` is a register of the file.
+    pub writable: Signal<Out, Bit>,
+    pub read_address: Signal<In, Bits<21>>,
+    pub value: Signal<Out, Bits<32>>,
+    /// `read_address` is a register of the file.
+    pub known: Signal<Out, Bit>,
+    pub settings: Signal<Out, Settings>,
+    words: [Dff<Bits<32>>; WORDS],
+    taken: Dff<Settings>,
+    /// OR of the words before that one which are asked for.
+    gathered: [Signal<Local, Bits<32>>; 30],
+    offset: [Constant<Bits<21>>; WORDS],
+    mask: [Constant<Bits<32>>; WORDS],
+    reset: [Constant<Bits<32>>; WORDS],
+}
+
+impl RegisterFile {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            write: Default::default(),
+            write_address: Default::default(),
+            write_data: Default::default(),
+            writable: Default::default(),
+            read_address: Default::default(),
+            value: Default::default(),
+            known: Default::default(),
+            settings: Default::default(),
+            words: std::array::from_fn(|_| Dff::default()),
+            taken: Default::default(),
+            gathered: std::array::from_fn(|_| Signal::default()),
+            offset: FILE.map(|reg| Constant::new(u64::from(reg.offset).into())),
+            mask: FILE.map(|reg| Constant::new((u64::from(u32::MAX) >> (32 - reg.width)).into())),
+            reset: FILE.map(|reg| Constant::new(u64::from(reg.reset).into())),
+        }
+    }
+}
+
+impl Logic for RegisterFile {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, taken);
+        self.writable.next = false;
+        self.known.next = false;
+        self.gathered[0].next = 0.into();
+        for i in 0..29 {
+            self.words[i].clock.next = self.clk.val();
+            self.words[i].d.next = self.words[i].q.val();
+            if self.write_address.val() == self.offset[i].val() {
+                self.writable.next = true;
+                if self.write.val() {
+                    self.words[i].d.next = self.write_data.val() & self.mask[i].val();
+                }
+            }
+            self.gathered[i + 1].next = self.gathered[i].val();
+            if self.read_address.val() == self.offset[i].val() {
+                self.known.next = true;
+                self.gathered[i + 1].next = self.gathered[i].val() | self.words[i].q.val();
+            }
+            if self.rst.val() {
+                self.words[i].d.next = self.reset[i].val();
+            }
+        }
+        self.value.next = self.gathered[29].val();
+
+        self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
+        self.taken.d.next.local_mac =
+            (bit_cast::<48, 32>(self.words[2].q.val()) << 32) | bit_cast::<48, 32>(self.words[1].q.val());
+        self.taken.d.next.local_ip = self.words[3].q.val();
+        self.taken.d.next.pkey = self.words[4].q.val().get_bits::<16>(0);
+        self.taken.d.next.seed = self.words[5].q.val();
+        if self.words[5].q.val() == 0 {
+            self.taken.d.next.seed = 1.into();
+        }
+        self.taken.d.next.path_policy = self.words[6].q.val().get_bits::<2>(0);
+        self.taken.d.next.path_count = self.words[7].q.val().get_bits::<9>(0);
+        self.taken.d.next.path_base = self.words[8].q.val().get_bits::<8>(0);
+        self.taken.d.next.gap0 = self.words[9].q.val().get_bits::<16>(0);
+        self.taken.d.next.skew0 = self.words[10].q.val().get_bits::<16>(0);
+        self.taken.d.next.skew_max = self.words[11].q.val().get_bits::<16>(0);
+        self.taken.d.next.guard = self.words[12].q.val().get_bits::<16>(0);
+        self.taken.d.next.d_min = self.words[13].q.val().get_bits::<16>(0);
+        self.taken.d.next.rtt_default = self.words[14].q.val().get_bits::<16>(0);
+        self.taken.d.next.rto = self.words[15].q.val().get_bits::<24>(0);
+        self.taken.d.next.max_retry = self.words[16].q.val().get_bits::<8>(0);
+        self.taken.d.next.t_open = self.words[17].q.val().get_bits::<24>(0);
+        self.taken.d.next.grant_wait = self.words[18].q.val().get_bits::<24>(0);
+        self.taken.d.next.rx_give_up = self.words[19].q.val().get_bits::<24>(0);
+        self.taken.d.next.time_wait = self.words[20].q.val().get_bits::<24>(0);
+        self.taken.d.next.busy_wait = self.words[22].q.val().get_bits::<24>(0);
+        self.taken.d.next.nack_burst = self.words[23].q.val().get_bits::<3>(0);
+        self.taken.d.next.ack_every = self.words[24].q.val().get_bits::<8>(0);
+        self.taken.d.next.initial_window = self.words[25].q.val().get_bits::<8>(0);
+        self.taken.d.next.unsolicited_limit = self.words[26].q.val();
+        self.taken.d.next.credit_limit = self.words[27].q.val();
+        self.taken.d.next.grant_quantum = self.words[28].q.val().get_bits::<8>(0);
+        if self.rst.val() {
+            self.taken.d.next.enable = false;
+        }
+        self.settings.next = self.taken.q.val();
+    }
+}

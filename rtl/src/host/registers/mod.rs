@@ -1,0 +1,596 @@
+//! The AXI4-Lite slave: register map, tables, doorbells, time and counters.
+//!
+//! ```text
+//!   s_axil_aw, _w ──> decode ──> act ──┬──> file ─────────> settings
+//!                                      ├──> doorbell
+//!                                      └──> table data ───> table_write, copy RAM
+//!   s_axil_ar ──────> decode ──> pick <── file, views, table data, counters
+//!   prescaler ──> now
+//! ```
+//!
+//! Every address comes from `abi::regs`. What the map lists is answered OKAY,
+//! anything else SLVERR: unmapped or misaligned addresses, partial writes,
+//! writes of read-only registers, doorbells before STATUS.ready, table commands
+//! while TABLE_STATUS.busy or of an entry that does not exist. A refused access
+//! changes nothing and reads as 0.
+//!
+//! Contract: AW and W come in any order. A write is answered four clocks after
+//! its later half, a read four clocks after AR (a counter up to 70). Writes follow each
+//! other by four clocks at least, so `doorbell` and `table_write` pulses are
+//! never closer. Outputs are registered.
+//!
+//! Verified by `testbenches/tests/registers.rs`.
+
+mod counters;
+mod file;
+
+pub use counters::Counters;
+pub use file::{RegisterFile, FILE, WORDS};
+
+use super::cleared_ram::ClearedRam;
+use crate::prelude::*;
+use crate::types::{Doorbell, Settings, TableWrite};
+use tessera_abi::params::{self, Config};
+use tessera_abi::regs::{self, Reg};
+
+/// `Doorbell::kind` of a send queue tail.
+pub const DOORBELL_KIND_SQ: u64 = regs::DOORBELL_SQ as u64 / 4;
+/// `Doorbell::kind` of a receive queue tail.
+pub const DOORBELL_KIND_RQ: u64 = regs::DOORBELL_RQ as u64 / 4;
+/// `Doorbell::kind` of a completion queue head.
+pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
+
+/// Registers of which the file holds no word, in the order of the kernel's views.
+pub const VIEWS: [Reg; 15] = [
+    regs::MAGIC,         //  0
+    regs::ABI_VERSION,   //  1
+    regs::SIZES0,        //  2
+    regs::SIZES1,        //  3
+    regs::SIZES2,        //  4
+    regs::STATUS,        //  5
+    regs::TABLE_COMMAND, //  6
+    regs::TABLE_STATUS,  //  7
+    regs::OUTSTANDING,   //  8
+    regs::UNSOLICITED,   //  9
+    regs::FREE_SLOTS,    // 10
+    regs::FREE_CONTEXTS, // 11
+    regs::FREE_BLOCKS,   // 12
+    regs::TOMBSTONES,    // 13
+    regs::TIME,          // 14
+];
+
+/// The kernel cuts addresses at these places.
+const _: () = {
+    assert!(regs::ADDRESS_BITS == 21);
+    assert!(regs::doorbell_page(0) == 1 << 20 && regs::doorbell_page(1) == (1 << 20) + (1 << 12));
+    assert!(regs::TABLE_DATA % 64 == 0 && regs::TABLE_WORDS == 16);
+    assert!(regs::COUNTERS % 256 == 0 && regs::counter(regs::COUNTER_COUNT) == regs::COUNTERS + 256);
+    assert!(regs::DOORBELL_SQ < 16 && regs::DOORBELL_RQ < 16 && regs::DOORBELL_CQ < 16);
+};
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Writing {
+    Wait,
+    Decode,
+    Act,
+    Respond,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Reading {
+    Wait,
+    Decode,
+    Pick,
+    Counter,
+    Respond,
+}
+
+#[derive(LogicBlock)]
+pub struct Registers {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub s_axil_awaddr: Signal<In, Bits<21>>,
+    pub s_axil_awvalid: Signal<In, Bit>,
+    pub s_axil_awready: Signal<Out, Bit>,
+    pub s_axil_wdata: Signal<In, Bits<32>>,
+    pub s_axil_wstrb: Signal<In, Bits<4>>,
+    pub s_axil_wvalid: Signal<In, Bit>,
+    pub s_axil_wready: Signal<Out, Bit>,
+    pub s_axil_bresp: Signal<Out, Bits<2>>,
+    pub s_axil_bvalid: Signal<Out, Bit>,
+    pub s_axil_bready: Signal<In, Bit>,
+    pub s_axil_araddr: Signal<In, Bits<21>>,
+    pub s_axil_arvalid: Signal<In, Bit>,
+    pub s_axil_arready: Signal<Out, Bit>,
+    pub s_axil_rdata: Signal<Out, Bits<32>>,
+    pub s_axil_rresp: Signal<Out, Bits<2>>,
+    pub s_axil_rvalid: Signal<Out, Bit>,
+    pub s_axil_rready: Signal<In, Bit>,
+    pub settings: Signal<Out, Settings>,
+    /// NIC time, ticks.
+    pub now: Signal<Out, Bits<32>>,
+    pub table_write: Signal<Out, TableWrite>,
+    pub doorbell: Signal<Out, Doorbell>,
+    /// Bit `i` adds one to counter `i`.
+    pub events: Signal<In, Bits<64>>,
+    /// Gauges, as the registers of their names.
+    pub outstanding: Signal<In, Bits<32>>,
+    pub unsolicited: Signal<In, Bits<32>>,
+    pub free_slots: Signal<In, Bits<13>>,
+    pub free_contexts: Signal<In, Bits<13>>,
+    pub free_blocks: Signal<In, Bits<14>>,
+    pub tombstones: Signal<In, Bits<16>>,
+    /// Every other block's tables are cleared.
+    pub ready: Signal<In, Bit>,
+    file: RegisterFile,
+    counters: Counters,
+    copies: ClearedRam<Bits<512>, 10>,
+    prescale: Dff<Bits<8>>,
+    ticks: Dff<Bits<32>>,
+    writing: Dff<Writing>,
+    aw_held: Dff<Bit>,
+    aw_at: Dff<Bits<21>>,
+    w_held: Dff<Bit>,
+    w_data: Dff<Bits<32>>,
+    w_whole: Dff<Bit>,
+    to_file: Dff<Bit>,
+    to_data: Dff<Bit>,
+    to_command: Dff<Bit>,
+    to_doorbell: Dff<Bit>,
+    b_failed: Dff<Bit>,
+    command: Dff<Bits<32>>,
+    data: Dff<Bits<512>>,
+    /// A table read: asked of the copy, then answered by it.
+    asked: Dff<Bit>,
+    answered: Dff<Bit>,
+    all_ready: Dff<Bit>,
+    write_out: Dff<TableWrite>,
+    bell: Dff<Doorbell>,
+    reading: Dff<Reading>,
+    ar_at: Dff<Bits<21>>,
+    from_file: Dff<Bits<32>>,
+    from_views: Dff<Bits<32>>,
+    from_data: Dff<Bits<32>>,
+    mapped: Dff<Bit>,
+    counted: Dff<Bit>,
+    r_data: Dff<Bits<32>>,
+    r_failed: Dff<Bit>,
+    aligned: Signal<Local, Bit>,
+    in_data: Signal<Local, Bit>,
+    in_page: Signal<Local, Bit>,
+    bell_sq: Signal<Local, Bit>,
+    bell_rq: Signal<Local, Bit>,
+    bell_cq: Signal<Local, Bit>,
+    page: Signal<Local, Bits<8>>,
+    page_at: Signal<Local, Bits<12>>,
+    busy: Signal<Local, Bit>,
+    known_entry: Signal<Local, Bit>,
+    entry_index: Signal<Local, Bits<16>>,
+    entry_table: Signal<Local, Bits<4>>,
+    obey: Signal<Local, Bit>,
+    copy_at: Signal<Local, Bits<10>>,
+    word_at: Signal<Local, Bits<9>>,
+    window: Signal<Local, Bits<512>>,
+    placed: Signal<Local, Bits<512>>,
+    r_word_at: Signal<Local, Bits<9>>,
+    shifted: Signal<Local, Bits<512>>,
+    r_aligned: Signal<Local, Bit>,
+    r_in_data: Signal<Local, Bit>,
+    r_in_counters: Signal<Local, Bit>,
+    r_in_page: Signal<Local, Bit>,
+    r_page: Signal<Local, Bits<8>>,
+    r_page_at: Signal<Local, Bits<12>>,
+    seen_one: Signal<Local, Bit>,
+    seen: [Signal<Local, Bits<32>>; 15],
+    gathered: [Signal<Local, Bits<32>>; 16],
+    seen_at: [Constant<Bits<21>>; 15],
+    fixed: [Constant<Bits<32>>; 5],
+    tick_last: Constant<Bits<8>>,
+    command_at: Constant<Bits<21>>,
+    data_base: Constant<Bits<21>>,
+    counters_base: Constant<Bits<21>>,
+    sq_at: Constant<Bits<12>>,
+    rq_at: Constant<Bits<12>>,
+    cq_at: Constant<Bits<12>>,
+    beyond_endpoints: Constant<Bits<16>>,
+    beyond_cqs: Constant<Bits<16>>,
+    beyond_mrs: Constant<Bits<16>>,
+    endpoint_table: Constant<Bits<4>>,
+    cq_table: Constant<Bits<4>>,
+    mr_table: Constant<Bits<4>>,
+    word_ones: Constant<Bits<512>>,
+    all_bytes: Constant<Bits<4>>,
+    slverr: Constant<Bits<2>>,
+}
+
+impl Registers {
+    pub fn new(config: &Config) -> Self {
+        let at = |offset: u32| Constant::new(u64::from(offset).into());
+        let page_at = |offset: u32| Constant::new(u64::from(offset).into());
+        let beyond = |log2: usize| Constant::new((0xFFFFu64 >> log2 << log2).into());
+        let [sizes0, sizes1, sizes2] = config.sizes();
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            s_axil_awaddr: Default::default(),
+            s_axil_awvalid: Default::default(),
+            s_axil_awready: Default::default(),
+            s_axil_wdata: Default::default(),
+            s_axil_wstrb: Default::default(),
+            s_axil_wvalid: Default::default(),
+            s_axil_wready: Default::default(),
+            s_axil_bresp: Default::default(),
+            s_axil_bvalid: Default::default(),
+            s_axil_bready: Default::default(),
+            s_axil_araddr: Default::default(),
+            s_axil_arvalid: Default::default(),
+            s_axil_arready: Default::default(),
+            s_axil_rdata: Default::default(),
+            s_axil_rresp: Default::default(),
+            s_axil_rvalid: Default::default(),
+            s_axil_rready: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            table_write: Default::default(),
+            doorbell: Default::default(),
+            events: Default::default(),
+            outstanding: Default::default(),
+            unsolicited: Default::default(),
+            free_slots: Default::default(),
+            free_contexts: Default::default(),
+            free_blocks: Default::default(),
+            tombstones: Default::default(),
+            ready: Default::default(),
+            file: RegisterFile::new(),
+            counters: Counters::new(),
+            copies: ClearedRam::new(10, "block"),
+            prescale: Default::default(),
+            ticks: Default::default(),
+            writing: Default::default(),
+            aw_held: Default::default(),
+            aw_at: Default::default(),
+            w_held: Default::default(),
+            w_data: Default::default(),
+            w_whole: Default::default(),
+            to_file: Default::default(),
+            to_data: Default::default(),
+            to_command: Default::default(),
+            to_doorbell: Default::default(),
+            b_failed: Default::default(),
+            command: Default::default(),
+            data: Default::default(),
+            asked: Default::default(),
+            answered: Default::default(),
+            all_ready: Default::default(),
+            write_out: Default::default(),
+            bell: Default::default(),
+            reading: Default::default(),
+            ar_at: Default::default(),
+            from_file: Default::default(),
+            from_views: Default::default(),
+            from_data: Default::default(),
+            mapped: Default::default(),
+            counted: Default::default(),
+            r_data: Default::default(),
+            r_failed: Default::default(),
+            aligned: Default::default(),
+            in_data: Default::default(),
+            in_page: Default::default(),
+            bell_sq: Default::default(),
+            bell_rq: Default::default(),
+            bell_cq: Default::default(),
+            page: Default::default(),
+            page_at: Default::default(),
+            busy: Default::default(),
+            known_entry: Default::default(),
+            entry_index: Default::default(),
+            entry_table: Default::default(),
+            obey: Default::default(),
+            copy_at: Default::default(),
+            word_at: Default::default(),
+            window: Default::default(),
+            placed: Default::default(),
+            r_word_at: Default::default(),
+            shifted: Default::default(),
+            r_aligned: Default::default(),
+            r_in_data: Default::default(),
+            r_in_counters: Default::default(),
+            r_in_page: Default::default(),
+            r_page: Default::default(),
+            r_page_at: Default::default(),
+            seen_one: Default::default(),
+            seen: std::array::from_fn(|_| Signal::default()),
+            gathered: std::array::from_fn(|_| Signal::default()),
+            seen_at: VIEWS.map(|reg| at(reg.offset)),
+            fixed: [regs::MAGIC_VALUE, regs::ABI_VERSION_VALUE, sizes0, sizes1, sizes2]
+                .map(|value| Constant::new(u64::from(value).into())),
+            tick_last: Constant::new(u64::from(params::CLOCKS_PER_TICK - 1).into()),
+            command_at: at(regs::TABLE_COMMAND.offset),
+            data_base: at(regs::TABLE_DATA),
+            counters_base: at(regs::COUNTERS),
+            sq_at: page_at(regs::DOORBELL_SQ),
+            rq_at: page_at(regs::DOORBELL_RQ),
+            cq_at: page_at(regs::DOORBELL_CQ),
+            beyond_endpoints: beyond(config.endpoints_log2),
+            beyond_cqs: beyond(config.cqs_log2),
+            beyond_mrs: beyond(config.mrs_log2),
+            endpoint_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
+            cq_table: Constant::new(u64::from(regs::table::CQ).into()),
+            mr_table: Constant::new(u64::from(regs::table::MR).into()),
+            word_ones: Constant::new(u64::from(u32::MAX).into()),
+            all_bytes: Constant::new(0xFu64.into()),
+            slverr: Constant::new(2u64.into()),
+        }
+    }
+}
+
+impl Logic for Registers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
+        dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
+        dff_setup!(self, clk, asked, answered, all_ready, write_out, bell, reading, ar_at);
+        dff_setup!(self, clk, from_file, from_views, from_data, mapped, counted, r_data, r_failed);
+        self.file.clk.next = self.clk.val();
+        self.file.rst.next = self.rst.val();
+        self.counters.clk.next = self.clk.val();
+        self.counters.rst.next = self.rst.val();
+        self.copies.clk.next = self.clk.val();
+        self.copies.rst.next = self.rst.val();
+        self.counters.events.next = self.events.val();
+        self.settings.next = self.file.settings.val();
+        self.all_ready.d.next = self.ready.val() & self.copies.ready.val();
+        self.busy.next = !self.all_ready.q.val() | self.asked.q.val() | self.answered.q.val();
+
+        self.prescale.d.next = self.prescale.q.val() + 1;
+        if self.prescale.q.val() == self.tick_last.val() {
+            self.prescale.d.next = 0.into();
+            self.ticks.d.next = self.ticks.q.val() + 1;
+        }
+        self.now.next = self.ticks.q.val();
+
+        // Writes: both halves, then what the address is, then the deed.
+        self.s_axil_awready.next = !self.aw_held.q.val();
+        self.s_axil_wready.next = !self.w_held.q.val();
+        if !self.aw_held.q.val() {
+            self.aw_held.d.next = self.s_axil_awvalid.val();
+            self.aw_at.d.next = self.s_axil_awaddr.val();
+        }
+        if !self.w_held.q.val() {
+            self.w_held.d.next = self.s_axil_wvalid.val();
+            self.w_data.d.next = self.s_axil_wdata.val();
+            self.w_whole.d.next = self.s_axil_wstrb.val() == self.all_bytes.val();
+        }
+        self.aligned.next = self.w_whole.q.val() & (self.aw_at.q.val().get_bits::<2>(0) == 0);
+        self.in_data.next = self.aw_at.q.val().get_bits::<15>(6) == self.data_base.val().get_bits::<15>(6);
+        self.in_page.next = self.aw_at.q.val().get_bit(20);
+        self.page.next = self.aw_at.q.val().get_bits::<8>(12);
+        self.page_at.next = self.aw_at.q.val().get_bits::<12>(0);
+        self.bell_sq.next = (self.page_at.val() == self.sq_at.val())
+            & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
+        self.bell_rq.next = (self.page_at.val() == self.rq_at.val())
+            & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
+        self.bell_cq.next = (self.page_at.val() == self.cq_at.val())
+            & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_cqs.val()) == 0);
+        self.file.write_address.next = self.aw_at.q.val();
+        self.file.write_data.next = self.w_data.q.val();
+        self.file.write.next = false;
+
+        self.entry_index.next = self.w_data.q.val().get_bits::<16>(0);
+        self.entry_table.next = self.w_data.q.val().get_bits::<4>(24);
+        self.known_entry.next = ((self.entry_table.val() == self.endpoint_table.val())
+            & ((self.entry_index.val() & self.beyond_endpoints.val()) == 0))
+            | ((self.entry_table.val() == self.cq_table.val())
+                & ((self.entry_index.val() & self.beyond_cqs.val()) == 0))
+            | ((self.entry_table.val() == self.mr_table.val())
+                & ((self.entry_index.val() & self.beyond_mrs.val()) == 0));
+        self.obey.next = self.known_entry.val() & !self.busy.val();
+        self.copy_at.next = (bit_cast::<10, 4>(self.entry_table.val()) << 8)
+            | bit_cast::<10, 8>(self.w_data.q.val().get_bits::<8>(0));
+        self.copies.write_enable.next = false;
+        self.copies.write_address.next = self.copy_at.val();
+        self.copies.write_data.next = self.data.q.val();
+        self.copies.read_address.next = self.copy_at.val();
+        self.asked.d.next = false;
+        self.answered.d.next = self.asked.q.val();
+        if self.asked.q.val() {
+            self.data.d.next = self.copies.read_data.val();
+        }
+        self.word_at.next = bit_cast::<9, 4>(self.aw_at.q.val().get_bits::<4>(2)) << 5;
+        self.window.next = self.word_ones.val() << self.word_at.val();
+        self.placed.next = bit_cast::<512, 32>(self.w_data.q.val()) << self.word_at.val();
+        self.write_out.d.next.valid = false;
+        self.bell.d.next.valid = false;
+
+        match self.writing.q.val() {
+            Writing::Wait => {
+                if self.aw_held.q.val() & self.w_held.q.val() {
+                    self.writing.d.next = Writing::Decode;
+                }
+            }
+            Writing::Decode => {
+                self.to_file.d.next = self.aligned.val() & self.file.writable.val();
+                self.to_data.d.next = self.aligned.val() & self.in_data.val();
+                self.to_command.d.next =
+                    self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
+                self.to_doorbell.d.next = self.aligned.val()
+                    & self.in_page.val()
+                    & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val())
+                    & self.all_ready.q.val();
+                self.writing.d.next = Writing::Act;
+            }
+            Writing::Act => {
+                self.b_failed.d.next = !self.to_file.q.val()
+                    & !self.to_data.q.val()
+                    & !self.to_command.q.val()
+                    & !self.to_doorbell.q.val();
+                self.file.write.next = self.to_file.q.val();
+                if self.to_data.q.val() {
+                    self.data.d.next = (self.data.q.val() & !self.window.val()) | self.placed.val();
+                }
+                if self.to_command.q.val() {
+                    self.command.d.next = self.w_data.q.val();
+                    if self.w_data.q.val().get_bit(31) {
+                        self.copies.write_enable.next = true;
+                        self.write_out.d.next.valid = true;
+                    } else {
+                        self.asked.d.next = true;
+                    }
+                }
+                self.write_out.d.next.table = self.entry_table.val();
+                self.write_out.d.next.index = self.w_data.q.val().get_bits::<8>(0);
+                self.write_out.d.next.entry = self.data.q.val();
+                self.bell.d.next.valid = self.to_doorbell.q.val();
+                self.bell.d.next.kind = self.aw_at.q.val().get_bits::<2>(2);
+                self.bell.d.next.index = self.page.val();
+                self.bell.d.next.value = self.w_data.q.val().get_bits::<16>(0);
+                self.aw_held.d.next = false;
+                self.w_held.d.next = false;
+                self.writing.d.next = Writing::Respond;
+            }
+            Writing::Respond => {
+                if self.s_axil_bready.val() {
+                    self.writing.d.next = Writing::Wait;
+                }
+            }
+        }
+        self.s_axil_bvalid.next = self.writing.q.val() == Writing::Respond;
+        self.s_axil_bresp.next = 0.into();
+        if self.b_failed.q.val() {
+            self.s_axil_bresp.next = self.slverr.val();
+        }
+        self.table_write.next = self.write_out.q.val();
+        self.doorbell.next = self.bell.q.val();
+
+        // Reads: one word of each source, then their OR.
+        self.seen[0].next = self.fixed[0].val();
+        self.seen[1].next = self.fixed[1].val();
+        self.seen[2].next = self.fixed[2].val();
+        self.seen[3].next = self.fixed[3].val();
+        self.seen[4].next = self.fixed[4].val();
+        self.seen[5].next = 0.into();
+        if self.all_ready.q.val() {
+            self.seen[5].next = 1.into();
+        }
+        self.seen[6].next = self.command.q.val();
+        self.seen[7].next = 0.into();
+        if self.busy.val() {
+            self.seen[7].next = 1.into();
+        }
+        self.seen[8].next = self.outstanding.val();
+        self.seen[9].next = self.unsolicited.val();
+        self.seen[10].next = bit_cast::<32, 13>(self.free_slots.val());
+        self.seen[11].next = bit_cast::<32, 13>(self.free_contexts.val());
+        self.seen[12].next = bit_cast::<32, 14>(self.free_blocks.val());
+        self.seen[13].next = bit_cast::<32, 16>(self.tombstones.val());
+        self.seen[14].next = self.ticks.q.val();
+        self.gathered[0].next = 0.into();
+        self.seen_one.next = false;
+        for i in 0..15 {
+            self.gathered[i + 1].next = self.gathered[i].val();
+            if self.ar_at.q.val() == self.seen_at[i].val() {
+                self.seen_one.next = true;
+                self.gathered[i + 1].next = self.gathered[i].val() | self.seen[i].val();
+            }
+        }
+        self.file.read_address.next = self.ar_at.q.val();
+        self.r_aligned.next = self.ar_at.q.val().get_bits::<2>(0) == 0;
+        self.r_in_data.next = self.ar_at.q.val().get_bits::<15>(6) == self.data_base.val().get_bits::<15>(6);
+        self.r_in_counters.next =
+            self.ar_at.q.val().get_bits::<13>(8) == self.counters_base.val().get_bits::<13>(8);
+        self.r_page.next = self.ar_at.q.val().get_bits::<8>(12);
+        self.r_page_at.next = self.ar_at.q.val().get_bits::<12>(0);
+        self.r_in_page.next = self.ar_at.q.val().get_bit(20)
+            & ((((self.r_page_at.val() == self.sq_at.val()) | (self.r_page_at.val() == self.rq_at.val()))
+                & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_endpoints.val()) == 0))
+                | ((self.r_page_at.val() == self.cq_at.val())
+                    & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_cqs.val()) == 0)));
+        self.r_word_at.next = bit_cast::<9, 4>(self.ar_at.q.val().get_bits::<4>(2)) << 5;
+        self.shifted.next = self.data.q.val() >> self.r_word_at.val();
+        self.counters.read.next = false;
+        self.counters.read_index.next = self.ar_at.q.val().get_bits::<6>(2);
+
+        self.s_axil_arready.next = self.reading.q.val() == Reading::Wait;
+        match self.reading.q.val() {
+            Reading::Wait => {
+                self.ar_at.d.next = self.s_axil_araddr.val();
+                if self.s_axil_arvalid.val() {
+                    self.reading.d.next = Reading::Decode;
+                }
+            }
+            Reading::Decode => {
+                self.from_file.d.next = self.file.value.val();
+                self.from_views.d.next = self.gathered[15].val();
+                self.from_data.d.next = 0.into();
+                if self.r_aligned.val() & self.r_in_data.val() {
+                    self.from_data.d.next = self.shifted.val().get_bits::<32>(0);
+                }
+                self.mapped.d.next = self.file.known.val()
+                    | self.seen_one.val()
+                    | (self.r_aligned.val() & self.r_in_data.val())
+                    | self.r_in_page.val();
+                self.counted.d.next = self.r_aligned.val() & self.r_in_counters.val();
+                self.reading.d.next = Reading::Pick;
+            }
+            Reading::Pick => {
+                self.r_data.d.next =
+                    self.from_file.q.val() | self.from_views.q.val() | self.from_data.q.val();
+                self.r_failed.d.next = !self.mapped.q.val() & !self.counted.q.val();
+                self.counters.read.next = self.counted.q.val();
+                self.reading.d.next = Reading::Respond;
+                if self.counted.q.val() {
+                    self.reading.d.next = Reading::Counter;
+                }
+            }
+            Reading::Counter => {
+                self.r_data.d.next = self.counters.value.val();
+                if self.counters.value_valid.val() {
+                    self.reading.d.next = Reading::Respond;
+                }
+            }
+            Reading::Respond => {
+                if self.s_axil_rready.val() {
+                    self.reading.d.next = Reading::Wait;
+                }
+            }
+        }
+        self.s_axil_rvalid.next = self.reading.q.val() == Reading::Respond;
+        self.s_axil_rdata.next = self.r_data.q.val();
+        self.s_axil_rresp.next = 0.into();
+        if self.r_failed.q.val() {
+            self.s_axil_rresp.next = self.slverr.val();
+        }
+
+        if self.rst.val() {
+            self.prescale.d.next = 0.into();
+            self.ticks.d.next = 0.into();
+            self.writing.d.next = Writing::Wait;
+            self.aw_held.d.next = false;
+            self.w_held.d.next = false;
+            self.command.d.next = 0.into();
+            self.data.d.next = 0.into();
+            self.asked.d.next = false;
+            self.answered.d.next = false;
+            self.all_ready.d.next = false;
+            self.write_out.d.next.valid = false;
+            self.bell.d.next.valid = false;
+            self.reading.d.next = Reading::Wait;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_register_is_served_once() {
+        let mut served: Vec<u32> = FILE.iter().chain(&VIEWS).map(|reg| reg.offset).collect();
+        served.sort_unstable();
+        let map: Vec<u32> = regs::MAP.iter().map(|reg| reg.offset).collect();
+        assert_eq!(served, map);
+        let host_writes = |reg: &&Reg| reg.access == regs::Access::Rw && **reg != regs::TABLE_COMMAND;
+        assert_eq!(regs::MAP.iter().filter(host_writes).count(), WORDS);
+        assert!(FILE.iter().all(|reg| reg.access == regs::Access::Rw));
+    }
+}

@@ -1,0 +1,528 @@
+//! Reads the rings of all endpoints in turn, many reads in flight.
+//!
+//! ```text
+//!   doorbell ──> tail ─┐
+//!                head ─┼─> work queue ─> visit: look, size, issue ──> read_desc
+//!   table_write ─ ring ┘                                  └─> records (64)
+//!   read_beat ──> beats (256) ──────────────────────────> beat
+//!   read_status > errors ───────────────────> with its ─> record
+//! ```
+//!
+//! A visit reads up to eight entries, contiguous, never across the ring's end.
+//! Beats are taken from the DMA port at once: a visit waits for room first.
+//! A table write sets head and tail to 0; records of reads made before it are
+//! marked `stale` and their entries are not to be used.
+//!
+//! Contract: one visit per four clocks; 66 reads and 256 beats in flight; no
+//! further clock is lost between beats. `doorbell` and `table_write` come at
+//! least three clocks apart (`host/registers` keeps four). `record` and `stale`
+//! hold until taken; `stale` shows a table write two clocks later.
+//!
+//! Verified by `testbenches/tests/sq_fetch.rs` and `rq_fetch.rs`.
+
+use super::cleared_ram::ClearedRam;
+use super::lsb;
+use super::work_queue::WorkQueue;
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::{Beat, DmaDescriptor, DmaStatus, Doorbell, TableWrite};
+use tessera_abi::params::Config;
+use tessera_abi::{queue, regs};
+
+/// Which ring of an endpoint, and how it is laid out.
+pub struct RingKind {
+    /// Doorbell of its tail.
+    pub doorbell: u64,
+    /// Bytes of an entry, log2.
+    pub entry_log2: u64,
+    /// Table bit without which nothing is read.
+    pub enable: (usize, usize),
+    /// Table field of its address.
+    pub base: (usize, usize),
+    /// Table field of its size.
+    pub log2: (usize, usize),
+    /// Entries an endpoint may have read and not freed, log2; none: no limit.
+    pub held_log2: Option<usize>,
+}
+
+impl RingKind {
+    /// Send rings.
+    pub fn send() -> Self {
+        Self {
+            doorbell: super::registers::DOORBELL_KIND_SQ,
+            entry_log2: queue::SEND_ENTRY_LEN.ilog2().into(),
+            enable: regs::endpoint::SEND_ENABLE,
+            base: regs::endpoint::SQ_BASE,
+            log2: regs::endpoint::SQ_LOG2,
+            held_log2: None,
+        }
+    }
+
+    /// Receive rings of which `2^held_log2` entries are prefetched.
+    pub fn receive(held_log2: usize) -> Self {
+        Self {
+            doorbell: super::registers::DOORBELL_KIND_RQ,
+            entry_log2: queue::RECV_ENTRY_LEN.ilog2().into(),
+            enable: regs::endpoint::VALID,
+            base: regs::endpoint::RQ_BASE,
+            log2: regs::endpoint::RQ_LOG2,
+            held_log2: Some(held_log2),
+        }
+    }
+}
+
+/// Entries of a visit at most.
+const MOST: u64 = 8;
+/// Room for beats, log2.
+const BEATS_LOG2: usize = 8;
+
+/// An endpoint's ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Ring {
+    pub live: Bit,
+    pub log2: Bits<4>,
+    pub base: Bits<64>,
+    /// Number of the table write it comes from.
+    pub stamp: Bits<16>,
+}
+
+/// A read that was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ReadRecord {
+    pub endpoint: Bits<8>,
+    /// Running index of its first entry.
+    pub index: Bits<16>,
+    /// Entries, 1..=8.
+    pub count: Bits<4>,
+    pub stamp: Bits<16>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Visit {
+    Idle,
+    Look,
+    Size,
+    Issue,
+}
+
+#[derive(LogicBlock)]
+pub struct RingReader {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    /// New reads may start.
+    pub enable: Signal<In, Bit>,
+    pub doorbell: Signal<In, Doorbell>,
+    pub table_write: Signal<In, TableWrite>,
+    /// The endpoint looked at next clock.
+    pub visit_index: Signal<Out, Bits<8>>,
+    /// Running count of entries the endpoint looked at has freed.
+    pub freed: Signal<In, Bits<8>>,
+    /// The endpoint has freed an entry.
+    pub poke_valid: Signal<In, Bit>,
+    pub poke_index: Signal<In, Bits<8>>,
+    /// The same, able to wait.
+    pub skip_valid: Signal<In, Bit>,
+    pub skip_index: Signal<In, Bits<8>>,
+    pub skip_ready: Signal<Out, Bit>,
+    pub read_desc_valid: Signal<Out, Bit>,
+    pub read_desc_data: Signal<Out, DmaDescriptor>,
+    pub read_desc_ready: Signal<In, Bit>,
+    pub read_beat_valid: Signal<In, Bit>,
+    pub read_beat_data: Signal<In, Beat>,
+    pub read_beat_ready: Signal<Out, Bit>,
+    pub read_status_valid: Signal<In, Bit>,
+    pub read_status_data: Signal<In, DmaStatus>,
+    /// The oldest read whose status has come.
+    pub record_valid: Signal<Out, Bit>,
+    pub record_data: Signal<Out, ReadRecord>,
+    pub record_ready: Signal<In, Bit>,
+    /// The read failed; belongs to `record`.
+    pub failed: Signal<Out, Bit>,
+    /// The endpoint was written anew since; belongs to `record`.
+    pub stale: Signal<Out, Bit>,
+    pub beat_valid: Signal<Out, Bit>,
+    pub beat_data: Signal<Out, Bits<512>>,
+    pub beat_ready: Signal<In, Bit>,
+    /// Tables are cleared.
+    pub ready: Signal<Out, Bit>,
+    work: WorkQueue,
+    rings: ClearedRam<Ring, 8>,
+    /// Stamps again, for the record at the front.
+    stamps: ClearedRam<Bits<16>, 8>,
+    tails: ClearedRam<Bits<16>, 8>,
+    heads: ClearedRam<Bits<16>, 8>,
+    records: Fifo<ReadRecord, 6>,
+    beats: Fifo<Bits<512>, 8>,
+    errors: Fifo<Bit, 7>,
+    state: Dff<Visit>,
+    current: Dff<Bits<8>>,
+    /// The endpoint visited was written meanwhile.
+    rewritten: Dff<Bit>,
+    live: Dff<Bit>,
+    base: Dff<Bits<64>>,
+    stamp: Dff<Bits<16>>,
+    head: Dff<Bits<16>>,
+    place: Dff<Bits<16>>,
+    pending: Dff<Bits<16>>,
+    to_end: Dff<Bits<16>>,
+    held: Dff<Bits<8>>,
+    address: Dff<Bits<64>>,
+    count: Dff<Bits<4>>,
+    go: Dff<Bit>,
+    more: Dff<Bit>,
+    desc: Dff<DmaDescriptor>,
+    desc_valid: Dff<Bit>,
+    /// Room for beats not yet promised to a read.
+    credit: Dff<Bits<9>>,
+    /// Table writes counted.
+    writes: Dff<Bits<16>>,
+    /// The record at the front was there last clock, so its stamp is read.
+    settled: Dff<Bit>,
+    endpoint_write: Signal<Local, Bit>,
+    tail_ring: Signal<Local, Bit>,
+    visited: Signal<Local, Bits<8>>,
+    hit: Signal<Local, Bit>,
+    size: Signal<Local, Bits<16>>,
+    mask: Signal<Local, Bits<16>>,
+    held_room: Signal<Local, Bits<8>>,
+    /// Entries that lie in one piece.
+    reach: Signal<Local, Bits<16>>,
+    chunk: Signal<Local, Bits<16>>,
+    bytes: Signal<Local, Bits<13>>,
+    span: Signal<Local, Bits<13>>,
+    cost: Signal<Local, Bits<9>>,
+    issue: Signal<Local, Bit>,
+    give_up: Signal<Local, Bit>,
+    beat_taken: Signal<Local, Bit>,
+    record_taken: Signal<Local, Bit>,
+    record_there: Signal<Local, Bit>,
+    limited: Constant<Bit>,
+    capacity: Constant<Bits<8>>,
+    one: Constant<Bits<16>>,
+    most: Constant<Bits<16>>,
+    entry_log2: Constant<Bits<4>>,
+    dearest: Constant<Bits<9>>,
+    all_credit: Constant<Bits<9>>,
+    beat_rest: Constant<Bits<13>>,
+    this_table: Constant<Bits<4>>,
+    this_doorbell: Constant<Bits<2>>,
+    at_valid: Constant<Bits<9>>,
+    at_enable: Constant<Bits<9>>,
+    at_base: Constant<Bits<9>>,
+    at_log2: Constant<Bits<9>>,
+}
+
+impl RingReader {
+    pub fn new(config: &Config, kind: &RingKind) -> Self {
+        let endpoints = config.endpoints_log2;
+        let beats = |entries: u64| (entries << kind.entry_log2).div_ceil(64);
+        let most = kind.held_log2.map_or(MOST, |log2| MOST.min(1 << log2));
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            enable: Default::default(),
+            doorbell: Default::default(),
+            table_write: Default::default(),
+            visit_index: Default::default(),
+            freed: Default::default(),
+            poke_valid: Default::default(),
+            poke_index: Default::default(),
+            skip_valid: Default::default(),
+            skip_index: Default::default(),
+            skip_ready: Default::default(),
+            read_desc_valid: Default::default(),
+            read_desc_data: Default::default(),
+            read_desc_ready: Default::default(),
+            read_beat_valid: Default::default(),
+            read_beat_data: Default::default(),
+            read_beat_ready: Default::default(),
+            read_status_valid: Default::default(),
+            read_status_data: Default::default(),
+            record_valid: Default::default(),
+            record_data: Default::default(),
+            record_ready: Default::default(),
+            failed: Default::default(),
+            stale: Default::default(),
+            beat_valid: Default::default(),
+            beat_data: Default::default(),
+            beat_ready: Default::default(),
+            ready: Default::default(),
+            work: WorkQueue::new(),
+            rings: ClearedRam::new(endpoints, "block"),
+            stamps: ClearedRam::new(endpoints, "distributed"),
+            tails: ClearedRam::new(endpoints, "distributed"),
+            heads: ClearedRam::new(endpoints, "distributed"),
+            records: Fifo::new(6),
+            beats: Fifo::new(BEATS_LOG2),
+            errors: Fifo::new(7),
+            state: Default::default(),
+            current: Default::default(),
+            rewritten: Default::default(),
+            live: Default::default(),
+            base: Default::default(),
+            stamp: Default::default(),
+            head: Default::default(),
+            place: Default::default(),
+            pending: Default::default(),
+            to_end: Default::default(),
+            held: Default::default(),
+            address: Default::default(),
+            count: Default::default(),
+            go: Default::default(),
+            more: Default::default(),
+            desc: Default::default(),
+            desc_valid: Default::default(),
+            credit: Default::default(),
+            writes: Default::default(),
+            settled: Default::default(),
+            endpoint_write: Default::default(),
+            tail_ring: Default::default(),
+            visited: Default::default(),
+            hit: Default::default(),
+            size: Default::default(),
+            mask: Default::default(),
+            held_room: Default::default(),
+            reach: Default::default(),
+            chunk: Default::default(),
+            bytes: Default::default(),
+            span: Default::default(),
+            cost: Default::default(),
+            issue: Default::default(),
+            give_up: Default::default(),
+            beat_taken: Default::default(),
+            record_taken: Default::default(),
+            record_there: Default::default(),
+            limited: Constant::new(kind.held_log2.is_some()),
+            capacity: Constant::new((1u64 << kind.held_log2.unwrap_or(0)).into()),
+            one: Constant::new(1u64.into()),
+            most: Constant::new(most.into()),
+            entry_log2: Constant::new(kind.entry_log2.into()),
+            dearest: Constant::new(beats(most).into()),
+            all_credit: Constant::new((1u64 << BEATS_LOG2).into()),
+            beat_rest: Constant::new(63u64.into()),
+            this_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
+            this_doorbell: Constant::new(kind.doorbell.into()),
+            at_valid: lsb(regs::endpoint::VALID),
+            at_enable: lsb(kind.enable),
+            at_base: lsb(kind.base),
+            at_log2: lsb(kind.log2),
+        }
+    }
+}
+
+impl Logic for RingReader {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, current, rewritten, live, base, stamp, head, place, pending, to_end);
+        dff_setup!(self, clk, held, address, count, go, more, desc, desc_valid, credit, writes, settled);
+        self.work.clk.next = self.clk.val();
+        self.work.rst.next = self.rst.val();
+        self.rings.clk.next = self.clk.val();
+        self.rings.rst.next = self.rst.val();
+        self.stamps.clk.next = self.clk.val();
+        self.stamps.rst.next = self.rst.val();
+        self.tails.clk.next = self.clk.val();
+        self.tails.rst.next = self.rst.val();
+        self.heads.clk.next = self.clk.val();
+        self.heads.rst.next = self.rst.val();
+        self.records.clk.next = self.clk.val();
+        self.records.rst.next = self.rst.val();
+        self.beats.clk.next = self.clk.val();
+        self.beats.rst.next = self.rst.val();
+        self.errors.clk.next = self.clk.val();
+        self.errors.rst.next = self.rst.val();
+        self.ready.next = self.rings.ready.val()
+            & self.stamps.ready.val()
+            & self.tails.ready.val()
+            & self.heads.ready.val();
+
+        // Tables and doorbells.
+        self.endpoint_write.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.this_table.val());
+        self.tail_ring.next =
+            self.doorbell.val().valid & (self.doorbell.val().kind == self.this_doorbell.val());
+        if self.endpoint_write.val() {
+            self.writes.d.next = self.writes.q.val() + 1;
+        }
+        self.rings.write_enable.next = self.endpoint_write.val();
+        self.rings.write_address.next = self.table_write.val().index;
+        self.rings.write_data.next.live = self.table_write.val().entry.get_bit(self.at_valid.val().index())
+            & self.table_write.val().entry.get_bit(self.at_enable.val().index());
+        self.rings.write_data.next.log2 =
+            self.table_write.val().entry.get_bits::<4>(self.at_log2.val().index());
+        self.rings.write_data.next.base =
+            self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
+        self.rings.write_data.next.stamp = self.writes.q.val();
+        self.stamps.write_enable.next = self.endpoint_write.val();
+        self.stamps.write_address.next = self.table_write.val().index;
+        self.stamps.write_data.next = self.writes.q.val();
+        self.tails.write_enable.next = self.endpoint_write.val() | self.tail_ring.val();
+        self.tails.write_address.next = self.table_write.val().index;
+        self.tails.write_data.next = 0.into();
+        if self.tail_ring.val() {
+            self.tails.write_address.next = self.doorbell.val().index;
+            self.tails.write_data.next = self.doorbell.val().value;
+        }
+        self.work.ring_valid.next = self.tail_ring.val();
+        self.work.ring_index.next = self.doorbell.val().index;
+        self.work.poke_valid.next = self.poke_valid.val();
+        self.work.poke_index.next = self.poke_index.val();
+        self.work.skip_valid.next = self.skip_valid.val();
+        self.work.skip_index.next = self.skip_index.val();
+        self.skip_ready.next = self.work.skip_ready.val();
+
+        // A visit. The tables answer in `Look`, one clock after `Idle`.
+        self.visit_index.next = self.work.visit_index.val();
+        self.rings.read_address.next = self.work.visit_index.val();
+        self.tails.read_address.next = self.work.visit_index.val();
+        self.heads.read_address.next = self.work.visit_index.val();
+        self.size.next = self.one.val() << self.rings.read_data.val().log2;
+        self.mask.next = self.size.val() - 1;
+        self.held_room.next = self.capacity.val() - self.held.q.val();
+        self.reach.next = self.most.val();
+        if self.to_end.q.val() < self.most.val() {
+            self.reach.next = self.to_end.q.val();
+        }
+        self.chunk.next = self.reach.val();
+        if self.pending.q.val() < self.reach.val() {
+            self.chunk.next = self.pending.q.val();
+        }
+        self.bytes.next = bit_cast::<13, 4>(self.count.q.val()) << self.entry_log2.val();
+        self.span.next = (self.bytes.val() + self.beat_rest.val()) >> 6;
+        self.cost.next = self.span.val().get_bits::<9>(0);
+
+        self.visited.next = self.current.q.val();
+        if self.state.q.val() == Visit::Idle {
+            self.visited.next = self.work.visit_index.val();
+        }
+        self.hit.next = self.endpoint_write.val() & (self.table_write.val().index == self.visited.val());
+        self.work.visit_ready.next = false;
+        self.work.finish_valid.next = false;
+        self.work.finish_again.next = self.more.q.val();
+        self.issue.next = false;
+        self.give_up.next = self.rewritten.q.val() | self.hit.val();
+        match self.state.q.val() {
+            Visit::Idle => {
+                if self.enable.val() {
+                    self.work.visit_ready.next = true;
+                    self.current.d.next = self.work.visit_index.val();
+                    if self.work.visit_valid.val() {
+                        self.state.d.next = Visit::Look;
+                    }
+                }
+            }
+            Visit::Look => {
+                self.live.d.next = self.rings.read_data.val().live;
+                self.base.d.next = self.rings.read_data.val().base;
+                self.stamp.d.next = self.rings.read_data.val().stamp;
+                self.head.d.next = self.heads.read_data.val();
+                self.place.d.next = self.heads.read_data.val() & self.mask.val();
+                self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
+                self.to_end.d.next = self.size.val() - (self.heads.read_data.val() & self.mask.val());
+                self.held.d.next = self.heads.read_data.val().get_bits::<8>(0) - self.freed.val();
+                self.state.d.next = Visit::Size;
+            }
+            Visit::Size => {
+                self.count.d.next = self.chunk.val().get_bits::<4>(0);
+                self.address.d.next =
+                    self.base.q.val() + (bit_cast::<64, 16>(self.place.q.val()) << self.entry_log2.val());
+                self.go.d.next = self.live.q.val()
+                    & (self.pending.q.val() != 0)
+                    & (!self.limited.val() | (self.chunk.val().get_bits::<8>(0) <= self.held_room.val()));
+                self.more.d.next = self.pending.q.val() != self.chunk.val();
+                self.state.d.next = Visit::Issue;
+            }
+            Visit::Issue => {
+                if self.give_up.val() | !self.go.q.val() {
+                    self.work.finish_valid.next = true;
+                    self.work.finish_again.next = self.give_up.val();
+                    if self.work.finish_ready.val() {
+                        self.state.d.next = Visit::Idle;
+                    }
+                } else {
+                    // A table write of another endpoint needs the port of the heads.
+                    self.issue.next = (!self.desc_valid.q.val() | self.read_desc_ready.val())
+                        & self.records.in_ready.val()
+                        & (self.credit.q.val() >= self.dearest.val())
+                        & !self.endpoint_write.val()
+                        & self.work.finish_ready.val();
+                    self.work.finish_valid.next = self.issue.val();
+                    if self.issue.val() {
+                        self.state.d.next = Visit::Idle;
+                    }
+                }
+            }
+        }
+        self.rewritten.d.next = self.hit.val();
+        if self.state.q.val() != Visit::Idle {
+            self.rewritten.d.next = self.rewritten.q.val() | self.hit.val();
+        }
+
+        self.heads.write_enable.next = self.endpoint_write.val() | self.issue.val();
+        self.heads.write_address.next = self.current.q.val();
+        self.heads.write_data.next = self.head.q.val() + bit_cast::<16, 4>(self.count.q.val());
+        if self.endpoint_write.val() {
+            self.heads.write_address.next = self.table_write.val().index;
+            self.heads.write_data.next = 0.into();
+        }
+        self.records.in_valid.next = self.issue.val();
+        self.records.in_data.next.endpoint = self.current.q.val();
+        self.records.in_data.next.index = self.head.q.val();
+        self.records.in_data.next.count = self.count.q.val();
+        self.records.in_data.next.stamp = self.stamp.q.val();
+
+        self.read_desc_valid.next = self.desc_valid.q.val();
+        self.read_desc_data.next = self.desc.q.val();
+        if self.read_desc_ready.val() {
+            self.desc_valid.d.next = false;
+        }
+        if self.issue.val() {
+            self.desc_valid.d.next = true;
+            self.desc.d.next.address = self.address.q.val();
+            self.desc.d.next.length = self.bytes.val();
+            self.desc.d.next.tag = 0.into();
+        }
+
+        // What comes back.
+        self.beats.in_valid.next = self.read_beat_valid.val();
+        self.beats.in_data.next = self.read_beat_data.val().tdata;
+        self.read_beat_ready.next = self.beats.in_ready.val();
+        self.beat_valid.next = self.beats.out_valid.val();
+        self.beat_data.next = self.beats.out_data.val();
+        self.beats.out_ready.next = self.beat_ready.val();
+        self.beat_taken.next = self.beats.out_valid.val() & self.beat_ready.val();
+        if self.issue.val() {
+            if self.beat_taken.val() {
+                self.credit.d.next = self.credit.q.val() - self.cost.val() + 1;
+            } else {
+                self.credit.d.next = self.credit.q.val() - self.cost.val();
+            }
+        } else {
+            if self.beat_taken.val() {
+                self.credit.d.next = self.credit.q.val() + 1;
+            }
+        }
+
+        self.errors.in_valid.next = self.read_status_valid.val();
+        self.errors.in_data.next = self.read_status_data.val().error;
+        self.record_there.next =
+            self.records.out_valid.val() & self.errors.out_valid.val() & self.settled.q.val();
+        self.record_taken.next = self.record_there.val() & self.record_ready.val();
+        self.settled.d.next = self.records.out_valid.val() & !self.record_taken.val();
+        self.record_valid.next = self.record_there.val();
+        self.record_data.next = self.records.out_data.val();
+        self.failed.next = self.errors.out_data.val();
+        self.records.out_ready.next = self.record_taken.val();
+        self.errors.out_ready.next = self.record_taken.val();
+        self.stamps.read_address.next = self.records.out_data.val().endpoint;
+        self.stale.next = self.stamps.read_data.val() != self.records.out_data.val().stamp;
+
+        if self.rst.val() {
+            self.state.d.next = Visit::Idle;
+            self.desc_valid.d.next = false;
+            self.credit.d.next = self.all_credit.val();
+            self.writes.d.next = 0.into();
+            self.settled.d.next = false;
+        }
+    }
+}

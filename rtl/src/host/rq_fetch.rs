@@ -1,0 +1,491 @@
+//! Prefetches receive queue entries and hands them to `rx/lookup`.
+//!
+//! ```text
+//!   doorbell, tables ──> ring_reader ──> check ──good──> entries[endpoint][put] ─┐
+//!   read_desc, _beat, _status ──┘   key_check └─bad───> refused, room freed      │
+//!                ^                                                               v
+//!                └───────── room freed <── consume ── takes[endpoint] ──> ask ─> answer
+//! ```
+//!
+//! Each endpoint has `2^rq_prefetch_log2` places. A place is taken when an entry
+//! is asked from the host and freed when the entry is consumed or refused. Per
+//! endpoint three running counts, each with one writer: `put` (good entries
+//! stored), `take` (consumed), `skip` (refused); an entry waits while put != take.
+//!
+//! A bad key (it needs LOCAL_WRITE), bad bounds or a failed ring read end in an
+//! error completion of that entry; the next one is offered instead.
+//!
+//! Contract: `answer_valid` comes [`ANSWER_LATENCY`] clocks after `ask_valid`.
+//! The next ask comes no earlier than the answer; `consume` takes the entry last
+//! answered and comes after its answer and no later than the next ask (which may
+//! be in the same clock and sees the entry behind it). One consume per six
+//! clocks on one endpoint at a DMA latency of 250 clocks with 64 places.
+//!
+//! Writing an endpoint's table entry empties its places. An answer given before
+//! can no longer be consumed: the pulse then does nothing.
+//!
+//! Verified by `testbenches/tests/rq_fetch.rs`.
+
+use super::cleared_ram::ClearedRam;
+use super::key_check::KeyCheck;
+use super::ring_reader::{RingKind, RingReader};
+use crate::prelude::*;
+use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Receive, TableWrite};
+use tessera_abi::params::Config;
+use tessera_abi::queue::{self, recv};
+use tessera_abi::regs;
+use tessera_abi::status::Status;
+
+/// Clocks from `ask_valid` to `answer_valid`.
+pub const ANSWER_LATENCY: u64 = 3;
+
+/// A posted receive as the places hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Posted {
+    pub address: Bits<64>,
+    pub length: Bits<32>,
+    pub entry: Bits<16>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Step {
+    Gather,
+    Key,
+    Weigh,
+    Decide,
+}
+
+#[derive(LogicBlock)]
+pub struct RqFetch {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub doorbell: Signal<In, Doorbell>,
+    pub table_write: Signal<In, TableWrite>,
+    pub read_desc_valid: Signal<Out, Bit>,
+    pub read_desc_data: Signal<Out, DmaDescriptor>,
+    pub read_desc_ready: Signal<In, Bit>,
+    pub read_beat_valid: Signal<In, Bit>,
+    pub read_beat_data: Signal<In, Beat>,
+    pub read_beat_ready: Signal<Out, Bit>,
+    pub read_status_valid: Signal<In, Bit>,
+    pub read_status_data: Signal<In, DmaStatus>,
+    pub ask_valid: Signal<In, Bit>,
+    pub ask_endpoint: Signal<In, Bits<8>>,
+    pub answer_valid: Signal<Out, Bit>,
+    pub answer: Signal<Out, Receive>,
+    pub consume: Signal<In, Bit>,
+    pub refused_valid: Signal<Out, Bit>,
+    pub refused_data: Signal<Out, Done>,
+    pub refused_ready: Signal<In, Bit>,
+    /// Tables are cleared.
+    pub ready: Signal<Out, Bit>,
+    reader: RingReader,
+    keys: KeyCheck,
+    entries: SdpRam<Posted, 14>,
+    puts_store: ClearedRam<Bits<8>, 8>,
+    puts_ask: ClearedRam<Bits<8>, 8>,
+    takes_visit: ClearedRam<Bits<8>, 8>,
+    takes_ask: ClearedRam<Bits<8>, 8>,
+    skips_visit: ClearedRam<Bits<8>, 8>,
+    skips_store: ClearedRam<Bits<8>, 8>,
+    /// A table write to apply to the counts, once `consume` leaves their port.
+    wipe: Dff<Bit>,
+    wiped: Dff<Bits<8>>,
+    state: Dff<Step>,
+    raw: Dff<Bits<256>>,
+    /// The next entry is in the upper half of the beat.
+    upper: Dff<Bit>,
+    /// Entries of the record at the front that are done.
+    step: Dff<Bits<4>>,
+    out: Dff<Done>,
+    out_valid: Dff<Bit>,
+    /// Asks, one and two clocks old.
+    asked: Dff<Bit>,
+    asked_at: Dff<Bits<8>>,
+    asked_dead: Dff<Bit>,
+    ahead: Dff<Bit>,
+    ahead_take: Dff<Bits<8>>,
+    looked: Dff<Bit>,
+    looked_at: Dff<Bits<8>>,
+    looked_dead: Dff<Bit>,
+    looked_take: Dff<Bits<8>>,
+    there: Dff<Bit>,
+    /// The answer, and what to consume.
+    answered: Dff<Bit>,
+    given: Dff<Receive>,
+    last_at: Dff<Bits<8>>,
+    last_take: Dff<Bits<8>>,
+    last_valid: Dff<Bit>,
+    endpoint_write: Signal<Local, Bit>,
+    next_take: Signal<Local, Bits<8>>,
+    taken: Signal<Local, Bit>,
+    wipe_now: Signal<Local, Bit>,
+    take: Signal<Local, Bits<8>>,
+    place_put: Signal<Local, Bits<8>>,
+    place_take: Signal<Local, Bits<8>>,
+    next_put: Signal<Local, Bits<8>>,
+    next_skip: Signal<Local, Bits<8>>,
+    length: Signal<Local, Bits<32>>,
+    address: Signal<Local, Bits<64>>,
+    index: Signal<Local, Bits<16>>,
+    last_of_record: Signal<Local, Bit>,
+    good: Signal<Local, Bit>,
+    bad: Signal<Local, Bit>,
+    out_free: Signal<Local, Bit>,
+    commit: Signal<Local, Bit>,
+    store: Signal<Local, Bit>,
+    refuse: Signal<Local, Bit>,
+    place_mask: Constant<Bits<8>>,
+    place_log2: Constant<Bits<4>>,
+    this_table: Constant<Bits<4>>,
+    local_protection: Constant<Bits<8>>,
+    local_dma: Constant<Bits<8>>,
+    at_address: Constant<Bits<8>>,
+    at_length: Constant<Bits<8>>,
+    at_lkey: Constant<Bits<8>>,
+}
+
+/// Two entries to a beat.
+const _: () = assert!(queue::RECV_ENTRY_LEN == 32);
+
+impl RqFetch {
+    pub fn new(config: &Config) -> Self {
+        let endpoints = config.endpoints_log2;
+        let counts = || ClearedRam::new(endpoints, "distributed");
+        let at = |byte: usize| Constant::new((8 * byte as u64).into());
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            doorbell: Default::default(),
+            table_write: Default::default(),
+            read_desc_valid: Default::default(),
+            read_desc_data: Default::default(),
+            read_desc_ready: Default::default(),
+            read_beat_valid: Default::default(),
+            read_beat_data: Default::default(),
+            read_beat_ready: Default::default(),
+            read_status_valid: Default::default(),
+            read_status_data: Default::default(),
+            ask_valid: Default::default(),
+            ask_endpoint: Default::default(),
+            answer_valid: Default::default(),
+            answer: Default::default(),
+            consume: Default::default(),
+            refused_valid: Default::default(),
+            refused_data: Default::default(),
+            refused_ready: Default::default(),
+            ready: Default::default(),
+            reader: RingReader::new(config, &RingKind::receive(config.rq_prefetch_log2)),
+            keys: KeyCheck::new(config, true),
+            entries: SdpRam::new(endpoints + config.rq_prefetch_log2),
+            puts_store: counts(),
+            puts_ask: counts(),
+            takes_visit: counts(),
+            takes_ask: counts(),
+            skips_visit: counts(),
+            skips_store: counts(),
+            wipe: Default::default(),
+            wiped: Default::default(),
+            state: Default::default(),
+            raw: Default::default(),
+            upper: Default::default(),
+            step: Default::default(),
+            out: Default::default(),
+            out_valid: Default::default(),
+            asked: Default::default(),
+            asked_at: Default::default(),
+            asked_dead: Default::default(),
+            ahead: Default::default(),
+            ahead_take: Default::default(),
+            looked: Default::default(),
+            looked_at: Default::default(),
+            looked_dead: Default::default(),
+            looked_take: Default::default(),
+            there: Default::default(),
+            answered: Default::default(),
+            given: Default::default(),
+            last_at: Default::default(),
+            last_take: Default::default(),
+            last_valid: Default::default(),
+            endpoint_write: Default::default(),
+            next_take: Default::default(),
+            taken: Default::default(),
+            wipe_now: Default::default(),
+            take: Default::default(),
+            place_put: Default::default(),
+            place_take: Default::default(),
+            next_put: Default::default(),
+            next_skip: Default::default(),
+            length: Default::default(),
+            address: Default::default(),
+            index: Default::default(),
+            last_of_record: Default::default(),
+            good: Default::default(),
+            bad: Default::default(),
+            out_free: Default::default(),
+            commit: Default::default(),
+            store: Default::default(),
+            refuse: Default::default(),
+            place_mask: Constant::new(((1u64 << config.rq_prefetch_log2) - 1).into()),
+            place_log2: Constant::new((config.rq_prefetch_log2 as u64).into()),
+            this_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
+            local_protection: Constant::new((Status::LocalProtection as u64).into()),
+            local_dma: Constant::new((Status::LocalDma as u64).into()),
+            at_address: at(recv::ADDRESS),
+            at_length: at(recv::LENGTH),
+            at_lkey: at(recv::LKEY),
+        }
+    }
+}
+
+impl Logic for RqFetch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, wipe, wiped, state, raw, upper, step, out, out_valid, asked, asked_at);
+        dff_setup!(self, clk, asked_dead, ahead, ahead_take, looked, looked_at, looked_dead, looked_take);
+        dff_setup!(self, clk, there, answered, given, last_at, last_take, last_valid);
+        self.reader.clk.next = self.clk.val();
+        self.reader.rst.next = self.rst.val();
+        self.keys.clk.next = self.clk.val();
+        self.keys.rst.next = self.rst.val();
+        self.entries.clock.next = self.clk.val();
+        self.puts_store.clk.next = self.clk.val();
+        self.puts_store.rst.next = self.rst.val();
+        self.puts_ask.clk.next = self.clk.val();
+        self.puts_ask.rst.next = self.rst.val();
+        self.takes_visit.clk.next = self.clk.val();
+        self.takes_visit.rst.next = self.rst.val();
+        self.takes_ask.clk.next = self.clk.val();
+        self.takes_ask.rst.next = self.rst.val();
+        self.skips_visit.clk.next = self.clk.val();
+        self.skips_visit.rst.next = self.rst.val();
+        self.skips_store.clk.next = self.clk.val();
+        self.skips_store.rst.next = self.rst.val();
+        self.ready.next = self.reader.ready.val()
+            & self.keys.ready.val()
+            & self.puts_store.ready.val()
+            & self.puts_ask.ready.val()
+            & self.takes_visit.ready.val()
+            & self.takes_ask.ready.val()
+            & self.skips_visit.ready.val()
+            & self.skips_store.ready.val();
+
+        self.reader.enable.next = true;
+        self.reader.doorbell.next = self.doorbell.val();
+        self.reader.table_write.next = self.table_write.val();
+        self.keys.table_write.next = self.table_write.val();
+        self.read_desc_valid.next = self.reader.read_desc_valid.val();
+        self.read_desc_data.next = self.reader.read_desc_data.val();
+        self.reader.read_desc_ready.next = self.read_desc_ready.val();
+        self.reader.read_beat_valid.next = self.read_beat_valid.val();
+        self.reader.read_beat_data.next = self.read_beat_data.val();
+        self.read_beat_ready.next = self.reader.read_beat_ready.val();
+        self.reader.read_status_valid.next = self.read_status_valid.val();
+        self.reader.read_status_data.next = self.read_status_data.val();
+
+        // A table write empties the endpoint's places, one clock later, or two
+        // when `consume` needs the port of the takes.
+        self.endpoint_write.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.this_table.val());
+        self.next_take.next = self.last_take.q.val() + 1;
+        self.taken.next = self.consume.val() & self.last_valid.q.val();
+        self.wipe_now.next = self.wipe.q.val() & !self.taken.val();
+        if self.wipe_now.val() {
+            self.wipe.d.next = false;
+        }
+        if self.endpoint_write.val() {
+            self.wipe.d.next = true;
+            self.wiped.d.next = self.table_write.val().index;
+        }
+
+        // Storing: entry by entry, two to a beat.
+        self.length.next = self.raw.q.val().get_bits::<32>(self.at_length.val().index());
+        self.address.next = self.raw.q.val().get_bits::<64>(self.at_address.val().index());
+        self.keys.lkey.next = self.raw.q.val().get_bits::<32>(self.at_lkey.val().index());
+        self.keys.length.next = self.length.val();
+        self.keys.address.next = self.address.val();
+        self.index.next = self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
+        self.last_of_record.next = (self.step.q.val() + 1) == self.reader.record_data.val().count;
+        self.good.next = !self.reader.failed.val() & self.keys.permitted.val();
+        self.bad.next = !self.good.val() & !self.reader.stale.val();
+        self.out_free.next = !self.out_valid.q.val() | self.refused_ready.val();
+        if self.refused_ready.val() {
+            self.out_valid.d.next = false;
+        }
+        self.commit.next = false;
+        match self.state.q.val() {
+            Step::Gather => {
+                self.raw.d.next = self.reader.beat_data.val().get_bits::<256>(0);
+                if self.upper.q.val() {
+                    self.raw.d.next = self.reader.beat_data.val().get_bits::<256>(256);
+                }
+                if self.reader.beat_valid.val() & self.reader.record_valid.val() {
+                    self.state.d.next = Step::Key;
+                }
+            }
+            Step::Key => {
+                self.state.d.next = Step::Weigh;
+            }
+            Step::Weigh => {
+                self.state.d.next = Step::Decide;
+            }
+            Step::Decide => {
+                // While a wipe waits, `stale` may not show it yet.
+                self.commit.next = !self.wipe.q.val()
+                    & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val()));
+                if self.commit.val() {
+                    self.state.d.next = Step::Gather;
+                }
+            }
+        }
+        self.reader.record_ready.next = self.commit.val() & self.last_of_record.val();
+        self.reader.beat_ready.next = self.commit.val() & (self.last_of_record.val() | self.upper.q.val());
+        if self.commit.val() {
+            self.upper.d.next = !self.upper.q.val();
+            self.step.d.next = self.step.q.val() + 1;
+            if self.last_of_record.val() {
+                self.upper.d.next = false;
+                self.step.d.next = 0.into();
+            }
+        }
+        self.store.next = self.commit.val() & self.good.val() & !self.reader.stale.val();
+        self.refuse.next = self.commit.val() & self.bad.val();
+
+        self.puts_store.read_address.next = self.reader.record_data.val().endpoint;
+        self.skips_store.read_address.next = self.reader.record_data.val().endpoint;
+        self.next_put.next = self.puts_store.read_data.val() + 1;
+        self.next_skip.next = self.skips_store.read_data.val() + 1;
+        self.place_put.next = self.puts_store.read_data.val() & self.place_mask.val();
+        self.entries.write_enable.next = self.store.val();
+        self.entries.write_address.next = (bit_cast::<14, 8>(self.reader.record_data.val().endpoint)
+            << self.place_log2.val())
+            | bit_cast::<14, 8>(self.place_put.val());
+        self.entries.write_data.next.address = self.address.val();
+        self.entries.write_data.next.length = self.length.val();
+        self.entries.write_data.next.entry = self.index.val();
+        self.puts_store.write_enable.next = self.store.val() | self.wipe_now.val();
+        self.puts_store.write_address.next = self.reader.record_data.val().endpoint;
+        self.puts_store.write_data.next = self.next_put.val();
+        self.puts_ask.write_enable.next = self.store.val() | self.wipe_now.val();
+        self.puts_ask.write_address.next = self.reader.record_data.val().endpoint;
+        self.puts_ask.write_data.next = self.next_put.val();
+        self.skips_store.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_store.write_address.next = self.reader.record_data.val().endpoint;
+        self.skips_store.write_data.next = self.next_skip.val();
+        self.skips_visit.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_visit.write_address.next = self.reader.record_data.val().endpoint;
+        self.skips_visit.write_data.next = self.next_skip.val();
+        self.takes_ask.write_enable.next = self.taken.val() | self.wipe_now.val();
+        self.takes_ask.write_address.next = self.last_at.q.val();
+        self.takes_ask.write_data.next = self.next_take.val();
+        self.takes_visit.write_enable.next = self.taken.val() | self.wipe_now.val();
+        self.takes_visit.write_address.next = self.last_at.q.val();
+        self.takes_visit.write_data.next = self.next_take.val();
+        if self.wipe_now.val() {
+            self.puts_store.write_address.next = self.wiped.q.val();
+            self.puts_store.write_data.next = 0.into();
+            self.puts_ask.write_address.next = self.wiped.q.val();
+            self.puts_ask.write_data.next = 0.into();
+            self.skips_store.write_address.next = self.wiped.q.val();
+            self.skips_store.write_data.next = 0.into();
+            self.skips_visit.write_address.next = self.wiped.q.val();
+            self.skips_visit.write_data.next = 0.into();
+            self.takes_ask.write_address.next = self.wiped.q.val();
+            self.takes_ask.write_data.next = 0.into();
+            self.takes_visit.write_address.next = self.wiped.q.val();
+            self.takes_visit.write_data.next = 0.into();
+        }
+
+        // Room for the reader, and what tells it to look again.
+        self.takes_visit.read_address.next = self.reader.visit_index.val();
+        self.skips_visit.read_address.next = self.reader.visit_index.val();
+        self.reader.freed.next = self.takes_visit.read_data.val() + self.skips_visit.read_data.val();
+        self.reader.poke_valid.next = self.taken.val();
+        self.reader.poke_index.next = self.last_at.q.val();
+        self.reader.skip_valid.next = self.refuse.val();
+        self.reader.skip_index.next = self.reader.record_data.val().endpoint;
+
+        // Asking: counts, then the place, then the answer.
+        self.puts_ask.read_address.next = self.ask_endpoint.val();
+        self.takes_ask.read_address.next = self.ask_endpoint.val();
+        self.asked.d.next = self.ask_valid.val();
+        self.asked_at.d.next = self.ask_endpoint.val();
+        self.asked_dead.d.next = (self.endpoint_write.val()
+            & (self.table_write.val().index == self.ask_endpoint.val()))
+            | (self.wipe.q.val() & (self.wiped.q.val() == self.ask_endpoint.val()));
+        self.ahead.d.next = self.taken.val() & (self.last_at.q.val() == self.ask_endpoint.val());
+        self.ahead_take.d.next = self.next_take.val();
+
+        self.take.next = self.takes_ask.read_data.val();
+        if self.ahead.q.val() {
+            self.take.next = self.ahead_take.q.val();
+        }
+        self.place_take.next = self.take.val() & self.place_mask.val();
+        self.entries.read_address.next = (bit_cast::<14, 8>(self.asked_at.q.val()) << self.place_log2.val())
+            | bit_cast::<14, 8>(self.place_take.val());
+        self.there.d.next = self.puts_ask.read_data.val() != self.take.val();
+        self.looked.d.next = self.asked.q.val();
+        self.looked_at.d.next = self.asked_at.q.val();
+        self.looked_take.d.next = self.take.val();
+        self.looked_dead.d.next = self.asked_dead.q.val()
+            | (self.endpoint_write.val() & (self.table_write.val().index == self.asked_at.q.val()));
+
+        self.answered.d.next = self.looked.q.val();
+        if self.taken.val() {
+            self.last_valid.d.next = false;
+        }
+        if self.looked.q.val() {
+            self.given.d.next.available = self.there.q.val()
+                & !self.looked_dead.q.val()
+                & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
+            self.given.d.next.address = self.entries.read_data.val().address;
+            self.given.d.next.length = self.entries.read_data.val().length;
+            self.given.d.next.entry = self.entries.read_data.val().entry;
+            self.last_valid.d.next = self.there.q.val()
+                & !self.looked_dead.q.val()
+                & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
+            self.last_at.d.next = self.looked_at.q.val();
+            self.last_take.d.next = self.looked_take.q.val();
+        } else {
+            if self.endpoint_write.val() & (self.table_write.val().index == self.last_at.q.val()) {
+                self.last_valid.d.next = false;
+            }
+        }
+        self.answer_valid.next = self.answered.q.val();
+        self.answer.next = self.given.q.val();
+
+        // Refusals.
+        if self.refuse.val() {
+            self.out_valid.d.next = true;
+            self.out.d.next.receive = true;
+            self.out.d.next.status = self.local_protection.val();
+            if self.reader.failed.val() {
+                self.out.d.next.status = self.local_dma.val();
+            }
+            self.out.d.next.has_imm = false;
+            self.out.d.next.endpoint = self.reader.record_data.val().endpoint;
+            self.out.d.next.entry = self.index.val();
+            self.out.d.next.length = self.length.val();
+            self.out.d.next.imm = 0.into();
+            self.out.d.next.tag = 0.into();
+            self.out.d.next.slot = 0.into();
+            self.out.d.next.generation = 0.into();
+            self.out.d.next.peer_endpoint = 0.into();
+            self.out.d.next.peer_gid = 0.into();
+        }
+        self.refused_valid.next = self.out_valid.q.val();
+        self.refused_data.next = self.out.q.val();
+
+        if self.rst.val() {
+            self.state.d.next = Step::Gather;
+            self.wipe.d.next = false;
+            self.upper.d.next = false;
+            self.step.d.next = 0.into();
+            self.out_valid.d.next = false;
+            self.asked.d.next = false;
+            self.looked.d.next = false;
+            self.answered.d.next = false;
+            self.last_valid.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Send queue entries to requests.
+//!
+//! ```text
+//!   doorbell, tables ──> ring_reader ──> first, second beat ──> check ──> out ──> request
+//!   read_desc, _beat, _status ──┘                key_check ───────┘        └────> refused
+//!                            gather             weigh             decide
+//! ```
+//!
+//! An entry is refused, in this order, with `local_dma` (its ring read failed),
+//! `bad_request` (opcode, payload size, more packets than an index can number)
+//! or `local_protection` (key, bounds; a message of no bytes needs neither).
+//! An initial window of 0 becomes the register's. Endpoints take turns of up to
+//! eight entries. While the NIC is not enabled no read starts.
+//!
+//! Writing an endpoint's table entry sets its running indexes to 0; its entries
+//! on the way here are dropped without a completion, but for the one that
+//! already stands at `request` or `refused`.
+//!
+//! Contract: one entry per three clocks, sustained, and with single entries of
+//! many endpoints one per four; 66 reads and 128 entries in flight cover a DMA
+//! latency of 250 clocks. From the last beat and status to `request`: 7 clocks.
+//!
+//! Verified by `testbenches/tests/sq_fetch.rs`.
+
+use super::bit_of;
+use super::byte_order::ByteReverse;
+use super::key_check::KeyCheck;
+use super::ring_reader::{RingKind, RingReader};
+use crate::prelude::*;
+use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Settings, TableWrite, TxRequest};
+use tessera_abi::params::{self, Config};
+use tessera_abi::queue::{self, send};
+use tessera_abi::status::Status;
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Step {
+    Gather,
+    Weigh,
+    Decide,
+}
+
+#[derive(LogicBlock)]
+pub struct SqFetch {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    pub doorbell: Signal<In, Doorbell>,
+    pub table_write: Signal<In, TableWrite>,
+    pub read_desc_valid: Signal<Out, Bit>,
+    pub read_desc_data: Signal<Out, DmaDescriptor>,
+    pub read_desc_ready: Signal<In, Bit>,
+    pub read_beat_valid: Signal<In, Bit>,
+    pub read_beat_data: Signal<In, Beat>,
+    pub read_beat_ready: Signal<Out, Bit>,
+    pub read_status_valid: Signal<In, Bit>,
+    pub read_status_data: Signal<In, DmaStatus>,
+    pub request_valid: Signal<Out, Bit>,
+    pub request_data: Signal<Out, TxRequest>,
+    pub request_ready: Signal<In, Bit>,
+    pub refused_valid: Signal<Out, Bit>,
+    pub refused_data: Signal<Out, Done>,
+    pub refused_ready: Signal<In, Bit>,
+    /// Tables are cleared.
+    pub ready: Signal<Out, Bit>,
+    reader: RingReader,
+    keys: KeyCheck,
+    mac: ByteReverse,
+    gid: ByteReverse,
+    state: Dff<Step>,
+    first: Dff<Bits<512>>,
+    first_valid: Dff<Bit>,
+    second: Dff<Bits<512>>,
+    endpoint: Dff<Bits<8>>,
+    entry: Dff<Bits<16>>,
+    failed: Dff<Bit>,
+    /// Entries of the record at the front that are done.
+    step: Dff<Bits<4>>,
+    malformed: Dff<Bit>,
+    count: Dff<Bits<25>>,
+    out: Dff<TxRequest>,
+    out_status: Dff<Bits<8>>,
+    out_good: Dff<Bit>,
+    out_valid: Dff<Bit>,
+    lkey: Signal<Local, Bits<32>>,
+    address: Signal<Local, Bits<64>>,
+    length: Signal<Local, Bits<32>>,
+    opcode: Signal<Local, Bits<8>>,
+    payload: Signal<Local, Bits<8>>,
+    traffic: Signal<Local, Bits<8>>,
+    flags: Signal<Local, Bits<8>>,
+    window: Signal<Local, Bits<8>>,
+    to: Signal<Local, Bits<32>>,
+    unit: Signal<Local, Bits<33>>,
+    rounded: Signal<Local, Bits<33>>,
+    packets: Signal<Local, Bits<33>>,
+    gather: Signal<Local, Bit>,
+    last_of_record: Signal<Local, Bit>,
+    out_free: Signal<Local, Bit>,
+    too_many: Signal<Local, Bit>,
+    one: Constant<Bits<33>>,
+    op_send: Constant<Bits<8>>,
+    smallest: Constant<Bits<8>>,
+    largest: Constant<Bits<8>>,
+    has_imm: Constant<Bits<8>>,
+    most_packets: Constant<Bits<25>>,
+    success: Constant<Bits<8>>,
+    bad_request: Constant<Bits<8>>,
+    local_protection: Constant<Bits<8>>,
+    local_dma: Constant<Bits<8>>,
+    at_opcode: Constant<Bits<9>>,
+    at_flags: Constant<Bits<9>>,
+    at_payload: Constant<Bits<9>>,
+    at_class: Constant<Bits<9>>,
+    at_length: Constant<Bits<9>>,
+    at_address: Constant<Bits<9>>,
+    at_lkey: Constant<Bits<9>>,
+    at_window: Constant<Bits<9>>,
+    at_tag: Constant<Bits<9>>,
+    at_imm: Constant<Bits<9>>,
+    at_qkey: Constant<Bits<9>>,
+    at_endpoint: Constant<Bits<9>>,
+    at_mac: Constant<Bits<9>>,
+    at_gid: Constant<Bits<9>>,
+}
+
+/// The kernel takes fields from the beat that holds them.
+const _: () = {
+    assert!(queue::SEND_ENTRY_LEN == 128);
+    assert!(send::MAC + 6 <= 64 && send::ENDPOINT + 4 <= 64 && send::GID >= 64);
+};
+
+impl SqFetch {
+    pub fn new(config: &Config) -> Self {
+        let status = |status: Status| Constant::new((status as u64).into());
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            doorbell: Default::default(),
+            table_write: Default::default(),
+            read_desc_valid: Default::default(),
+            read_desc_data: Default::default(),
+            read_desc_ready: Default::default(),
+            read_beat_valid: Default::default(),
+            read_beat_data: Default::default(),
+            read_beat_ready: Default::default(),
+            read_status_valid: Default::default(),
+            read_status_data: Default::default(),
+            request_valid: Default::default(),
+            request_data: Default::default(),
+            request_ready: Default::default(),
+            refused_valid: Default::default(),
+            refused_data: Default::default(),
+            refused_ready: Default::default(),
+            ready: Default::default(),
+            reader: RingReader::new(config, &RingKind::send()),
+            keys: KeyCheck::new(config, false),
+            mac: ByteReverse::new(),
+            gid: ByteReverse::new(),
+            state: Default::default(),
+            first: Default::default(),
+            first_valid: Default::default(),
+            second: Default::default(),
+            endpoint: Default::default(),
+            entry: Default::default(),
+            failed: Default::default(),
+            step: Default::default(),
+            malformed: Default::default(),
+            count: Default::default(),
+            out: Default::default(),
+            out_status: Default::default(),
+            out_good: Default::default(),
+            out_valid: Default::default(),
+            lkey: Default::default(),
+            address: Default::default(),
+            length: Default::default(),
+            opcode: Default::default(),
+            payload: Default::default(),
+            traffic: Default::default(),
+            flags: Default::default(),
+            window: Default::default(),
+            to: Default::default(),
+            unit: Default::default(),
+            rounded: Default::default(),
+            packets: Default::default(),
+            gather: Default::default(),
+            last_of_record: Default::default(),
+            out_free: Default::default(),
+            too_many: Default::default(),
+            one: Constant::new(1u64.into()),
+            op_send: Constant::new(u64::from(queue::OP_SEND).into()),
+            smallest: Constant::new(u64::from(params::MIN_PAYLOAD_LOG2).into()),
+            largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
+            has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
+            most_packets: Constant::new(u64::from(params::MAX_PACKETS).into()),
+            success: status(Status::Success),
+            bad_request: status(Status::BadRequest),
+            local_protection: status(Status::LocalProtection),
+            local_dma: status(Status::LocalDma),
+            at_opcode: bit_of(send::OPCODE),
+            at_flags: bit_of(send::FLAGS),
+            at_payload: bit_of(send::PAYLOAD_LOG2),
+            at_class: bit_of(send::TRAFFIC_CLASS),
+            at_length: bit_of(send::LENGTH),
+            at_address: bit_of(send::ADDRESS),
+            at_lkey: bit_of(send::LKEY),
+            at_window: bit_of(send::INITIAL_WINDOW),
+            at_tag: bit_of(send::TAG),
+            at_imm: bit_of(send::IMMEDIATE),
+            at_qkey: bit_of(send::QKEY),
+            at_endpoint: bit_of(send::ENDPOINT),
+            at_mac: bit_of(send::MAC),
+            at_gid: bit_of(send::GID),
+        }
+    }
+}
+
+impl Logic for SqFetch {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, state, first, first_valid, second, endpoint, entry, failed, step, malformed);
+        dff_setup!(self, clk, count, out, out_status, out_good, out_valid);
+        self.reader.clk.next = self.clk.val();
+        self.reader.rst.next = self.rst.val();
+        self.keys.clk.next = self.clk.val();
+        self.keys.rst.next = self.rst.val();
+        self.ready.next = self.reader.ready.val() & self.keys.ready.val();
+
+        self.reader.enable.next = self.settings.val().enable;
+        self.reader.doorbell.next = self.doorbell.val();
+        self.reader.table_write.next = self.table_write.val();
+        self.keys.table_write.next = self.table_write.val();
+        // Send entries free their room in the beat FIFO only.
+        self.reader.freed.next = 0.into();
+        self.reader.poke_valid.next = false;
+        self.reader.poke_index.next = 0.into();
+        self.reader.skip_valid.next = false;
+        self.reader.skip_index.next = 0.into();
+        self.read_desc_valid.next = self.reader.read_desc_valid.val();
+        self.read_desc_data.next = self.reader.read_desc_data.val();
+        self.reader.read_desc_ready.next = self.read_desc_ready.val();
+        self.reader.read_beat_valid.next = self.read_beat_valid.val();
+        self.reader.read_beat_data.next = self.read_beat_data.val();
+        self.read_beat_ready.next = self.reader.read_beat_ready.val();
+        self.reader.read_status_valid.next = self.read_status_valid.val();
+        self.reader.read_status_data.next = self.read_status_data.val();
+
+        // Fields of the entry.
+        self.opcode.next = self.first.q.val().get_bits::<8>(self.at_opcode.val().index());
+        self.flags.next = self.first.q.val().get_bits::<8>(self.at_flags.val().index());
+        self.payload.next = self.first.q.val().get_bits::<8>(self.at_payload.val().index());
+        self.traffic.next = self.first.q.val().get_bits::<8>(self.at_class.val().index());
+        self.length.next = self.first.q.val().get_bits::<32>(self.at_length.val().index());
+        self.address.next = self.first.q.val().get_bits::<64>(self.at_address.val().index());
+        self.lkey.next = self.first.q.val().get_bits::<32>(self.at_lkey.val().index());
+        self.window.next = self.first.q.val().get_bits::<8>(self.at_window.val().index());
+        self.to.next = self.first.q.val().get_bits::<32>(self.at_endpoint.val().index());
+        self.mac.value.next =
+            bit_cast::<128, 48>(self.first.q.val().get_bits::<48>(self.at_mac.val().index())) << 80;
+        self.gid.value.next = self.second.q.val().get_bits::<128>(self.at_gid.val().index());
+        self.keys.lkey.next = self.lkey.val();
+        self.keys.address.next = self.address.val();
+        self.keys.length.next = self.length.val();
+
+        // count = ceil(length / payload size), of use only if the size is right.
+        self.unit.next = self.one.val() << self.payload.val().get_bits::<4>(0);
+        self.rounded.next = bit_cast::<33, 32>(self.length.val()) + self.unit.val() - self.one.val();
+        self.packets.next = self.rounded.val() >> self.payload.val().get_bits::<4>(0);
+        self.too_many.next = self.count.q.val() > self.most_packets.val();
+
+        self.last_of_record.next = (self.step.q.val() + 1) == self.reader.record_data.val().count;
+        self.gather.next = false;
+        self.out_free.next = !self.out_valid.q.val()
+            | (self.out_good.q.val() & self.request_ready.val())
+            | (!self.out_good.q.val() & self.refused_ready.val());
+        if self.out_free.val() {
+            self.out_valid.d.next = false;
+        }
+        self.reader.beat_ready.next = !self.first_valid.q.val();
+        self.reader.record_ready.next = false;
+        if !self.first_valid.q.val() {
+            self.first.d.next = self.reader.beat_data.val();
+            self.first_valid.d.next = self.reader.beat_valid.val();
+        }
+        match self.state.q.val() {
+            Step::Gather => {
+                self.gather.next =
+                    self.first_valid.q.val() & self.reader.beat_valid.val() & self.reader.record_valid.val();
+                self.second.d.next = self.reader.beat_data.val();
+                self.endpoint.d.next = self.reader.record_data.val().endpoint;
+                self.entry.d.next =
+                    self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
+                self.failed.d.next = self.reader.failed.val();
+                if self.gather.val() {
+                    self.reader.beat_ready.next = true;
+                    self.reader.record_ready.next = self.last_of_record.val();
+                    self.step.d.next = self.step.q.val() + 1;
+                    if self.last_of_record.val() {
+                        self.step.d.next = 0.into();
+                    }
+                    self.state.d.next = Step::Weigh;
+                    if self.reader.stale.val() {
+                        self.first_valid.d.next = false;
+                        self.state.d.next = Step::Gather;
+                    }
+                }
+            }
+            Step::Weigh => {
+                self.malformed.d.next = (self.opcode.val() != self.op_send.val())
+                    | (self.payload.val() < self.smallest.val())
+                    | (self.payload.val() > self.largest.val());
+                self.count.d.next = self.packets.val().get_bits::<25>(0);
+                if self.length.val() == 0 {
+                    self.count.d.next = 1.into();
+                }
+                self.state.d.next = Step::Decide;
+            }
+            Step::Decide => {
+                if self.out_free.val() {
+                    self.out_valid.d.next = true;
+                    self.out_good.d.next = false;
+                    if self.failed.q.val() {
+                        self.out_status.d.next = self.local_dma.val();
+                    } else {
+                        if self.malformed.q.val() | self.too_many.val() {
+                            self.out_status.d.next = self.bad_request.val();
+                        } else {
+                            if self.keys.permitted.val() {
+                                self.out_status.d.next = self.success.val();
+                                self.out_good.d.next = true;
+                            } else {
+                                self.out_status.d.next = self.local_protection.val();
+                            }
+                        }
+                    }
+                    self.out.d.next.endpoint = self.endpoint.q.val();
+                    self.out.d.next.entry = self.entry.q.val();
+                    self.out.d.next.dst_mac = self.mac.reversed.val().get_bits::<48>(0);
+                    self.out.d.next.dst_gid = self.gid.reversed.val();
+                    self.out.d.next.dst_endpoint = self.to.val().get_bits::<24>(0);
+                    self.out.d.next.qkey = self.first.q.val().get_bits::<32>(self.at_qkey.val().index());
+                    self.out.d.next.address = self.address.val();
+                    self.out.d.next.length = self.length.val();
+                    self.out.d.next.count = self.count.q.val().get_bits::<24>(0);
+                    self.out.d.next.payload_log2 = self.payload.val().get_bits::<4>(0);
+                    self.out.d.next.traffic_class = self.traffic.val().get_bits::<4>(0);
+                    self.out.d.next.initial_window = self.window.val();
+                    if self.window.val() == 0 {
+                        self.out.d.next.initial_window = self.settings.val().initial_window;
+                    }
+                    self.out.d.next.tag = self.first.q.val().get_bits::<64>(self.at_tag.val().index());
+                    self.out.d.next.imm = self.first.q.val().get_bits::<32>(self.at_imm.val().index());
+                    self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
+                    // The next entry's first beat moves up in the same clock.
+                    self.reader.beat_ready.next = true;
+                    self.first.d.next = self.reader.beat_data.val();
+                    self.first_valid.d.next = self.reader.beat_valid.val();
+                    self.state.d.next = Step::Gather;
+                }
+            }
+        }
+
+        self.request_valid.next = self.out_valid.q.val() & self.out_good.q.val();
+        self.request_data.next = self.out.q.val();
+        self.refused_valid.next = self.out_valid.q.val() & !self.out_good.q.val();
+        self.refused_data.next.receive = false;
+        self.refused_data.next.status = self.out_status.q.val();
+        self.refused_data.next.has_imm = false;
+        self.refused_data.next.endpoint = self.out.q.val().endpoint;
+        self.refused_data.next.entry = self.out.q.val().entry;
+        self.refused_data.next.length = self.out.q.val().length;
+        self.refused_data.next.imm = 0.into();
+        self.refused_data.next.tag = self.out.q.val().tag;
+        self.refused_data.next.slot = 0.into();
+        self.refused_data.next.generation = 0.into();
+        self.refused_data.next.peer_endpoint = self.out.q.val().dst_endpoint;
+        self.refused_data.next.peer_gid = self.out.q.val().dst_gid;
+
+        if self.rst.val() {
+            self.state.d.next = Step::Gather;
+            self.first_valid.d.next = false;
+            self.step.d.next = 0.into();
+            self.out_valid.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which endpoint to visit next: each one with work once, in the order in which
+//! the work came.
+//!
+//! ```text
+//!   ring  ─┐                     ┌────────────── again or touched ────────┐
+//!   poke  ─┼─> not queued yet ───┴─> FIFO ─> visit ──> (the visitor) ──> finish
+//!   skip  ─┘   queued, out: touched                                       │
+//!                                             neither: no longer queued <─┘
+//! ```
+//!
+//! A visitor that finishes without `again` may have looked before a mark came;
+//! `touched` catches that, so no mark is ever lost. Endpoints take turns because
+//! one that has more work goes to the end of the FIFO.
+//!
+//! Contract: a mark is in the FIFO one clock later and offered as `visit` four
+//! clocks later at best. `ring` and `poke` are never held back: each comes at
+//! most every second clock. `finish_ready` is low in the clock after a mark.
+//!
+//! Verified by `testbenches/tests/sq_fetch.rs` and `rq_fetch.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+
+#[derive(LogicBlock)]
+pub struct WorkQueue {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub ring_valid: Signal<In, Bit>,
+    pub ring_index: Signal<In, Bits<8>>,
+    pub poke_valid: Signal<In, Bit>,
+    pub poke_index: Signal<In, Bits<8>>,
+    pub skip_valid: Signal<In, Bit>,
+    pub skip_index: Signal<In, Bits<8>>,
+    pub skip_ready: Signal<Out, Bit>,
+    /// Low while a visit is unfinished.
+    pub visit_valid: Signal<Out, Bit>,
+    pub visit_index: Signal<Out, Bits<8>>,
+    pub visit_ready: Signal<In, Bit>,
+    pub finish_valid: Signal<In, Bit>,
+    /// The endpoint has more to do.
+    pub finish_again: Signal<In, Bit>,
+    pub finish_ready: Signal<Out, Bit>,
+    queue: Fifo<Bits<8>, 8>,
+    /// In the FIFO or being visited.
+    queued: Dff<Bits<256>>,
+    ring: Dff<Bit>,
+    ring_at: Dff<Bits<8>>,
+    poke: Dff<Bit>,
+    poke_at: Dff<Bits<8>>,
+    skip: Dff<Bit>,
+    skip_at: Dff<Bits<8>>,
+    visited: Dff<Bit>,
+    current: Dff<Bits<8>>,
+    touched: Dff<Bit>,
+    mark: Signal<Local, Bit>,
+    at: Signal<Local, Bits<8>>,
+    known: Signal<Local, Bit>,
+}
+
+impl WorkQueue {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            ring_valid: Default::default(),
+            ring_index: Default::default(),
+            poke_valid: Default::default(),
+            poke_index: Default::default(),
+            skip_valid: Default::default(),
+            skip_index: Default::default(),
+            skip_ready: Default::default(),
+            visit_valid: Default::default(),
+            visit_index: Default::default(),
+            visit_ready: Default::default(),
+            finish_valid: Default::default(),
+            finish_again: Default::default(),
+            finish_ready: Default::default(),
+            queue: Fifo::new(8),
+            queued: Default::default(),
+            ring: Default::default(),
+            ring_at: Default::default(),
+            poke: Default::default(),
+            poke_at: Default::default(),
+            skip: Default::default(),
+            skip_at: Default::default(),
+            visited: Default::default(),
+            current: Default::default(),
+            touched: Default::default(),
+            mark: Default::default(),
+            at: Default::default(),
+            known: Default::default(),
+        }
+    }
+}
+
+impl Logic for WorkQueue {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, queued, ring, ring_at, poke, poke_at, skip, skip_at, visited, current, touched);
+        self.queue.clk.next = self.clk.val();
+        self.queue.rst.next = self.rst.val();
+
+        // One mark a clock, rings first: they cannot wait.
+        self.mark.next = self.ring.q.val() | self.poke.q.val() | self.skip.q.val();
+        self.at.next = self.skip_at.q.val();
+        if self.poke.q.val() {
+            self.at.next = self.poke_at.q.val();
+        }
+        if self.ring.q.val() {
+            self.at.next = self.ring_at.q.val();
+        }
+        self.ring.d.next = self.ring_valid.val();
+        self.ring_at.d.next = self.ring_index.val();
+        self.poke.d.next = self.poke_valid.val() | (self.poke.q.val() & self.ring.q.val());
+        if self.poke_valid.val() {
+            self.poke_at.d.next = self.poke_index.val();
+        }
+        self.skip_ready.next = !self.skip.q.val();
+        if self.skip.q.val() {
+            self.skip.d.next = self.ring.q.val() | self.poke.q.val();
+        } else {
+            self.skip.d.next = self.skip_valid.val();
+            self.skip_at.d.next = self.skip_index.val();
+        }
+
+        self.known.next = self.queued.q.val().get_bit(self.at.val().index());
+        self.queue.in_valid.next = false;
+        self.queue.in_data.next = self.current.q.val();
+        self.finish_ready.next = !self.mark.val();
+        self.visit_valid.next = self.queue.out_valid.val() & !self.visited.q.val();
+        self.visit_index.next = self.queue.out_data.val();
+        self.queue.out_ready.next = self.visit_ready.val() & !self.visited.q.val();
+        if self.queue.out_valid.val() & self.visit_ready.val() & !self.visited.q.val() {
+            self.visited.d.next = true;
+            self.current.d.next = self.queue.out_data.val();
+            self.touched.d.next = false;
+        }
+
+        if self.mark.val() {
+            if self.known.val() {
+                if self.visited.q.val() & (self.at.val() == self.current.q.val()) {
+                    self.touched.d.next = true;
+                }
+            } else {
+                self.queued.d.next = self.queued.q.val().replace_bit(self.at.val().index(), true);
+                self.queue.in_valid.next = true;
+                self.queue.in_data.next = self.at.val();
+            }
+        } else {
+            if self.finish_valid.val() {
+                self.visited.d.next = false;
+                if self.finish_again.val() | self.touched.q.val() {
+                    self.queue.in_valid.next = true;
+                } else {
+                    self.queued.d.next = self.queued.q.val().replace_bit(self.current.q.val().index(), false);
+                }
+            }
+        }
+
+        if self.rst.val() {
+            self.queued.d.next = 0.into();
+            self.ring.d.next = false;
+            self.poke.d.next = false;
+            self.skip.d.next = false;
+            self.visited.d.next = false;
+        }
+    }
+}
