@@ -93,7 +93,7 @@ pub fn class(frame: &[u8]) -> Class {
 pub struct Faults {
     /// Probability of loss, every class.
     pub loss: f64,
-    /// Mean length of a loss burst; 1 = uniform.
+    /// Mean length of a loss burst in small packets; 1 = uniform.
     pub burst: f64,
     /// The first n frames of a class are lost.
     pub first: BTreeMap<Class, u32>,
@@ -154,7 +154,7 @@ pub struct Node {
     pub sends: BTreeMap<(u16, u16), SendEntry>,
     pub done: Vec<(u64, Completion)>,
     link_free: u64,
-    burst: bool,
+    burst_until: u64,
 }
 
 enum Event {
@@ -231,7 +231,7 @@ impl World {
                 sends: BTreeMap::new(),
                 done: Vec::new(),
                 link_free: 0,
-                burst: false,
+                burst_until: 0,
             }
         });
         Self {
@@ -443,10 +443,16 @@ impl World {
             *rest -= 1;
             return;
         }
-        let burst = self.faults.burst.max(1.0);
-        let stay = if self.nodes[from].burst { 1.0 - 1.0 / burst } else { self.faults.loss / burst };
-        self.nodes[from].burst = self.rng.chance(stay);
-        if self.nodes[from].burst {
+        // Bursts last in time, as a full queue does: a sparse PROBE must not
+        // find the burst where the last packet left it.
+        let Faults { loss, burst, rate, .. } = self.faults;
+        let in_burst = self.clock < self.nodes[from].burst_until;
+        if burst > 1.0 && !in_burst && self.rng.chance(loss / burst) {
+            let packets = 1 + self.rng.below(2 * burst as u64);
+            self.nodes[from].burst_until = left + packets * (300 / rate);
+            return;
+        }
+        if in_burst || (burst <= 1.0 && self.rng.chance(loss)) {
             return;
         }
         let Some(to) = self.nodes.iter().position(|node| node.identity.mac[..] == frame[..6]) else { return };
