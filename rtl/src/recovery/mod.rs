@@ -1,8 +1,11 @@
-//! What loss recovery remembers: which tiles are in place, and when to ask.
+//! What loss recovery remembers: which tiles are in place, when to ask, and
+//! what was asked for.
 
 mod bitmap;
+mod retransmit_queue;
 mod timer_wheel;
 mod zero_scan;
 pub use bitmap::Bitmap;
+pub use retransmit_queue::RetransmitQueue;
 pub use timer_wheel::{TimerHead, TimerNode, TimerPop, TimerWheel};
 pub use zero_scan::ZeroScan;

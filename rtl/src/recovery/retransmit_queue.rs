@@ -1,0 +1,475 @@
+//! Keeps the holes that receivers asked for, and turns them into packets one
+//! by one, apart from the transmission of anything else.
+//!
+//! ```text
+//!               ┌── compare with every key ──> merge into the running walk
+//!  walk ──> held┤                          ──> merge into its entry ─┐
+//!               └──────────────────────────> new entry at the tail ──┤
+//!                                                                    v
+//!  step <── output <── 16 bits, lowest set first <── 256 bits <── RAM, oldest first
+//! ```
+//!
+//! There is one walk per (slot, block): a second one for a block that is
+//! queued or running is merged into it, so a bit that was sent a moment ago
+//! may be asked for, and sent, again. A walk of another generation replaces
+//! the bits of the old one, whose message is gone.
+//!
+//! Contract:
+//! - `walk_ready` comes back two clocks after a walk is taken, three when it is
+//!   merged into a waiting entry, or when the oldest entry is being loaded;
+//! - `walk_refused` pulses three clocks after a walk was taken that found every
+//!   entry in use; `full` says that one not merging would be refused;
+//! - entries leave in the order in which they came, bits of an entry in rising
+//!   order; one step per clock inside a walk while the output is taken, six
+//!   clocks between the last step of a walk and the first of the next;
+//! - `step_data.done` marks the last packet of a walk; a walk merged later runs
+//!   as a new one;
+//! - `query_queued` answers one clock after `query_slot` whether any packet of
+//!   that slot waits here.
+//!
+//! Verified by `testbenches/tests/retransmit_queue.rs`.
+
+use crate::prelude::*;
+use crate::types::{Walk, WalkStep};
+use tessera_abi::params::Config;
+
+/// What happens to the walk that was taken last.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Intake {
+    /// None, or it is being compared with the keys.
+    Compare,
+    /// The comparison is there.
+    Place,
+    /// The entry it merges into is there.
+    Merge,
+}
+
+#[derive(LogicBlock)]
+pub struct RetransmitQueue {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub walk_valid: Signal<In, Bit>,
+    pub walk_data: Signal<In, Walk>,
+    pub walk_ready: Signal<Out, Bit>,
+    /// Pulse: the walk found no entry and was dropped.
+    pub walk_refused: Signal<Out, Bit>,
+    pub full: Signal<Out, Bit>,
+    pub step_valid: Signal<Out, Bit>,
+    pub step_data: Signal<Out, WalkStep>,
+    pub step_ready: Signal<In, Bit>,
+    pub query_slot: Signal<In, Bits<12>>,
+    pub query_queued: Signal<Out, Bit>,
+
+    // The walk that was taken.
+    held: Dff<Walk>,
+    held_valid: Dff<Bit>,
+    intake: Dff<Intake>,
+    found: Dff<Bit>,
+    found_at: Dff<Bits<5>>,
+    found_running: Dff<Bit>,
+    refused: Dff<Bit>,
+
+    // Entries.
+    entries: SdpRam<Walk, 5>,
+    key_slot: [Dff<Bits<12>>; 32],
+    key_block: [Dff<Bits<16>>; 32],
+    used: [Dff<Bit>; 32],
+    head: Dff<Bits<5>>,
+    tail: Dff<Bits<5>>,
+    count: Dff<Bits<6>>,
+    match_any: Signal<Local, Bit>,
+    match_at: Signal<Local, Bits<5>>,
+    put: Signal<Local, Bit>,
+    load: Signal<Local, Bit>,
+    /// The oldest entry is on its way out of the RAM.
+    loading: Dff<Bit>,
+
+    // The walk that runs.
+    running: Dff<Bit>,
+    slot: Dff<Bits<12>>,
+    generation: Dff<Bits<20>>,
+    base: Dff<Bits<24>>,
+    left: Dff<Bits<256>>,
+    /// Which sixteenths of `left` hold a bit.
+    left_any: Dff<Bits<16>>,
+    /// The sixteenth at work.
+    part: Dff<Bits<16>>,
+    part_at: Dff<Bits<4>>,
+    merging: Signal<Local, Bit>,
+    replaced: Signal<Local, Bit>,
+    added: Signal<Local, Bits<256>>,
+    added_any: [Signal<Local, Bit>; 16],
+    shifted: Signal<Local, Bits<256>>,
+    kept: Signal<Local, Bits<256>>,
+    kept_any: Signal<Local, Bits<16>>,
+    sixteenth: Signal<Local, Bits<4>>,
+    shift: Signal<Local, Bits<8>>,
+    fetch: Signal<Local, Bit>,
+    bit_at: Signal<Local, Bits<4>>,
+    one_bit: Signal<Local, Bits<16>>,
+    rest: Signal<Local, Bits<16>>,
+    last: Signal<Local, Bit>,
+    issue: Signal<Local, Bit>,
+    offset: Signal<Local, Bits<8>>,
+
+    step: Dff<WalkStep>,
+    step_held: Dff<Bit>,
+    queued: Dff<Bit>,
+
+    one: Constant<Bits<16>>,
+    sixteen: Constant<Bits<256>>,
+    depth: Constant<Bits<6>>,
+    last_place: Constant<Bits<5>>,
+}
+
+impl RetransmitQueue {
+    /// A queue of `2^retransmit_entries_log2` entries.
+    ///
+    /// # Panics
+    /// When the configuration asks for more than 32 entries: every entry's key
+    /// is compared in one clock.
+    pub fn new(config: &Config) -> Self {
+        let log2 = config.retransmit_entries_log2;
+        assert!((1..=5).contains(&log2), "2^{log2} retransmit entries: the queue is built for 2 to 32");
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            walk_valid: Default::default(),
+            walk_data: Default::default(),
+            walk_ready: Default::default(),
+            walk_refused: Default::default(),
+            full: Default::default(),
+            step_valid: Default::default(),
+            step_data: Default::default(),
+            step_ready: Default::default(),
+            query_slot: Default::default(),
+            query_queued: Default::default(),
+            held: Default::default(),
+            held_valid: Default::default(),
+            intake: Default::default(),
+            found: Default::default(),
+            found_at: Default::default(),
+            found_running: Default::default(),
+            refused: Default::default(),
+            entries: SdpRam::new(log2).with_style("distributed"),
+            key_slot: Default::default(),
+            key_block: Default::default(),
+            used: Default::default(),
+            head: Default::default(),
+            tail: Default::default(),
+            count: Default::default(),
+            match_any: Default::default(),
+            match_at: Default::default(),
+            put: Default::default(),
+            load: Default::default(),
+            loading: Default::default(),
+            running: Default::default(),
+            slot: Default::default(),
+            generation: Default::default(),
+            base: Default::default(),
+            left: Default::default(),
+            left_any: Default::default(),
+            part: Default::default(),
+            part_at: Default::default(),
+            merging: Default::default(),
+            replaced: Default::default(),
+            added: Default::default(),
+            added_any: Default::default(),
+            shifted: Default::default(),
+            kept: Default::default(),
+            kept_any: Default::default(),
+            sixteenth: Default::default(),
+            shift: Default::default(),
+            fetch: Default::default(),
+            bit_at: Default::default(),
+            one_bit: Default::default(),
+            rest: Default::default(),
+            last: Default::default(),
+            issue: Default::default(),
+            offset: Default::default(),
+            step: Default::default(),
+            step_held: Default::default(),
+            queued: Default::default(),
+            one: Constant::new(1u64.into()),
+            sixteen: Constant::new(0xFFFFu64.into()),
+            depth: Constant::new((1u64 << log2).into()),
+            last_place: Constant::new(((1u64 << log2) - 1).into()),
+        }
+    }
+}
+
+impl Logic for RetransmitQueue {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            held,
+            held_valid,
+            intake,
+            found,
+            found_at,
+            found_running,
+            refused,
+            head,
+            tail,
+            count,
+            loading,
+            running,
+            slot,
+            generation,
+            base,
+            left,
+            left_any,
+            part,
+            part_at,
+            step,
+            step_held,
+            queued
+        );
+        self.entries.clock.next = self.clk.val();
+        for i in 0..32 {
+            self.key_slot[i].clock.next = self.clk.val();
+            self.key_block[i].clock.next = self.clk.val();
+            self.used[i].clock.next = self.clk.val();
+            self.key_slot[i].d.next = self.key_slot[i].q.val();
+            self.key_block[i].d.next = self.key_block[i].q.val();
+            self.used[i].d.next = self.used[i].q.val();
+        }
+
+        // Take a walk and look for its key. Not while an entry is being loaded:
+        // the comparison would find it in the place it is leaving.
+        self.walk_ready.next = !self.held_valid.q.val();
+        if self.walk_valid.val() & !self.held_valid.q.val() {
+            self.held.d.next = self.walk_data.val();
+            self.held_valid.d.next = true;
+        }
+        self.match_any.next = false;
+        self.match_at.next = 0.into();
+        for i in 0..32 {
+            if self.used[i].q.val()
+                & (self.key_slot[i].q.val() == self.held.q.val().slot)
+                & (self.key_block[i].q.val() == self.held.q.val().base.get_bits::<16>(8))
+            {
+                self.match_any.next = true;
+                self.match_at.next = i.to_bits();
+            }
+        }
+        self.load.next = !self.running.q.val()
+            & !self.loading.q.val()
+            & !self.held_valid.q.val()
+            & (self.count.q.val() != 0);
+        self.put.next = false;
+        self.merging.next = false;
+        self.refused.d.next = false;
+        self.entries.read_address.next = self.head.q.val();
+        match self.intake.q.val() {
+            Intake::Compare => {
+                self.found.d.next = self.match_any.val();
+                self.found_at.d.next = self.match_at.val();
+                self.found_running.d.next = self.running.q.val()
+                    & (self.slot.q.val() == self.held.q.val().slot)
+                    & (self.base.q.val() == self.held.q.val().base);
+                if self.held_valid.q.val() & !self.loading.q.val() {
+                    self.intake.d.next = Intake::Place;
+                }
+            }
+            Intake::Place => {
+                self.entries.read_address.next = self.found_at.q.val();
+                if self.found.q.val() {
+                    self.intake.d.next = Intake::Merge;
+                } else {
+                    self.intake.d.next = Intake::Compare;
+                    self.held_valid.d.next = false;
+                    // The walk it was to merge into may have ended just now.
+                    if self.found_running.q.val() & self.running.q.val() {
+                        self.merging.next = true;
+                    } else {
+                        if self.count.q.val() == self.depth.val() {
+                            self.refused.d.next = true;
+                        } else {
+                            self.put.next = true;
+                        }
+                    }
+                }
+            }
+            Intake::Merge => {
+                self.intake.d.next = Intake::Compare;
+                self.held_valid.d.next = false;
+            }
+        }
+        self.walk_refused.next = self.refused.q.val();
+        self.full.next = self.count.q.val() == self.depth.val();
+
+        self.entries.write_enable.next = self.put.val() | (self.intake.q.val() == Intake::Merge);
+        self.entries.write_address.next = self.tail.q.val();
+        self.entries.write_data.next = self.held.q.val();
+        if self.intake.q.val() == Intake::Merge {
+            self.entries.write_address.next = self.found_at.q.val();
+            if self.entries.read_data.val().generation == self.held.q.val().generation {
+                self.entries.write_data.next.bits =
+                    self.entries.read_data.val().bits | self.held.q.val().bits;
+            }
+        }
+        for i in 0..32 {
+            if self.put.val() & (self.tail.q.val() == i.to_bits()) {
+                self.key_slot[i].d.next = self.held.q.val().slot;
+                self.key_block[i].d.next = self.held.q.val().base.get_bits::<16>(8);
+                self.used[i].d.next = true;
+            }
+            if self.loading.q.val() & (self.head.q.val() == i.to_bits()) {
+                self.used[i].d.next = false;
+            }
+            if self.rst.val() {
+                self.used[i].d.next = false;
+            }
+        }
+        if self.put.val() {
+            self.tail.d.next = (self.tail.q.val() + 1) & self.last_place.val();
+        }
+        if self.loading.q.val() {
+            self.head.d.next = (self.head.q.val() + 1) & self.last_place.val();
+        }
+        if self.put.val() & !self.loading.q.val() {
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        if !self.put.val() & self.loading.q.val() {
+            self.count.d.next = self.count.q.val() - 1;
+        }
+        self.loading.d.next = self.load.val();
+
+        // The lowest sixteenth that holds a bit.
+        self.sixteenth.next = 15.into();
+        for i in 0..15 {
+            if self.left_any.q.val().get_bit(14 - i) {
+                self.sixteenth.next = (14 - i).to_bits();
+            }
+        }
+        self.shift.next = bit_cast::<8, 4>(self.sixteenth.val()) << 4;
+        self.shifted.next = self.left.q.val() >> self.shift.val();
+
+        // The lowest bit of the sixteenth at work.
+        self.bit_at.next = 15.into();
+        for i in 0..15 {
+            if self.part.q.val().get_bit(14 - i) {
+                self.bit_at.next = (14 - i).to_bits();
+            }
+        }
+        self.one_bit.next = self.one.val() << self.bit_at.val();
+        self.rest.next = self.part.q.val() & !self.one_bit.val();
+        self.issue.next = self.part.q.val().any() & (!self.step_held.q.val() | self.step_ready.val());
+        self.fetch.next = self.left_any.q.val().any()
+            & (!self.part.q.val().any() | (self.issue.val() & !self.rest.val().any()));
+
+        // What a merge or a load adds, and what a fetch takes.
+        self.added.next = 0.into();
+        if self.merging.val() {
+            self.added.next = self.held.q.val().bits;
+        }
+        if self.loading.q.val() {
+            self.added.next = self.entries.read_data.val().bits;
+        }
+        for i in 0..16 {
+            self.added_any[i].next = self.added.val().get_bits::<16>(i * 16).any();
+        }
+        self.replaced.next = self.merging.val() & (self.generation.q.val() != self.held.q.val().generation);
+        self.kept.next = self.left.q.val();
+        self.kept_any.next = self.left_any.q.val();
+        if self.fetch.val() {
+            self.kept.next = self.left.q.val() & !(self.sixteen.val() << self.shift.val());
+            self.kept_any.next = self.left_any.q.val() & !(self.one.val() << self.sixteenth.val());
+        }
+        if self.replaced.val() {
+            self.kept.next = 0.into();
+            self.kept_any.next = 0.into();
+        }
+        self.left.d.next = self.kept.val() | self.added.val();
+        self.left_any.d.next = self.kept_any.val()
+            | bit_cast::<16, 1>(self.added_any[0].val().into())
+            | (bit_cast::<16, 1>(self.added_any[1].val().into()) << 1)
+            | (bit_cast::<16, 1>(self.added_any[2].val().into()) << 2)
+            | (bit_cast::<16, 1>(self.added_any[3].val().into()) << 3)
+            | (bit_cast::<16, 1>(self.added_any[4].val().into()) << 4)
+            | (bit_cast::<16, 1>(self.added_any[5].val().into()) << 5)
+            | (bit_cast::<16, 1>(self.added_any[6].val().into()) << 6)
+            | (bit_cast::<16, 1>(self.added_any[7].val().into()) << 7)
+            | (bit_cast::<16, 1>(self.added_any[8].val().into()) << 8)
+            | (bit_cast::<16, 1>(self.added_any[9].val().into()) << 9)
+            | (bit_cast::<16, 1>(self.added_any[10].val().into()) << 10)
+            | (bit_cast::<16, 1>(self.added_any[11].val().into()) << 11)
+            | (bit_cast::<16, 1>(self.added_any[12].val().into()) << 12)
+            | (bit_cast::<16, 1>(self.added_any[13].val().into()) << 13)
+            | (bit_cast::<16, 1>(self.added_any[14].val().into()) << 14)
+            | (bit_cast::<16, 1>(self.added_any[15].val().into()) << 15);
+        if self.issue.val() {
+            self.part.d.next = self.rest.val();
+        }
+        if self.fetch.val() {
+            self.part.d.next = self.shifted.val().get_bits::<16>(0);
+            self.part_at.d.next = self.sixteenth.val();
+        }
+        if self.replaced.val() {
+            self.generation.d.next = self.held.q.val().generation;
+            self.part.d.next = 0.into();
+        }
+
+        // The output. A walk ends when its last bit gets there, unless more
+        // bits are merged in this very clock.
+        self.offset.next =
+            (bit_cast::<8, 4>(self.part_at.q.val()) << 4) | bit_cast::<8, 4>(self.bit_at.val());
+        self.last.next = self.issue.val()
+            & !self.rest.val().any()
+            & !self.left_any.q.val().any()
+            & !self.added.val().any();
+        if self.step_ready.val() {
+            self.step_held.d.next = false;
+        }
+        if self.issue.val() {
+            self.step_held.d.next = true;
+            self.step.d.next.slot = self.slot.q.val();
+            self.step.d.next.generation = self.generation.q.val();
+            self.step.d.next.index = self.base.q.val() | bit_cast::<24, 8>(self.offset.val());
+            self.step.d.next.done = self.last.val();
+        }
+        if self.last.val()
+            | (!self.part.q.val().any() & !self.left_any.q.val().any() & !self.added.val().any())
+        {
+            self.running.d.next = false;
+        }
+        self.step_valid.next = self.step_held.q.val();
+        self.step_data.next = self.step.q.val();
+
+        // The oldest entry starts to run.
+        if self.loading.q.val() {
+            self.running.d.next = true;
+            self.slot.d.next = self.entries.read_data.val().slot;
+            self.generation.d.next = self.entries.read_data.val().generation;
+            self.base.d.next = self.entries.read_data.val().base;
+        }
+
+        self.queued.d.next = (self.held_valid.q.val() & (self.held.q.val().slot == self.query_slot.val()))
+            | (self.running.q.val() & (self.slot.q.val() == self.query_slot.val()))
+            | (self.step_held.q.val() & (self.step.q.val().slot == self.query_slot.val()));
+        for i in 0..32 {
+            if self.used[i].q.val() & (self.key_slot[i].q.val() == self.query_slot.val()) {
+                self.queued.d.next = true;
+            }
+        }
+        self.query_queued.next = self.queued.q.val();
+
+        if self.rst.val() {
+            self.held_valid.d.next = false;
+            self.intake.d.next = Intake::Compare;
+            self.refused.d.next = false;
+            self.head.d.next = 0.into();
+            self.tail.d.next = 0.into();
+            self.count.d.next = 0.into();
+            self.loading.d.next = false;
+            self.running.d.next = false;
+            self.left.d.next = 0.into();
+            self.left_any.d.next = 0.into();
+            self.part.d.next = 0.into();
+            self.step_held.d.next = false;
+        }
+    }
+}
