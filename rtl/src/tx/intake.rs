@@ -1,0 +1,102 @@
+//! Holds the oldest request until its unasked bytes may go, rule TX-1.
+//!
+//! ```text
+//!  request ──> held ──> unasked bytes ──> unsolicited + unasked > limit? ──> open
+//! ```
+//!
+//! Contract: `open` rises three clocks after a request is taken, if its bytes
+//! fit or none are in flight, and sees bytes given back one clock later (only
+//! a request's own `take` adds any). `take` lets go of the request; the next
+//! one may come in the same clock.
+//!
+//! Verified as part of `testbenches/tests/tx_slots.rs`.
+
+use super::Unasked;
+use crate::prelude::*;
+use crate::types::TxRequest;
+
+#[derive(LogicBlock)]
+pub struct Intake {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub request_valid: Signal<In, Bit>,
+    pub request_data: Signal<In, TxRequest>,
+    pub request_ready: Signal<Out, Bit>,
+    /// Unasked bytes in flight.
+    pub unsolicited: Signal<In, Bits<32>>,
+    pub unsolicited_limit: Signal<In, Bits<32>>,
+    pub open: Signal<Out, Bit>,
+    pub request: Signal<Out, TxRequest>,
+    /// Its unasked bytes, right while `open`.
+    pub bytes: Signal<Out, Bits<32>>,
+    pub take: Signal<In, Bit>,
+    unasked: Unasked,
+    held: Dff<TxRequest>,
+    valid: Dff<Bit>,
+    measured: Dff<Bit>,
+    needs: Dff<Bits<32>>,
+    fits: Dff<Bit>,
+    total: Signal<Local, Bits<33>>,
+}
+
+impl Intake {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            request_valid: Default::default(),
+            request_data: Default::default(),
+            request_ready: Default::default(),
+            unsolicited: Default::default(),
+            unsolicited_limit: Default::default(),
+            open: Default::default(),
+            request: Default::default(),
+            bytes: Default::default(),
+            take: Default::default(),
+            unasked: Unasked::new(),
+            held: Default::default(),
+            valid: Default::default(),
+            measured: Default::default(),
+            needs: Default::default(),
+            fits: Default::default(),
+            total: Default::default(),
+        }
+    }
+}
+
+impl Logic for Intake {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, held, valid, measured, needs, fits);
+
+        self.unasked.initial_window.next = self.held.q.val().initial_window;
+        self.unasked.payload_log2.next = self.held.q.val().payload_log2;
+        self.unasked.length.next = self.held.q.val().length;
+        self.needs.d.next = self.unasked.bytes.val();
+        self.measured.d.next = self.valid.q.val();
+        self.total.next = bit_cast::<33, 32>(self.unsolicited.val()) + bit_cast::<33, 32>(self.needs.q.val());
+        self.fits.d.next = self.measured.q.val()
+            & ((self.total.val() <= bit_cast::<33, 32>(self.unsolicited_limit.val()))
+                | (self.unsolicited.val() == 0));
+
+        self.request_ready.next = !self.valid.q.val() | self.take.val();
+        if self.take.val() {
+            self.valid.d.next = false;
+            self.measured.d.next = false;
+            self.fits.d.next = false;
+        }
+        if self.request_valid.val() & (!self.valid.q.val() | self.take.val()) {
+            self.held.d.next = self.request_data.val();
+            self.valid.d.next = true;
+        }
+        self.open.next = self.fits.q.val();
+        self.request.next = self.held.q.val();
+        self.bytes.next = self.needs.q.val();
+
+        if self.rst.val() {
+            self.valid.d.next = false;
+            self.measured.d.next = false;
+            self.fits.d.next = false;
+        }
+    }
+}

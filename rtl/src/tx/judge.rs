@@ -1,0 +1,263 @@
+//! Compares a job with its slot: everything that needs an adder, one clock
+//! before `act` decides.
+//!
+//! ```text
+//!  job, state, message, FEEDBACK ──> comparisons, intervals ──> verdict
+//! ```
+//!
+//! Contract: `verdict` follows its inputs by one clock. FEEDBACK must stand two
+//! clocks longer, because its round-trip sample takes them.
+//!
+//! Verified as part of `testbenches/tests/tx_slots.rs`: TX-3 to TX-6, TX-9, TX-10.
+
+use super::words::{Job, SlotState, Verdict};
+use super::Unasked;
+use crate::prelude::*;
+use crate::types::{RxFeedback, Settings, TxRequest};
+use tessera_abi::wire::{fb, NO_SAMPLE};
+
+#[derive(LogicBlock)]
+pub struct Judge {
+    pub clk: Signal<In, Clock>,
+    pub settings: Signal<In, Settings>,
+    pub now: Signal<In, Bits<32>>,
+    pub job: Signal<In, Job>,
+    pub state: Signal<In, SlotState>,
+    pub message: Signal<In, TxRequest>,
+    pub feedback: Signal<In, RxFeedback>,
+    /// Round-trip time a new message starts from, 0 = unknown.
+    pub known_rtt: Signal<In, Bits<16>>,
+    /// The same or the slot's own, or the default.
+    pub rtt: Signal<In, Bits<16>>,
+    /// 0..=BUSY_WAIT, random.
+    pub jitter: Signal<In, Bits<24>>,
+    pub verdict: Signal<Out, Verdict>,
+    out: Dff<Verdict>,
+
+    // The round-trip sample.
+    age: Dff<Bits<32>>,
+    trip: Signal<Local, Bits<32>>,
+    sample: Dff<Bits<16>>,
+    sampled: Dff<Bit>,
+    step_wide: Signal<Local, Bits<17>>,
+    step: Signal<Local, Bits<16>>,
+
+    unasked: Unasked,
+    window: Signal<Local, Bits<24>>,
+    asked: Signal<Local, Bits<24>>,
+    allowed: Signal<Local, Bits<24>>,
+    following: Signal<Local, Bits<24>>,
+    ahead: Signal<Local, Bits<8>>,
+    ends: Signal<Local, Bit>,
+    bad_abort: Signal<Local, Bit>,
+    since_mark: Signal<Local, Bits<24>>,
+    since_new: Signal<Local, Bits<24>>,
+    since_probe: Signal<Local, Bits<24>>,
+    since: Signal<Local, Bits<32>>,
+    half: Signal<Local, Bits<24>>,
+    now24: Signal<Local, Bits<24>>,
+    /// Doublings of RTO.
+    probes: Signal<Local, Bits<9>>,
+    doublings: Signal<Local, Bits<3>>,
+    scaled: Signal<Local, Bits<32>>,
+    interval: Signal<Local, Bits<32>>,
+    longest: Signal<Local, Bits<32>>,
+    flag_complete: Constant<Bits<8>>,
+    flag_nack: Constant<Bits<8>>,
+    flag_busy: Constant<Bits<8>>,
+    flag_abort: Constant<Bits<8>>,
+    no_sample: Constant<Bits<16>>,
+}
+
+impl Judge {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            job: Default::default(),
+            state: Default::default(),
+            message: Default::default(),
+            feedback: Default::default(),
+            known_rtt: Default::default(),
+            rtt: Default::default(),
+            jitter: Default::default(),
+            verdict: Default::default(),
+            out: Default::default(),
+            age: Default::default(),
+            trip: Default::default(),
+            sample: Default::default(),
+            sampled: Default::default(),
+            step_wide: Default::default(),
+            step: Default::default(),
+            unasked: Unasked::new(),
+            window: Default::default(),
+            asked: Default::default(),
+            allowed: Default::default(),
+            following: Default::default(),
+            ahead: Default::default(),
+            ends: Default::default(),
+            bad_abort: Default::default(),
+            since_mark: Default::default(),
+            since_new: Default::default(),
+            since_probe: Default::default(),
+            since: Default::default(),
+            half: Default::default(),
+            now24: Default::default(),
+            probes: Default::default(),
+            doublings: Default::default(),
+            scaled: Default::default(),
+            interval: Default::default(),
+            longest: Default::default(),
+            flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
+            flag_nack: Constant::new(u64::from(fb::NACK).into()),
+            flag_busy: Constant::new(u64::from(fb::BUSY).into()),
+            flag_abort: Constant::new(u64::from(fb::ABORT).into()),
+            no_sample: Constant::new(u64::from(NO_SAMPLE).into()),
+        }
+    }
+}
+
+impl Logic for Judge {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, out, age, sample, sampled);
+        self.verdict.next = self.out.q.val();
+        self.now24.next = self.now.val().get_bits::<24>(0);
+
+        // The sample, ready when its FEEDBACK's job is here.
+        self.age.d.next = self.feedback.val().arrival - self.feedback.val().echo;
+        self.trip.next = self.age.q.val() - bit_cast::<32, 16>(self.feedback.val().delay);
+        self.sampled.d.next =
+            (self.feedback.val().delay != self.no_sample.val()) & !self.trip.val().get_bit(31);
+        if self.trip.val().get_bits::<16>(16).any() {
+            self.sample.d.next = 0xFFFF.into();
+        } else {
+            if self.trip.val() == 0 {
+                self.sample.d.next = 1.into();
+            } else {
+                self.sample.d.next = self.trip.val().get_bits::<16>(0);
+            }
+        }
+        self.step_wide.next =
+            bit_cast::<17, 16>(self.sample.q.val()) - bit_cast::<17, 16>(self.state.val().srtt);
+        self.step.next = bit_cast::<16, 14>(self.step_wide.val().get_bits::<14>(3));
+        if self.step_wide.val().get_bit(16) {
+            self.step.next = bit_cast::<16, 14>(self.step_wide.val().get_bits::<14>(3)) | 0xC000;
+        }
+        self.out.d.next.sampled = self.sampled.q.val();
+        if self.state.val().srtt == 0 {
+            self.out.d.next.srtt = self.sample.q.val();
+        } else {
+            self.out.d.next.srtt = self.state.val().srtt + self.step.val();
+        }
+        if self.job.val().accept {
+            self.out.d.next.srtt = self.known_rtt.val();
+        }
+
+        // Is it ours, and does it make sense?
+        self.out.d.next.live = self.state.val().phase == 1;
+        self.out.d.next.ours =
+            (self.state.val().phase == 1) & (self.state.val().generation == self.job.val().generation);
+        self.out.d.next.forged = (self.feedback.val().src_gid != self.message.val().dst_gid)
+            | (self.feedback.val().src_endpoint != self.message.val().dst_endpoint)
+            | (self.feedback.val().endpoint != self.message.val().endpoint);
+        self.ends.next = (self.feedback.val().flags & self.flag_complete.val()).any()
+            & !(self.feedback.val().flags & self.flag_abort.val()).any();
+        // An ABORT can neither say "delivered" nor speak for this NIC.
+        self.bad_abort.next = (self.feedback.val().flags & self.flag_abort.val()).any()
+            & ((self.feedback.val().status == 0) | (self.feedback.val().status >= 16));
+        self.out.d.next.nonsense = (self.feedback.val().cumulative > self.state.val().sent)
+            | (self.ends.val() & (self.state.val().sent < self.message.val().count))
+            | self.bad_abort.val()
+            | self.feedback.val().base.get_bits::<8>(0).any()
+            | ((self.feedback.val().flags & self.flag_nack.val()).any()
+                & (self.feedback.val().base >= self.message.val().count))
+            | (self.feedback.val().limit > self.message.val().count);
+        self.out.d.next.complete = self.ends.val();
+        self.out.d.next.aborted = (self.feedback.val().flags & self.flag_abort.val()).any();
+        self.out.d.next.busy = (self.feedback.val().flags & self.flag_busy.val()).any();
+        self.out.d.next.nack = (self.feedback.val().flags & self.flag_nack.val()).any();
+        self.ahead.next = self.feedback.val().sequence - self.state.val().last_sequence;
+        self.out.d.next.fresh =
+            !self.state.val().sequenced | ((self.ahead.val() != 0) & !self.ahead.val().get_bit(7));
+
+        // What may be sent.
+        if self.message.val().initial_window == 0 {
+            self.window.next = 256.into();
+        } else {
+            self.window.next = bit_cast::<24, 8>(self.message.val().initial_window);
+        }
+        if self.job.val().accept {
+            self.asked.next = self.window.val();
+        } else {
+            self.asked.next = self.feedback.val().grant;
+        }
+        if self.asked.val() > self.message.val().count {
+            self.allowed.next = self.message.val().count;
+        } else {
+            self.allowed.next = self.asked.val();
+        }
+        self.out.d.next.grant = self.allowed.val();
+        self.out.d.next.cumulative_up = self.feedback.val().cumulative > self.state.val().cumulative;
+        self.out.d.next.limit_up = self.allowed.val() > self.state.val().limit;
+        self.following.next = self.state.val().sent + 1;
+        self.out.d.next.unsent = self.state.val().sent < self.state.val().limit;
+        self.out.d.next.unsent_then =
+            (self.state.val().sent < self.state.val().limit) | (self.state.val().sent < self.allowed.val());
+        self.out.d.next.unsent_after = self.following.val() < self.state.val().limit;
+        self.out.d.next.again = (self.job.val().index < self.state.val().sent)
+            & (self.job.val().index >= self.state.val().cumulative);
+        self.unasked.initial_window.next = self.message.val().initial_window;
+        self.unasked.payload_log2.next = self.message.val().payload_log2;
+        self.unasked.length.next = self.message.val().length;
+        self.out.d.next.unasked = self.unasked.bytes.val();
+
+        // Ages.
+        self.since_mark.next = self.now24.val() - self.state.val().mark_time;
+        self.since_new.next = self.now24.val() - self.state.val().last_new;
+        self.since_probe.next = self.now24.val() - self.state.val().probe_time;
+        self.since.next = self.now.val() - self.state.val().since;
+        self.half.next = bit_cast::<24, 15>(self.rtt.val().get_bits::<15>(1));
+        self.out.d.next.half_old = self.since_mark.val() >= self.half.val();
+        self.out.d.next.old = self.since_new.val() >= bit_cast::<24, 16>(self.rtt.val());
+        self.out.d.next.may_probe = self.since_probe.val() >= bit_cast::<24, 16>(self.rtt.val());
+        self.out.d.next.open_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().t_open);
+        self.out.d.next.grant_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().grant_wait);
+        self.out.d.next.retries_over = self.state.val().probes >= self.settings.val().max_retry;
+        self.out.d.next.left = self.state.val().deadline - self.now.val();
+        self.out.d.next.first_left = self.state.val().linked_at - self.now.val();
+
+        // The interval that starts now.
+        self.probes.next = bit_cast::<9, 8>(self.state.val().probes);
+        if self.job.val().pop {
+            self.probes.next = bit_cast::<9, 8>(self.state.val().probes) + 1;
+        }
+        if self.probes.val() > 5 {
+            self.doublings.next = 5.into();
+        } else {
+            self.doublings.next = self.probes.val().get_bits::<3>(0);
+        }
+        self.scaled.next = bit_cast::<32, 24>(self.settings.val().rto);
+        if self.job.val().pop | (self.job.val().turn & self.state.val().probe) {
+            self.scaled.next = bit_cast::<32, 24>(self.settings.val().rto) << self.doublings.val();
+        }
+        if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {
+            self.scaled.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
+                << self.state.val().busy_count)
+                + bit_cast::<32, 24>(self.jitter.val());
+        }
+        self.interval.next = self.scaled.val();
+        if self.job.val().accept | (self.job.val().turn & !self.state.val().probe & !self.state.val().heard) {
+            self.interval.next =
+                bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
+        }
+        self.out.d.next.interval = self.interval.val();
+        self.longest.next = bit_cast::<32, 24>(self.settings.val().rto) << 2;
+        if self.interval.val() > self.longest.val() {
+            self.out.d.next.link = self.longest.val();
+        } else {
+            self.out.d.next.link = self.interval.val();
+        }
+    }
+}

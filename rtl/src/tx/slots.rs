@@ -1,0 +1,657 @@
+//! The messages being sent: a slot for each, and the pipeline that everything
+//! about them goes through.
+//!
+//! ```text
+//!  FEEDBACK ─────┐
+//!  failed reads ─┤  choose       read        compare     decide       write back
+//!  idle NACKs ───┤  a job  ───>  two RAMs ─> judge  ───> act    ───>  state RAM, walks,
+//!  steps/turns ──┤  (S0)         (S1)        (S2)        (S3)         ring, timers, packet,
+//!  finished ─────┤                 ^                                  flight, events (S4)
+//!  requests ─────┤                 │ constant part written once
+//!  timer pops ───┘                 └ request
+//! ```
+//!
+//! Everything that concerns a slot is a *job*. One job enters per clock; a job
+//! for a slot that is still in the pipeline waits, and lets the others pass.
+//! Slots with something to send stand in a ring and send one packet a turn;
+//! retransmissions come from the retransmit queue, alternating with turns.
+//! Packets on their way are counted apart (`flight`), so a packet costs its
+//! slot one job.
+//!
+//! Contract:
+//! - a request takes at least 4 clocks, FEEDBACK 5, a packet 5; a single-packet
+//!   message costs four jobs and one every 6 clocks is sustained;
+//! - from a request taken to its first packet offered: 13 clocks; from a step
+//!   offered to its packet: 5;
+//! - one slot sends a packet every 5 clocks;
+//! - `sent` and `failed` are never refused: at most 252 packets are on their way;
+//! - a deadline or bound may be late by four RTO after it was shortened while
+//!   both nodes were linked further out, else by the wheel only;
+//! - `enable` low: no request is taken, nothing sent, and every message ends as
+//!   `flushed` at its next timer pop, at most four RTO later;
+//! - `ready` rises when the tables are clear, and is low once more for that long
+//!   after the first `enable`.
+//!
+//! Verified by `testbenches/tests/tx_slots.rs`.
+
+use super::words::{Job, SlotState};
+use super::{Act, Flight, FreeList, Intake, Judge, Nack, PacketMaker, RttTable, SlotRing, Starter, Timers};
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::{Done, RxFeedback, Settings, TimerInsert, TxPacket, TxRequest, TxSent, Walk, WalkStep};
+use tessera_abi::params::Config;
+use tessera_abi::wire::fb;
+
+#[derive(LogicBlock)]
+pub struct Slots {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    pub now: Signal<In, Bits<32>>,
+    pub request_valid: Signal<In, Bit>,
+    pub request_data: Signal<In, TxRequest>,
+    pub request_ready: Signal<Out, Bit>,
+    pub feedback_valid: Signal<In, Bit>,
+    pub feedback_data: Signal<In, RxFeedback>,
+    pub feedback_ready: Signal<Out, Bit>,
+    pub walk_valid: Signal<Out, Bit>,
+    pub walk_data: Signal<Out, Walk>,
+    pub walk_ready: Signal<In, Bit>,
+    pub walk_refused: Signal<In, Bit>,
+    pub step_valid: Signal<In, Bit>,
+    pub step_data: Signal<In, WalkStep>,
+    pub step_ready: Signal<Out, Bit>,
+    /// The retransmit queue answers one clock later.
+    pub query_slot: Signal<Out, Bits<12>>,
+    pub query_queued: Signal<In, Bit>,
+    pub insert_valid: Signal<Out, Bit>,
+    pub insert_data: Signal<Out, TimerInsert>,
+    pub insert_ready: Signal<In, Bit>,
+    pub pop_valid: Signal<In, Bit>,
+    pub pop_node: Signal<In, Bits<13>>,
+    pub pop_ready: Signal<Out, Bit>,
+    pub packet_valid: Signal<Out, Bit>,
+    pub packet_data: Signal<Out, TxPacket>,
+    pub packet_ready: Signal<In, Bit>,
+    /// Packets that left.
+    pub sent: Signal<In, TxSent>,
+    /// Packets dropped because their read failed.
+    pub failed: Signal<In, TxSent>,
+    pub done_valid: Signal<Out, Bit>,
+    pub done_data: Signal<Out, Done>,
+    pub done_ready: Signal<In, Bit>,
+    /// Unasked bytes in flight.
+    pub unsolicited: Signal<Out, Bits<32>>,
+    pub free_slots: Signal<Out, Bits<13>>,
+    pub ready: Signal<Out, Bit>,
+    pub feedback_stale: Signal<Out, Bit>,
+    pub feedback_forged: Signal<Out, Bit>,
+    pub feedback_nonsense: Signal<Out, Bit>,
+    pub nack_overflow: Signal<Out, Bit>,
+    pub tx_opened: Signal<Out, Bit>,
+    pub tx_completed: Signal<Out, Bit>,
+    pub tx_failed: Signal<Out, Bit>,
+    pub backstop_expiries: Signal<Out, Bit>,
+
+    starter: Starter,
+    intake: Intake,
+    free: FreeList,
+    ring: SlotRing,
+    finished: SlotRing,
+    failures: Fifo<Bits<12>, 8>,
+    flight: Flight,
+    timers: Timers,
+    rtt: RttTable,
+    messages: SdpRam<TxRequest, 12>,
+    states: SdpRam<SlotState, 12>,
+    judge: Judge,
+    act: Act,
+    maker: PacketMaker,
+    nack: Nack,
+
+    // FEEDBACK at work.
+    feedback: Dff<RxFeedback>,
+    feedback_held: Dff<Bit>,
+    feedback_started: Dff<Bit>,
+    has_nack: Signal<Local, Bit>,
+
+    // S0: who may go, in order of precedence.
+    candidate: [Signal<Local, Bits<12>>; 8],
+    blocked: [Signal<Local, Bit>; 8],
+    may: [Signal<Local, Bit>; 8],
+    chosen: [Signal<Local, Bit>; 8],
+    step_next: Dff<Bit>,
+    packet_room: Signal<Local, Bit>,
+    done_room: Signal<Local, Bit>,
+    pick: Signal<Local, Bits<12>>,
+
+    // S1 to S3.
+    job1: Dff<Job>,
+    job2: Dff<Job>,
+    job3: Dff<Job>,
+    valid1: Dff<Bit>,
+    valid2: Dff<Bit>,
+    valid3: Dff<Bit>,
+    state2: Dff<SlotState>,
+    state3: Dff<SlotState>,
+    message2: Dff<TxRequest>,
+    known2: Dff<Bits<16>>,
+    rtt2: Dff<Bits<16>>,
+    rtt1: Signal<Local, Bits<16>>,
+
+    // Outputs.
+    packet_busy: Dff<Bit>,
+    packet_held: Dff<Bit>,
+    packet_offered: Signal<Local, Bit>,
+    packet_over: Signal<Local, Bit>,
+    in_air: Dff<Bits<9>>,
+    rises: Signal<Local, Bits<9>>,
+    lands: Signal<Local, Bits<9>>,
+    fails: Signal<Local, Bits<9>>,
+    done: Dff<Done>,
+    done_held: Dff<Bit>,
+    done_busy: Dff<Bit>,
+    bytes: Dff<Bits<32>>,
+    added: Signal<Local, Bits<32>>,
+    flag_nack: Constant<Bits<8>>,
+    blank: Constant<SlotState>,
+    idle: Constant<Job>,
+}
+
+impl Slots {
+    /// A sender of `2^tx_slots_log2` slots.
+    pub fn new(config: &Config) -> Self {
+        let log2 = config.tx_slots_log2;
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            request_valid: Default::default(),
+            request_data: Default::default(),
+            request_ready: Default::default(),
+            feedback_valid: Default::default(),
+            feedback_data: Default::default(),
+            feedback_ready: Default::default(),
+            walk_valid: Default::default(),
+            walk_data: Default::default(),
+            walk_ready: Default::default(),
+            walk_refused: Default::default(),
+            step_valid: Default::default(),
+            step_data: Default::default(),
+            step_ready: Default::default(),
+            query_slot: Default::default(),
+            query_queued: Default::default(),
+            insert_valid: Default::default(),
+            insert_data: Default::default(),
+            insert_ready: Default::default(),
+            pop_valid: Default::default(),
+            pop_node: Default::default(),
+            pop_ready: Default::default(),
+            packet_valid: Default::default(),
+            packet_data: Default::default(),
+            packet_ready: Default::default(),
+            sent: Default::default(),
+            failed: Default::default(),
+            done_valid: Default::default(),
+            done_data: Default::default(),
+            done_ready: Default::default(),
+            unsolicited: Default::default(),
+            free_slots: Default::default(),
+            ready: Default::default(),
+            feedback_stale: Default::default(),
+            feedback_forged: Default::default(),
+            feedback_nonsense: Default::default(),
+            nack_overflow: Default::default(),
+            tx_opened: Default::default(),
+            tx_completed: Default::default(),
+            tx_failed: Default::default(),
+            backstop_expiries: Default::default(),
+            starter: Starter::new(config),
+            intake: Intake::new(),
+            free: FreeList::new(log2),
+            ring: SlotRing::new(log2),
+            finished: SlotRing::new(log2),
+            failures: Fifo::new(8),
+            flight: Flight::new(log2),
+            timers: Timers::new(),
+            rtt: RttTable::new(),
+            messages: SdpRam::new(log2),
+            states: SdpRam::new(log2),
+            judge: Judge::new(),
+            act: Act::new(),
+            maker: PacketMaker::new(),
+            nack: Nack::new(),
+            feedback: Default::default(),
+            feedback_held: Default::default(),
+            feedback_started: Default::default(),
+            has_nack: Default::default(),
+            candidate: Default::default(),
+            blocked: Default::default(),
+            may: Default::default(),
+            chosen: Default::default(),
+            step_next: Default::default(),
+            packet_room: Default::default(),
+            done_room: Default::default(),
+            pick: Default::default(),
+            job1: Default::default(),
+            job2: Default::default(),
+            job3: Default::default(),
+            valid1: Default::default(),
+            valid2: Default::default(),
+            valid3: Default::default(),
+            state2: Default::default(),
+            state3: Default::default(),
+            message2: Default::default(),
+            known2: Default::default(),
+            rtt2: Default::default(),
+            rtt1: Default::default(),
+            packet_busy: Default::default(),
+            packet_held: Default::default(),
+            packet_offered: Default::default(),
+            packet_over: Default::default(),
+            in_air: Default::default(),
+            rises: Default::default(),
+            lands: Default::default(),
+            fails: Default::default(),
+            done: Default::default(),
+            done_held: Default::default(),
+            done_busy: Default::default(),
+            bytes: Default::default(),
+            added: Default::default(),
+            flag_nack: Constant::new(u64::from(fb::NACK).into()),
+            blank: Constant::new(SlotState::default()),
+            idle: Constant::new(Job::default()),
+        }
+    }
+}
+
+impl Logic for Slots {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            feedback,
+            feedback_held,
+            feedback_started,
+            step_next,
+            job1,
+            job2,
+            job3,
+            valid1,
+            valid2,
+            valid3,
+            state2,
+            state3,
+            message2,
+            known2,
+            rtt2,
+            packet_busy,
+            packet_held,
+            in_air,
+            done,
+            done_held,
+            done_busy,
+            bytes
+        );
+        self.messages.clock.next = self.clk.val();
+        self.states.clock.next = self.clk.val();
+        self.starter.clk.next = self.clk.val();
+        self.starter.rst.next = self.rst.val();
+        self.intake.clk.next = self.clk.val();
+        self.intake.rst.next = self.rst.val();
+        self.free.clk.next = self.clk.val();
+        self.free.rst.next = self.rst.val() | self.starter.restart.val();
+        self.ring.clk.next = self.clk.val();
+        self.ring.rst.next = self.rst.val();
+        self.finished.clk.next = self.clk.val();
+        self.finished.rst.next = self.rst.val();
+        self.failures.clk.next = self.clk.val();
+        self.failures.rst.next = self.rst.val();
+        self.flight.clk.next = self.clk.val();
+        self.flight.rst.next = self.rst.val();
+        self.timers.clk.next = self.clk.val();
+        self.timers.rst.next = self.rst.val();
+        self.rtt.clk.next = self.clk.val();
+        self.judge.clk.next = self.clk.val();
+        self.act.clk.next = self.clk.val();
+        self.act.rst.next = self.rst.val();
+        self.maker.clk.next = self.clk.val();
+        self.nack.clk.next = self.clk.val();
+        self.nack.rst.next = self.rst.val();
+
+        self.starter.enable.next = self.settings.val().enable;
+        self.starter.seed.next = self.settings.val().seed;
+        self.starter.busy_wait.next = self.settings.val().busy_wait;
+        self.starter.idle.next =
+            !self.valid1.q.val() & !self.valid2.q.val() & !self.valid3.q.val() & !self.act.action.val().valid;
+        self.ready.next = self.starter.ready.val();
+
+        // What wants to go.
+        self.feedback_ready.next = !self.feedback_held.q.val() | self.act.action.val().feedback;
+        if self.act.action.val().feedback {
+            self.feedback_held.d.next = false;
+            self.feedback_started.d.next = false;
+        }
+        if self.feedback_valid.val() & (!self.feedback_held.q.val() | self.act.action.val().feedback) {
+            self.feedback.d.next = self.feedback_data.val();
+            self.feedback_held.d.next = true;
+        }
+        self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
+        self.packet_offered.next = self.packet_held.q.val() | self.act.action.val().send;
+        self.packet_over.next = (self.packet_offered.val() & self.packet_ready.val())
+            | (self.act.action.val().tried & !self.act.action.val().send);
+        self.packet_room.next = self.settings.val().enable
+            & (!self.packet_busy.q.val() | self.packet_over.val())
+            & (self.in_air.q.val() < 250);
+        self.done_room.next = !self.done_busy.q.val() | (self.done_held.q.val() & self.done_ready.val());
+        self.candidate[0].next = self.feedback.q.val().slot;
+        self.candidate[1].next = self.failures.out_data.val();
+        self.candidate[2].next = self.nack.idle_slot.val();
+        self.candidate[3].next = self.ring.head_slot.val();
+        self.candidate[4].next = self.step_data.val().slot;
+        self.candidate[5].next = self.finished.head_slot.val();
+        self.candidate[6].next = self.free.top_slot.val();
+        self.candidate[7].next = self.timers.held_node.val().get_bits::<12>(0);
+        for i in 0..8 {
+            self.blocked[i].next = !self.starter.ready.val()
+                | (self.valid1.q.val() & (self.job1.q.val().slot == self.candidate[i].val()))
+                | (self.valid2.q.val() & (self.job2.q.val().slot == self.candidate[i].val()))
+                | (self.valid3.q.val() & (self.job3.q.val().slot == self.candidate[i].val()))
+                | (self.act.action.val().valid & (self.act.action.val().slot == self.candidate[i].val()));
+        }
+        self.may[0].next = self.feedback_held.q.val()
+            & !self.feedback_started.q.val()
+            & self.timers.room.val()
+            & (self.nack.free.val() | !self.has_nack.val())
+            & !self.blocked[0].val();
+        self.may[1].next = self.failures.out_valid.val() & !self.blocked[1].val();
+        self.may[2].next = self.nack.idle_valid.val() & !self.blocked[2].val();
+        self.may[3].next = self.ring.head_valid.val() & self.packet_room.val() & !self.blocked[3].val();
+        self.may[4].next = self.step_valid.val() & self.packet_room.val() & !self.blocked[4].val();
+        self.may[5].next = self.finished.head_valid.val() & self.done_room.val() & !self.blocked[5].val();
+        self.may[6].next = self.intake.open.val()
+            & self.free.top_valid.val()
+            & self.settings.val().enable
+            & self.starter.seeded.val()
+            & self.timers.room.val()
+            & !self.job1.q.val().accept
+            & !self.blocked[6].val();
+        self.may[7].next = self.timers.held.val() & self.timers.room.val() & !self.blocked[7].val();
+
+        // S0.
+        self.chosen[0].next = self.may[0].val();
+        self.chosen[1].next = self.may[1].val() & !self.may[0].val();
+        self.chosen[2].next = self.may[2].val() & !self.may[1].val() & !self.may[0].val();
+        self.chosen[3].next = self.may[3].val()
+            & !(self.may[4].val() & self.step_next.q.val())
+            & !self.may[2].val()
+            & !self.may[1].val()
+            & !self.may[0].val();
+        self.chosen[4].next = self.may[4].val()
+            & !(self.may[3].val() & !self.step_next.q.val())
+            & !self.may[2].val()
+            & !self.may[1].val()
+            & !self.may[0].val();
+        self.chosen[5].next = self.may[5].val()
+            & !self.may[4].val()
+            & !self.may[3].val()
+            & !self.may[2].val()
+            & !self.may[1].val()
+            & !self.may[0].val();
+        self.chosen[6].next = self.may[6].val()
+            & !self.may[5].val()
+            & !self.may[4].val()
+            & !self.may[3].val()
+            & !self.may[2].val()
+            & !self.may[1].val()
+            & !self.may[0].val();
+        self.chosen[7].next = self.may[7].val()
+            & !self.may[6].val()
+            & !self.may[5].val()
+            & !self.may[4].val()
+            & !self.may[3].val()
+            & !self.may[2].val()
+            & !self.may[1].val()
+            & !self.may[0].val();
+        self.pick.next = self.candidate[7].val();
+        for i in 0..7 {
+            if self.chosen[i].val() {
+                self.pick.next = self.candidate[i].val();
+            }
+        }
+        self.valid1.d.next = self.chosen[0].val()
+            | self.chosen[1].val()
+            | self.chosen[2].val()
+            | self.chosen[3].val()
+            | self.chosen[4].val()
+            | self.chosen[5].val()
+            | self.chosen[6].val()
+            | self.chosen[7].val();
+        self.job1.d.next.feedback = self.chosen[0].val();
+        self.job1.d.next.fail = self.chosen[1].val();
+        self.job1.d.next.idle_nack = self.chosen[2].val();
+        self.job1.d.next.turn = self.chosen[3].val();
+        self.job1.d.next.step = self.chosen[4].val();
+        self.job1.d.next.finish = self.chosen[5].val();
+        self.job1.d.next.accept = self.chosen[6].val();
+        self.job1.d.next.pop = self.chosen[7].val();
+        self.job1.d.next.slot = self.pick.val();
+        self.job1.d.next.generation = self.step_data.val().generation;
+        if self.chosen[0].val() {
+            self.job1.d.next.generation = self.feedback.q.val().generation;
+        }
+        if self.chosen[2].val() {
+            self.job1.d.next.generation = self.nack.idle_generation.val();
+        }
+        self.job1.d.next.index = self.step_data.val().index;
+        self.job1.d.next.second = self.timers.held_node.val().get_bit(12);
+        if self.chosen[0].val() {
+            self.feedback_started.d.next = true;
+        }
+        self.failures.out_ready.next = self.chosen[1].val();
+        self.nack.idle_ready.next = self.chosen[2].val();
+        self.ring.take.next = self.chosen[3].val();
+        self.step_ready.next = self.chosen[4].val();
+        if self.chosen[3].val() {
+            self.step_next.d.next = true;
+        }
+        if self.chosen[4].val() {
+            self.step_next.d.next = false;
+        }
+        self.finished.take.next = self.chosen[5].val();
+        self.free.take.next = self.chosen[6].val();
+        self.timers.take.next = self.chosen[7].val();
+        self.timers.starts.next = self.chosen[0].val() | self.chosen[6].val() | self.chosen[7].val();
+        self.states.read_address.next = self.pick.val();
+        self.messages.read_address.next = self.pick.val();
+
+        // S1: a request becomes the slot's constant part.
+        self.intake.request_valid.next = self.request_valid.val();
+        self.intake.request_data.next = self.request_data.val();
+        self.request_ready.next = self.intake.request_ready.val();
+        self.intake.unsolicited.next = self.bytes.q.val();
+        self.intake.unsolicited_limit.next = self.settings.val().unsolicited_limit;
+        self.intake.take.next = self.job1.q.val().accept;
+        self.messages.write_enable.next = self.job1.q.val().accept;
+        self.messages.write_address.next = self.job1.q.val().slot;
+        self.messages.write_data.next = self.intake.request.val();
+        self.rtt.ask.next = self.intake.request.val().dst_gid;
+        if self.job1.q.val().accept {
+            self.message2.d.next = self.intake.request.val();
+            self.rtt1.next = self.rtt.known.val();
+        } else {
+            self.message2.d.next = self.messages.read_data.val();
+            self.rtt1.next = self.states.read_data.val().srtt;
+        }
+        self.known2.d.next = self.rtt.known.val();
+        if self.rtt1.val() == 0 {
+            self.rtt2.d.next = self.settings.val().rtt_default;
+        } else {
+            self.rtt2.d.next = self.rtt1.val();
+        }
+        self.state2.d.next = self.states.read_data.val();
+        self.job2.d.next = self.job1.q.val();
+        self.valid2.d.next = self.valid1.q.val();
+
+        // S2.
+        self.judge.settings.next = self.settings.val();
+        self.judge.now.next = self.now.val();
+        self.judge.job.next = self.job2.q.val();
+        self.judge.state.next = self.state2.q.val();
+        self.judge.message.next = self.message2.q.val();
+        self.judge.feedback.next = self.feedback.q.val();
+        self.judge.known_rtt.next = self.known2.q.val();
+        self.judge.rtt.next = self.rtt2.q.val();
+        self.judge.jitter.next = self.starter.jitter.val();
+        self.maker.job.next = self.job2.q.val();
+        self.maker.state.next = self.state2.q.val();
+        self.maker.message.next = self.message2.q.val();
+        self.query_slot.next = self.job2.q.val().slot;
+        self.state3.d.next = self.state2.q.val();
+        self.job3.d.next = self.job2.q.val();
+        self.valid3.d.next = self.valid2.q.val();
+        if self.done_ready.val() {
+            self.done_held.d.next = false;
+        }
+        if self.job2.q.val().finish {
+            self.done_held.d.next = true;
+            self.done.d.next.receive = false;
+            self.done.d.next.status = self.state2.q.val().status;
+            self.done.d.next.has_imm = self.message2.q.val().has_imm;
+            self.done.d.next.endpoint = self.message2.q.val().endpoint;
+            self.done.d.next.entry = self.message2.q.val().entry;
+            self.done.d.next.length = self.message2.q.val().length;
+            self.done.d.next.imm = self.message2.q.val().imm;
+            self.done.d.next.tag = self.message2.q.val().tag;
+            self.done.d.next.slot = self.job2.q.val().slot;
+            self.done.d.next.generation = self.state2.q.val().generation;
+            self.done.d.next.peer_endpoint = self.message2.q.val().dst_endpoint;
+            self.done.d.next.peer_gid = self.message2.q.val().dst_gid;
+        }
+        if self.done_held.q.val() & self.done_ready.val() {
+            self.done_busy.d.next = false;
+        }
+        if self.chosen[5].val() {
+            self.done_busy.d.next = true;
+        }
+        self.done_valid.next = self.done_held.q.val();
+        self.done_data.next = self.done.q.val();
+
+        // S3.
+        self.act.settings.next = self.settings.val();
+        self.act.now.next = self.now.val();
+        self.act.job.next = self.job3.q.val();
+        self.act.state.next = self.state3.q.val();
+        self.act.verdict.next = self.judge.verdict.val();
+        self.act.feedback.next = self.feedback.q.val();
+        self.act.queued.next = self.query_queued.val();
+
+        // S4.
+        self.states.write_enable.next = self.act.action.val().valid;
+        self.states.write_address.next = self.act.action.val().slot;
+        self.states.write_data.next = self.act.new_state.val();
+        if self.starter.clear.val() {
+            self.states.write_enable.next = true;
+            self.states.write_address.next = self.starter.clear_slot.val();
+            self.states.write_data.next = self.blank.val();
+            self.states.write_data.next.generation = self.starter.generation.val();
+        }
+        self.ring.push.next = self.act.action.val().push;
+        self.ring.push_slot.next = self.act.action.val().slot;
+        self.free.give.next = self.act.action.val().finish | self.starter.clear_give.val();
+        self.free.give_slot.next = self.act.action.val().slot;
+        if self.starter.clear_give.val() {
+            self.free.give_slot.next = self.starter.clear_slot.val();
+        }
+        self.timers.finished.next = self.act.action.val().may_insert;
+        self.timers.insert.next = self.act.action.val().insert;
+        self.timers.insert_node.next = bit_cast::<13, 12>(self.act.action.val().slot)
+            | (bit_cast::<13, 1>(self.act.action.val().insert_second.into()) << 12);
+        self.timers.insert_at.next = self.act.action.val().insert_at;
+        self.insert_valid.next = self.timers.insert_valid.val();
+        self.insert_data.next = self.timers.insert_data.val();
+        self.timers.insert_ready.next = self.insert_ready.val();
+        self.timers.pop_valid.next = self.pop_valid.val();
+        self.timers.pop_node.next = self.pop_node.val();
+        self.pop_ready.next = self.timers.pop_ready.val();
+        self.rtt.clear.next = self.starter.clear.val();
+        self.rtt.clear_at.next = self.starter.clear_at.val().get_bits::<10>(0);
+        self.rtt.learn.next = self.act.action.val().learn_rtt;
+        self.rtt.learn_gid.next = self.feedback.q.val().src_gid;
+        self.rtt.learn_rtt.next = self.act.action.val().rtt;
+        self.nack.launch.next = self.act.action.val().nack;
+        self.nack.slot.next = self.act.action.val().slot;
+        self.nack.generation.next = self.feedback.q.val().generation;
+        self.nack.base.next = self.feedback.q.val().base;
+        self.nack.below.next = self.act.action.val().nack_below;
+        self.nack.bitmap.next = self.feedback.q.val().bitmap;
+        self.walk_valid.next = self.nack.walk_valid.val();
+        self.walk_data.next = self.nack.walk_data.val();
+        self.nack.walk_ready.next = self.walk_ready.val();
+
+        // Packets on their way.
+        self.flight.clear.next = self.starter.clear.val();
+        self.flight.clear_slot.next = self.starter.clear_slot.val();
+        self.flight.op_slot.next = self.act.action.val().slot;
+        self.flight.op_up.next = self.act.action.val().send;
+        self.flight.op_end.next = self.act.action.val().end;
+        self.flight.op_down.next = self.act.action.val().down;
+        self.flight.landed.next = self.sent.val().valid;
+        self.flight.landed_slot.next = self.sent.val().slot;
+        self.finished.push.next = self.flight.done.val();
+        self.finished.push_slot.next = self.flight.done_slot.val();
+        self.failures.in_valid.next = self.failed.val().valid;
+        self.failures.in_data.next = self.failed.val().slot;
+        self.rises.next = bit_cast::<9, 1>(self.act.action.val().send.into());
+        self.lands.next = bit_cast::<9, 1>(self.flight.counted.val().into());
+        self.fails.next = bit_cast::<9, 1>(self.act.action.val().down.into());
+        self.in_air.d.next = self.in_air.q.val() + self.rises.val() - self.lands.val() - self.fails.val();
+        if self.packet_over.val() {
+            self.packet_busy.d.next = false;
+        }
+        if self.chosen[3].val() | self.chosen[4].val() {
+            self.packet_busy.d.next = true;
+        }
+        self.packet_held.d.next = self.packet_offered.val() & !self.packet_ready.val();
+        self.packet_valid.next = self.packet_offered.val();
+        self.packet_data.next = self.maker.packet.val();
+
+        // Unasked bytes.
+        self.added.next = 0.into();
+        if self.job1.q.val().accept {
+            self.added.next = self.intake.bytes.val();
+        }
+        self.bytes.d.next = self.bytes.q.val() + self.added.val() - self.act.action.val().give_back;
+        self.unsolicited.next = self.bytes.q.val();
+        self.free_slots.next = self.free.count.val();
+
+        self.feedback_stale.next = self.act.action.val().stale;
+        self.feedback_forged.next = self.act.action.val().forged;
+        self.feedback_nonsense.next = self.act.action.val().nonsense;
+        self.nack_overflow.next = self.walk_refused.val();
+        self.tx_opened.next = self.act.action.val().opened;
+        self.tx_completed.next = self.act.action.val().completed;
+        self.tx_failed.next = self.act.action.val().failed;
+        self.backstop_expiries.next = self.act.action.val().expired;
+
+        if self.rst.val() {
+            self.feedback_held.d.next = false;
+            self.feedback_started.d.next = false;
+            self.step_next.d.next = false;
+            self.valid1.d.next = false;
+            self.valid2.d.next = false;
+            self.valid3.d.next = false;
+            self.job1.d.next = self.idle.val();
+            self.job2.d.next = self.idle.val();
+            self.job3.d.next = self.idle.val();
+            self.packet_busy.d.next = false;
+            self.packet_held.d.next = false;
+            self.in_air.d.next = 0.into();
+            self.done_held.d.next = false;
+            self.done_busy.d.next = false;
+            self.bytes.d.next = 0.into();
+        }
+    }
+}
