@@ -20,6 +20,7 @@ pub mod leaf;
 pub mod multipath;
 pub mod prelude;
 pub mod recovery;
+pub mod rx;
 pub mod stream;
 pub mod tx;
 pub mod types;

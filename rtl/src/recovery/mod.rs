@@ -1,11 +1,14 @@
-//! What loss recovery remembers: which tiles are in place, when to ask, and
-//! what was asked for.
+//! What loss recovery remembers: which tiles are in place, and when to ask.
 
 mod bitmap;
+mod feedback;
+mod interval;
 mod retransmit_queue;
 mod timer_wheel;
 mod zero_scan;
 pub use bitmap::Bitmap;
+pub use feedback::{Feedback, FeedbackRequest};
+pub use interval::{Expiry, Interval, IntervalJob, IntervalState, IntervalWord, SkewEntry};
 pub use retransmit_queue::RetransmitQueue;
 pub use timer_wheel::{TimerHead, TimerNode, TimerPop, TimerWheel};
 pub use zero_scan::ZeroScan;

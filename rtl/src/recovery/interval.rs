@@ -1,0 +1,860 @@
+//! Decides when a receiver asks for what is missing: one deadline per message,
+//! moving with what has arrived, kept in the timer wheel.
+//!
+//! ```text
+//!              ┌──────────── skew by source hash
+//!  job ──> fetch ──> estimate ──> span ──> times ──> choose ──> hold ──> arm ──> insert
+//!            ^  word of the message: gap, marks, probe, hold, nodes       │
+//!  pop ──────┘                                                            ├──> expiry
+//!                                                                         └──> freed
+//! ```
+//!
+//! The context block reports what a packet did (`IntervalJob`), this block
+//! keeps the times and asks back with an `Expiry` when a deadline or the
+//! give-up time has come (LD-1..LD-7, RC-4, RC-5, RC-9). It owns both timer
+//! nodes of a message: the first stands for the earliest of deadline and
+//! give-up and is judged anew when it pops, the second is linked when the
+//! deadline becomes earlier than the first. With both linked a still earlier
+//! deadline takes effect at the earlier pop.
+//!
+//! The estimates of a packet count from the next judgement on: product and
+//! skew of a judgement are read before its packet's samples are added, so that
+//! both run in parallel.
+//!
+//! Contract:
+//! - one job or pop per 8 clocks, in turn when both wait; longer by the clocks
+//!   `insert_ready` is low;
+//! - an `Expiry` of kind 0 is followed by a job of kind 2 or 3 of that context;
+//!   until then nothing is armed. `expiry_ready` may stay low for any time: pops
+//!   wait then, jobs do not, so the two blocks cannot lock each other;
+//! - after a job of kind 3, `freed` tells once that no node of the context is
+//!   linked. It never waits for room: one entry per context fits;
+//! - after reset the skew table is cleared, 256 clocks, until `ready`.
+//!
+//! Verified by `testbenches/tests/rx_context.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::{Settings, TimerInsert};
+use tessera_abi::params::Config;
+
+/// What happened to a message, from its context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct IntervalJob {
+    /// 0 a packet, 1 a grant, 2 the answer to an expiry, 3 the end.
+    pub kind: Bits<2>,
+    pub context: Bits<12>,
+    /// The packet opened the message: its word starts anew.
+    pub opened: Bit,
+    pub hash: Bits<8>,
+    /// A new DATA packet that is no retransmission: gap and skew samples.
+    pub fresh: Bit,
+    /// A PROBE; `limit` is what it names, at most the grant.
+    pub probe: Bit,
+    /// Answer: a NACK went out, up to `limit`.
+    pub sent: Bit,
+    pub limit: Bits<24>,
+    pub index: Bits<24>,
+    pub timestamp: Bits<32>,
+    pub arrival: Bits<32>,
+    pub rtt: Bits<16>,
+    pub cumulative: Bits<24>,
+    pub highest: Bits<24>,
+    /// Missing granted packets of the block of `cumulative`.
+    pub left: Bits<9>,
+    /// `cumulative` advanced.
+    pub moved: Bit,
+    /// `cumulative` < `highest`.
+    pub hole: Bit,
+    /// `highest` = grant.
+    pub tail: Bit,
+    /// `cumulative` < grant.
+    pub missing: Bit,
+}
+
+/// A message's time has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Expiry {
+    pub context: Bits<12>,
+    /// `RX_GIVE_UP` passed: abort. Else NACK.
+    pub gave_up: Bit,
+    /// Following blocks too.
+    pub burst: Bit,
+    /// The NACK limit is the grant, else `limit`.
+    pub to_grant: Bit,
+    pub limit: Bits<24>,
+}
+
+/// A message's times. Times in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct IntervalWord {
+    pub open: Bit,
+    pub hash: Bits<8>,
+    pub rtt: Bits<16>,
+    /// 1/16 tick.
+    pub gap: Bits<16>,
+    /// The sample point is set.
+    pub sampled: Bit,
+    pub gap_index: Bits<24>,
+    pub gap_time: Bits<32>,
+    pub d_min: Bits<32>,
+    pub last_heard: Bits<32>,
+    pub left: Bits<9>,
+    pub hole: Bit,
+    pub tail: Bit,
+    pub missing: Bit,
+    pub hole_time: Bits<32>,
+    /// `highest` at `mark_time` and at least one tail interval before it.
+    pub mark0: Bits<24>,
+    pub mark1: Bits<24>,
+    pub mark_time: Bits<32>,
+    pub probe_limit: Bits<24>,
+    /// `cumulative` < `probe_limit`.
+    pub probed: Bit,
+    pub probe_armed: Bit,
+    pub probe_time: Bits<32>,
+    pub hold: Bits<32>,
+    pub hold_limit: Bits<24>,
+    /// `cumulative` < `hold_limit`.
+    pub holding: Bit,
+    pub backoff: Bits<3>,
+    /// An expiry is with the context.
+    pub asked: Bit,
+    /// Nodes in the wheel, the earliest pop and which node it is.
+    pub linked0: Bit,
+    pub linked1: Bit,
+    pub armed: Bits<32>,
+    pub armed_node: Bit,
+}
+
+/// A source's skew; the first use starts from the register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct SkewEntry {
+    pub valid: Bit,
+    pub skew: Bits<16>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum IntervalState {
+    Idle,
+    Fetch,
+    Estimate,
+    Span,
+    Times,
+    Choose,
+    Hold,
+    Arm,
+    Insert,
+}
+
+#[derive(LogicBlock)]
+pub struct Interval {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    /// Ticks.
+    pub now: Signal<In, Bits<32>>,
+    pub job_valid: Signal<In, Bit>,
+    pub job_data: Signal<In, IntervalJob>,
+    pub job_ready: Signal<Out, Bit>,
+    pub expiry_valid: Signal<Out, Bit>,
+    pub expiry_data: Signal<Out, Expiry>,
+    pub expiry_ready: Signal<In, Bit>,
+    pub freed_valid: Signal<Out, Bit>,
+    pub freed_data: Signal<Out, Bits<12>>,
+    pub freed_ready: Signal<In, Bit>,
+    pub insert_valid: Signal<Out, Bit>,
+    pub insert_data: Signal<Out, TimerInsert>,
+    pub insert_ready: Signal<In, Bit>,
+    pub pop_valid: Signal<In, Bit>,
+    pub pop_node: Signal<In, Bits<13>>,
+    pub pop_ready: Signal<Out, Bit>,
+    /// A loss-detection deadline fired.
+    pub expired: Signal<Out, Bit>,
+    pub ready: Signal<Out, Bit>,
+
+    words: SdpRam<IntervalWord, 12>,
+    skews: SdpRam<SkewEntry, 8>,
+    expiries: Fifo<Expiry, 3>,
+    freed: Fifo<Bits<12>, 12>,
+
+    state: Dff<IntervalState>,
+    /// The pop's turn.
+    pop_turn: Dff<Bit>,
+    popping: Dff<Bit>,
+    job: Dff<IntervalJob>,
+    node: Dff<Bit>,
+    owner: Dff<Bits<12>>,
+    word: Dff<IntervalWord>,
+    /// Time of this judgement.
+    at: Dff<Bits<32>>,
+    skew: Dff<Bits<16>>,
+    product: Dff<Bits<32>>,
+    /// Index and timestamp from the sample point; one-way time and its distance from the smallest.
+    steps: Dff<Bits<24>>,
+    stamp: Dff<Bits<32>>,
+    one_way: Dff<Bits<32>>,
+    late: Dff<Bits<32>>,
+    sample_valid: Dff<Bit>,
+    sample: Dff<Bits<20>>,
+    new_skew: Dff<Bits<16>>,
+    new_gap: Dff<Bits<20>>,
+    /// max(D_MIN, left * gap + skew); skew + guard.
+    span: Dff<Bits<32>>,
+    near: Dff<Bits<32>>,
+    hole_at: Dff<Bits<32>>,
+    hole_tail_at: Dff<Bits<32>>,
+    silent_at: Dff<Bits<32>>,
+    give_up_at: Dff<Bits<32>>,
+    mark_due: Dff<Bit>,
+    recent: Dff<Bits<24>>,
+    silent: Dff<Bit>,
+    pause: Dff<Bits<32>>,
+    deadline: Dff<Bits<32>>,
+    target: Dff<Bits<32>>,
+    insert_node: Dff<Bit>,
+    clear_at: Dff<Bits<9>>,
+    cleared: Dff<Bit>,
+    was_expired: Dff<Bit>,
+
+    chosen: Signal<Local, Bits<12>>,
+    take_pop: Signal<Local, Bit>,
+    take_job: Signal<Local, Bit>,
+    fetched: Signal<Local, IntervalWord>,
+    is_packet: Signal<Local, Bit>,
+    is_grant: Signal<Local, Bit>,
+    is_answer: Signal<Local, Bit>,
+    is_end: Signal<Local, Bit>,
+    samples: Signal<Local, Bit>,
+    left16: Signal<Local, Bits<16>>,
+    gap16: Signal<Local, Bits<16>>,
+    below: Signal<Local, Bits<32>>,
+    stamp20: Signal<Local, Bits<20>>,
+    gap20: Signal<Local, Bits<20>>,
+    quarter: Signal<Local, Bits<20>>,
+    fourfold: Signal<Local, Bits<20>>,
+    clamped: Signal<Local, Bits<20>>,
+    rise: Signal<Local, Bits<20>>,
+    fall: Signal<Local, Bits<20>>,
+    late16: Signal<Local, Bits<16>>,
+    skew_fall: Signal<Local, Bits<16>>,
+    in_ticks: Signal<Local, Bits<32>>,
+    from_gap: Signal<Local, Bits<32>>,
+    guard32: Signal<Local, Bits<32>>,
+    skew32: Signal<Local, Bits<32>>,
+    d_min32: Signal<Local, Bits<32>>,
+    rtt32: Signal<Local, Bits<32>>,
+    since_mark: Signal<Local, Bits<32>>,
+    probe_at: Signal<Local, Bits<32>>,
+    probe_sooner: Signal<Local, Bits<32>>,
+    tail_sooner: Signal<Local, Bits<32>>,
+    silence: Signal<Local, Bits<32>>,
+    base: Signal<Local, Bits<32>>,
+    with_probe: Signal<Local, Bits<32>>,
+    held_back: Signal<Local, Bits<32>>,
+    final_deadline: Signal<Local, Bits<32>>,
+    over: Signal<Local, Bits<32>>,
+    over_give_up: Signal<Local, Bits<32>>,
+    give_up_sooner: Signal<Local, Bits<32>>,
+    earliest: Signal<Local, Bits<32>>,
+    shorter: Signal<Local, Bits<32>>,
+    unlinked: Signal<Local, Bit>,
+    wants_timer: Signal<Local, Bit>,
+    ask: Signal<Local, Bit>,
+    insert: Signal<Local, Bit>,
+
+    gap_max: Constant<Bits<20>>,
+    sample_max: Constant<Bits<20>>,
+    late_max: Constant<Bits<16>>,
+    contexts_mask: Constant<Bits<12>>,
+}
+
+impl Interval {
+    /// Intervals of `2^rx_contexts_log2` messages.
+    ///
+    /// # Panics
+    /// When the configuration asks for more than 4096 contexts.
+    pub fn new(config: &Config) -> Self {
+        let contexts = config.rx_contexts_log2;
+        assert!((1..=12).contains(&contexts), "2^{contexts} receive contexts: 2..=4096 are supported");
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            job_valid: Default::default(),
+            job_data: Default::default(),
+            job_ready: Default::default(),
+            expiry_valid: Default::default(),
+            expiry_data: Default::default(),
+            expiry_ready: Default::default(),
+            freed_valid: Default::default(),
+            freed_data: Default::default(),
+            freed_ready: Default::default(),
+            insert_valid: Default::default(),
+            insert_data: Default::default(),
+            insert_ready: Default::default(),
+            pop_valid: Default::default(),
+            pop_node: Default::default(),
+            pop_ready: Default::default(),
+            expired: Default::default(),
+            ready: Default::default(),
+            words: SdpRam::new(contexts),
+            skews: SdpRam::new(8),
+            expiries: Fifo::new(3),
+            freed: Fifo::new(contexts),
+            state: Default::default(),
+            pop_turn: Default::default(),
+            popping: Default::default(),
+            job: Default::default(),
+            node: Default::default(),
+            owner: Default::default(),
+            word: Default::default(),
+            at: Default::default(),
+            skew: Default::default(),
+            product: Default::default(),
+            steps: Default::default(),
+            stamp: Default::default(),
+            one_way: Default::default(),
+            late: Default::default(),
+            sample_valid: Default::default(),
+            sample: Default::default(),
+            new_skew: Default::default(),
+            new_gap: Default::default(),
+            span: Default::default(),
+            near: Default::default(),
+            hole_at: Default::default(),
+            hole_tail_at: Default::default(),
+            silent_at: Default::default(),
+            give_up_at: Default::default(),
+            mark_due: Default::default(),
+            recent: Default::default(),
+            silent: Default::default(),
+            pause: Default::default(),
+            deadline: Default::default(),
+            target: Default::default(),
+            insert_node: Default::default(),
+            clear_at: Default::default(),
+            cleared: Default::default(),
+            was_expired: Default::default(),
+            chosen: Default::default(),
+            take_pop: Default::default(),
+            take_job: Default::default(),
+            fetched: Default::default(),
+            is_packet: Default::default(),
+            is_grant: Default::default(),
+            is_answer: Default::default(),
+            is_end: Default::default(),
+            samples: Default::default(),
+            left16: Default::default(),
+            gap16: Default::default(),
+            below: Default::default(),
+            stamp20: Default::default(),
+            gap20: Default::default(),
+            quarter: Default::default(),
+            fourfold: Default::default(),
+            clamped: Default::default(),
+            rise: Default::default(),
+            fall: Default::default(),
+            late16: Default::default(),
+            skew_fall: Default::default(),
+            in_ticks: Default::default(),
+            from_gap: Default::default(),
+            guard32: Default::default(),
+            skew32: Default::default(),
+            d_min32: Default::default(),
+            rtt32: Default::default(),
+            since_mark: Default::default(),
+            probe_at: Default::default(),
+            probe_sooner: Default::default(),
+            tail_sooner: Default::default(),
+            silence: Default::default(),
+            base: Default::default(),
+            with_probe: Default::default(),
+            held_back: Default::default(),
+            final_deadline: Default::default(),
+            over: Default::default(),
+            over_give_up: Default::default(),
+            give_up_sooner: Default::default(),
+            earliest: Default::default(),
+            shorter: Default::default(),
+            unlinked: Default::default(),
+            wants_timer: Default::default(),
+            ask: Default::default(),
+            insert: Default::default(),
+            gap_max: Constant::new(0xFFFFu64.into()),
+            sample_max: Constant::new(0xF_FFFFu64.into()),
+            late_max: Constant::new(0xFFFFu64.into()),
+            contexts_mask: Constant::new(((1u64 << contexts) - 1).into()),
+        }
+    }
+}
+
+impl Logic for Interval {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            state,
+            pop_turn,
+            popping,
+            job,
+            node,
+            owner,
+            word,
+            at,
+            skew,
+            product,
+            steps,
+            stamp,
+            one_way,
+            late,
+            sample_valid,
+            sample,
+            new_skew,
+            new_gap,
+            span,
+            near,
+            hole_at,
+            hole_tail_at,
+            silent_at,
+            give_up_at,
+            mark_due,
+            recent,
+            silent,
+            pause,
+            deadline,
+            target,
+            insert_node,
+            clear_at,
+            cleared,
+            was_expired
+        );
+        self.words.clock.next = self.clk.val();
+        self.skews.clock.next = self.clk.val();
+        self.expiries.clk.next = self.clk.val();
+        self.expiries.rst.next = self.rst.val();
+        self.freed.clk.next = self.clk.val();
+        self.freed.rst.next = self.rst.val();
+        self.ready.next = self.cleared.q.val();
+        self.expiry_valid.next = self.expiries.out_valid.val();
+        self.expiry_data.next = self.expiries.out_data.val();
+        self.expiries.out_ready.next = self.expiry_ready.val();
+        self.freed_valid.next = self.freed.out_valid.val();
+        self.freed_data.next = self.freed.out_data.val();
+        self.freed.out_ready.next = self.freed_ready.val();
+        self.expired.next = self.was_expired.q.val();
+        self.was_expired.d.next = false;
+
+        self.is_packet.next = !self.popping.q.val() & (self.job.q.val().kind == 0);
+        self.is_grant.next = !self.popping.q.val() & (self.job.q.val().kind == 1);
+        self.is_answer.next = !self.popping.q.val() & (self.job.q.val().kind == 2);
+        self.is_end.next = !self.popping.q.val() & (self.job.q.val().kind == 3);
+        self.samples.next = !self.popping.q.val() & self.job.q.val().fresh;
+
+        // Which comes next.
+        self.take_pop.next = (self.state.q.val() == IntervalState::Idle)
+            & self.cleared.q.val()
+            & self.pop_valid.val()
+            & self.expiries.in_ready.val()
+            & (self.pop_turn.q.val() | !self.job_valid.val());
+        self.take_job.next = (self.state.q.val() == IntervalState::Idle)
+            & self.cleared.q.val()
+            & self.job_valid.val()
+            & !self.take_pop.val();
+        self.pop_ready.next = self.take_pop.val();
+        self.job_ready.next = self.take_job.val();
+
+        self.chosen.next = self.job_data.val().context & self.contexts_mask.val();
+        if self.take_pop.val() {
+            self.chosen.next = bit_cast::<12, 13>(self.pop_node.val()) & self.contexts_mask.val();
+        }
+        self.words.read_address.next = self.owner.q.val();
+        self.words.write_enable.next = false;
+        self.words.write_address.next = self.owner.q.val();
+        self.words.write_data.next = self.word.q.val();
+        self.fetched.next = self.words.read_data.val();
+        self.skews.read_address.next = self.fetched.val().hash;
+        if self.job.q.val().opened {
+            self.skews.read_address.next = self.job.q.val().hash;
+        }
+        self.skews.write_enable.next = false;
+        self.skews.write_address.next = self.word.q.val().hash;
+        self.skews.write_data.next.valid = true;
+        self.skews.write_data.next.skew = self.new_skew.q.val();
+        self.expiries.in_valid.next = false;
+        self.expiries.in_data.next.context = self.owner.q.val();
+        self.expiries.in_data.next.burst =
+            self.word.q.val().tail | self.silent.q.val() | self.word.q.val().probed;
+        self.expiries.in_data.next.to_grant = self.word.q.val().tail | self.silent.q.val();
+        self.expiries.in_data.next.limit = self.recent.q.val();
+        if self.word.q.val().probed & (self.word.q.val().probe_limit > self.recent.q.val()) {
+            self.expiries.in_data.next.limit = self.word.q.val().probe_limit;
+        }
+        self.freed.in_valid.next = false;
+        self.freed.in_data.next = self.owner.q.val();
+        self.insert_valid.next = self.state.q.val() == IntervalState::Insert;
+        self.insert_data.next.node = bit_cast::<13, 12>(self.owner.q.val());
+        if self.insert_node.q.val() {
+            self.insert_data.next.node = bit_cast::<13, 12>(self.owner.q.val()) | 0x1000;
+        }
+        self.insert_data.next.deadline = self.target.q.val();
+
+        // Estimate: products and distances of this clock's word.
+        self.left16.next = bit_cast::<16, 9>(self.word.q.val().left);
+        self.gap16.next = self.word.q.val().gap;
+        self.below.next = self.one_way.q.val() - self.word.q.val().d_min;
+
+        // The gap sample: timestamp difference in 1/16 tick, per packet.
+        self.gap20.next = bit_cast::<20, 16>(self.word.q.val().gap);
+        self.quarter.next = self.gap20.val() >> 2;
+        self.fourfold.next = self.gap20.val() << 2;
+        self.stamp20.next = bit_cast::<20, 32>(self.stamp.q.val()) << 4;
+        if (self.stamp.q.val() >> 16).any() {
+            self.stamp20.next = self.sample_max.val();
+        }
+        self.clamped.next = self.sample.q.val();
+        if self.sample.q.val() < self.quarter.val() {
+            self.clamped.next = self.quarter.val();
+        }
+        if self.sample.q.val() > self.fourfold.val() {
+            self.clamped.next = self.fourfold.val();
+        }
+        self.rise.next = (self.clamped.val() - self.gap20.val()) >> 3;
+        // An arithmetic shift of a negative difference rounds down.
+        self.fall.next = (self.gap20.val() - self.clamped.val() + 7) >> 3;
+
+        self.late16.next = bit_cast::<16, 32>(self.late.q.val());
+        if (self.late.q.val() >> 16).any() {
+            self.late16.next = self.late_max.val();
+        }
+        self.skew_fall.next = (self.skew.q.val() - self.late16.val()) >> 6;
+
+        self.guard32.next = bit_cast::<32, 16>(self.settings.val().guard);
+        self.d_min32.next = bit_cast::<32, 16>(self.settings.val().d_min);
+        self.skew32.next = bit_cast::<32, 16>(self.skew.q.val());
+        self.in_ticks.next = self.product.q.val() >> 4;
+        self.from_gap.next = self.in_ticks.val() + self.skew32.val();
+        self.rtt32.next = bit_cast::<32, 16>(self.settings.val().rtt_default);
+        if self.word.q.val().rtt != 0 {
+            self.rtt32.next = bit_cast::<32, 16>(self.word.q.val().rtt);
+        }
+
+        self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
+        self.probe_at.next = self.at.q.val() + self.near.q.val();
+        self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
+        self.silence.next = self.at.q.val() - self.silent_at.q.val();
+
+        // Choose: LD-2, LD-3, RC-9, then LD-5.
+        self.tail_sooner.next = self.hole_tail_at.q.val() - self.hole_at.q.val();
+        self.base.next = self.silent_at.q.val();
+        if self.word.q.val().hole {
+            self.base.next = self.hole_at.q.val();
+            if self.word.q.val().tail & self.tail_sooner.val().get_bit(31) {
+                self.base.next = self.hole_tail_at.q.val();
+            }
+        }
+        self.with_probe.next = self.word.q.val().probe_time - self.deadline.q.val();
+        self.held_back.next = self.deadline.q.val() - self.word.q.val().hold;
+        self.final_deadline.next = self.deadline.q.val();
+        if self.word.q.val().probe_armed & self.with_probe.val().get_bit(31) {
+            self.final_deadline.next = self.word.q.val().probe_time;
+            self.held_back.next = self.word.q.val().probe_time - self.word.q.val().hold;
+        }
+        if self.word.q.val().holding & self.held_back.val().get_bit(31) {
+            self.final_deadline.next = self.word.q.val().hold;
+        }
+
+        // Arm.
+        self.give_up_sooner.next = self.give_up_at.q.val() - self.deadline.q.val();
+        self.earliest.next = self.deadline.q.val();
+        if self.give_up_sooner.val().get_bit(31) {
+            self.earliest.next = self.give_up_at.q.val();
+        }
+        self.over.next = self.at.q.val() - self.deadline.q.val();
+        self.over_give_up.next = self.at.q.val() - self.give_up_at.q.val();
+        self.expiries.in_data.next.gave_up = !self.over_give_up.val().get_bit(31);
+        self.shorter.next = self.earliest.val() - self.word.q.val().armed;
+        self.unlinked.next = !self.word.q.val().linked0 & !self.word.q.val().linked1;
+        self.wants_timer.next = self.word.q.val().open & self.word.q.val().missing & !self.word.q.val().asked;
+        self.ask.next = false;
+        self.insert.next = false;
+
+        match self.state.q.val() {
+            IntervalState::Idle => {
+                self.at.d.next = self.now.val();
+                self.popping.d.next = self.take_pop.val();
+                self.job.d.next = self.job_data.val();
+                self.node.d.next = self.pop_node.val().get_bit(12);
+                self.owner.d.next = self.chosen.val();
+                self.words.read_address.next = self.chosen.val();
+                if self.take_pop.val() {
+                    self.job.d.next.opened = false;
+                    self.pop_turn.d.next = false;
+                    self.state.d.next = IntervalState::Fetch;
+                }
+                if self.take_job.val() {
+                    self.pop_turn.d.next = true;
+                    self.state.d.next = IntervalState::Fetch;
+                }
+            }
+            IntervalState::Fetch => {
+                self.word.d.next = self.fetched.val();
+                if self.popping.q.val() {
+                    if self.node.q.val() {
+                        self.word.d.next.linked1 = false;
+                    } else {
+                        self.word.d.next.linked0 = false;
+                    }
+                } else {
+                    if self.job.q.val().opened {
+                        self.word.d.next.open = true;
+                        self.word.d.next.hash = self.job.q.val().hash;
+                        self.word.d.next.gap = self.settings.val().gap0;
+                        self.word.d.next.sampled = false;
+                        self.word.d.next.hole = false;
+                        self.word.d.next.mark0 = 0.into();
+                        self.word.d.next.mark1 = 0.into();
+                        self.word.d.next.mark_time = self.at.q.val();
+                        self.word.d.next.probe_limit = 0.into();
+                        self.word.d.next.probed = false;
+                        self.word.d.next.probe_armed = false;
+                        self.word.d.next.hold_limit = 0.into();
+                        self.word.d.next.holding = false;
+                        self.word.d.next.backoff = 0.into();
+                        self.word.d.next.asked = false;
+                        self.word.d.next.linked0 = false;
+                        self.word.d.next.linked1 = false;
+                    }
+                    self.word.d.next.left = self.job.q.val().left;
+                }
+                self.state.d.next = IntervalState::Estimate;
+            }
+            IntervalState::Estimate => {
+                self.product.d.next = self.left16.val() * self.gap16.val();
+                self.skew.d.next = self.skews.read_data.val().skew;
+                if !self.skews.read_data.val().valid {
+                    self.skew.d.next = self.settings.val().skew0;
+                }
+                self.steps.d.next = self.job.q.val().index - self.word.q.val().gap_index;
+                self.stamp.d.next = self.job.q.val().timestamp - self.word.q.val().gap_time;
+                self.one_way.d.next = self.job.q.val().arrival - self.job.q.val().timestamp;
+                self.sample_valid.d.next = self.samples.val()
+                    & self.word.q.val().sampled
+                    & (self.job.q.val().index > self.word.q.val().gap_index);
+                if !self.popping.q.val() {
+                    self.word.d.next.tail = self.job.q.val().tail;
+                    self.word.d.next.missing = self.job.q.val().missing;
+                    self.word.d.next.hole = self.job.q.val().hole;
+                    self.word.d.next.holding = self.job.q.val().cumulative < self.word.q.val().hold_limit;
+                    self.word.d.next.probed = self.job.q.val().cumulative < self.word.q.val().probe_limit;
+                    if self.job.q.val().hole & (self.job.q.val().moved | !self.word.q.val().hole) {
+                        self.word.d.next.hole_time = self.at.q.val();
+                    }
+                    if self.job.q.val().moved {
+                        self.word.d.next.backoff = 0.into();
+                    }
+                }
+                // What was withheld until now counts as silence from now on.
+                if self.is_grant.val() & !self.word.q.val().missing {
+                    self.word.d.next.last_heard = self.at.q.val();
+                }
+                if self.is_packet.val() {
+                    self.word.d.next.last_heard = self.at.q.val();
+                    self.word.d.next.rtt = self.job.q.val().rtt;
+                    if self.job.q.val().probe & (self.job.q.val().limit > self.word.q.val().probe_limit) {
+                        self.word.d.next.probe_limit = self.job.q.val().limit;
+                        self.word.d.next.probed = self.job.q.val().cumulative < self.job.q.val().limit;
+                    }
+                }
+                if self.is_answer.val() {
+                    self.word.d.next.asked = false;
+                    self.word.d.next.probe_armed = false;
+                }
+                if self.is_end.val() {
+                    self.word.d.next.open = false;
+                }
+                self.state.d.next = IntervalState::Span;
+            }
+            IntervalState::Span => {
+                self.span.d.next = self.from_gap.val();
+                if self.from_gap.val() < self.d_min32.val() {
+                    self.span.d.next = self.d_min32.val();
+                }
+                self.near.d.next = self.skew32.val() + self.guard32.val();
+                self.pause.d.next = self.rtt32.val() + self.skew32.val() + self.guard32.val();
+                self.give_up_at.d.next =
+                    self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
+                // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
+                self.sample.d.next = self.stamp20.val();
+                if self.steps.q.val() == 2 {
+                    self.sample.d.next = self.stamp20.val() >> 1;
+                }
+                if self.steps.q.val() == 4 {
+                    self.sample.d.next = self.stamp20.val() >> 2;
+                }
+                if self.steps.q.val() == 8 {
+                    self.sample.d.next = self.stamp20.val() >> 3;
+                }
+                if self.steps.q.val() == 16 {
+                    self.sample.d.next = self.stamp20.val() >> 4;
+                }
+                self.sample_valid.d.next = self.sample_valid.q.val()
+                    & ((self.steps.q.val() == 1)
+                        | (self.steps.q.val() == 2)
+                        | (self.steps.q.val() == 4)
+                        | (self.steps.q.val() == 8)
+                        | (self.steps.q.val() == 16));
+                if self.samples.val()
+                    & (!self.word.q.val().sampled | (self.job.q.val().index > self.word.q.val().gap_index))
+                {
+                    self.word.d.next.gap_index = self.job.q.val().index;
+                    self.word.d.next.gap_time = self.job.q.val().timestamp;
+                }
+                self.late.d.next = self.below.val();
+                if self.below.val().get_bit(31) {
+                    self.late.d.next = self.word.q.val().d_min - self.one_way.q.val();
+                }
+                if self.samples.val() & (!self.word.q.val().sampled | self.below.val().get_bit(31)) {
+                    self.word.d.next.d_min = self.one_way.q.val();
+                }
+                self.state.d.next = IntervalState::Times;
+            }
+            IntervalState::Times => {
+                self.hole_at.d.next = self.word.q.val().hole_time + self.span.q.val();
+                self.hole_tail_at.d.next = self.word.q.val().hole_time + self.near.q.val();
+                self.silent_at.d.next = self.word.q.val().last_heard + self.span.q.val() + self.guard32.val();
+                self.mark_due.d.next = self.since_mark.val() >= self.near.q.val();
+                // LD-5, or the wait after an expiry that found nothing to ask for.
+                if self.is_answer.val() {
+                    self.word.d.next.holding = true;
+                    if self.job.q.val().sent {
+                        self.word.d.next.hold =
+                            self.at.q.val() + (self.pause.q.val() << self.word.q.val().backoff);
+                        self.word.d.next.hold_limit = self.job.q.val().limit;
+                        if self.word.q.val().backoff != 5 {
+                            self.word.d.next.backoff = self.word.q.val().backoff + 1;
+                        }
+                    } else {
+                        self.word.d.next.hold = self.at.q.val() + self.near.q.val();
+                        self.word.d.next.hold_limit = self.job.q.val().cumulative + 1;
+                    }
+                }
+                if self.is_packet.val() & self.job.q.val().probe & self.word.q.val().probed {
+                    if !self.word.q.val().probe_armed | self.probe_sooner.val().get_bit(31) {
+                        self.word.d.next.probe_time = self.probe_at.val();
+                    }
+                    self.word.d.next.probe_armed = true;
+                }
+                if !self.word.q.val().probed {
+                    self.word.d.next.probe_armed = false;
+                }
+                self.new_gap.d.next = self.gap20.val() + self.rise.val();
+                if self.clamped.val() < self.gap20.val() {
+                    self.new_gap.d.next = self.gap20.val() - self.fall.val();
+                }
+                self.new_skew.d.next = self.skew.q.val() - self.skew_fall.val();
+                if self.late16.val() >= self.skew.q.val() {
+                    self.new_skew.d.next = self.late16.val();
+                    if self.late16.val() > self.settings.val().skew_max {
+                        self.new_skew.d.next = self.settings.val().skew_max;
+                    }
+                }
+                self.state.d.next = IntervalState::Choose;
+            }
+            IntervalState::Choose => {
+                self.deadline.d.next = self.base.val();
+                self.silent.d.next = !self.word.q.val().hole | !self.silence.val().get_bit(31);
+                self.recent.d.next = self.word.q.val().mark1;
+                if self.mark_due.q.val() {
+                    self.recent.d.next = self.word.q.val().mark0;
+                    if self.is_packet.val() {
+                        self.word.d.next.mark1 = self.word.q.val().mark0;
+                        self.word.d.next.mark0 = self.job.q.val().highest;
+                        self.word.d.next.mark_time = self.at.q.val();
+                    }
+                }
+                if self.sample_valid.q.val() {
+                    self.word.d.next.gap = bit_cast::<16, 20>(self.new_gap.q.val());
+                    if self.new_gap.q.val() > self.gap_max.val() {
+                        self.word.d.next.gap = bit_cast::<16, 20>(self.gap_max.val());
+                    }
+                    if self.new_gap.q.val() == 0 {
+                        self.word.d.next.gap = 1.into();
+                    }
+                }
+                if self.samples.val() {
+                    // A context's first sample only sets its smallest one-way time.
+                    self.skews.write_enable.next = self.word.q.val().sampled;
+                    self.word.d.next.sampled = true;
+                }
+                self.state.d.next = IntervalState::Hold;
+            }
+            IntervalState::Hold => {
+                self.deadline.d.next = self.final_deadline.val();
+                self.state.d.next = IntervalState::Arm;
+            }
+            IntervalState::Arm => {
+                self.target.d.next = self.earliest.val();
+                self.ask.next = self.popping.q.val()
+                    & self.wants_timer.val()
+                    & (!self.over_give_up.val().get_bit(31) | !self.over.val().get_bit(31));
+                self.insert_node.d.next = self.word.q.val().linked0;
+                // One node linked: the other only for a shorter deadline.
+                self.insert.next = self.wants_timer.val()
+                    & !self.ask.val()
+                    & (self.unlinked.val()
+                        | (self.shorter.val().get_bit(31)
+                            & (!self.word.q.val().linked0 | !self.word.q.val().linked1))
+                        | (self.popping.q.val() & (self.node.q.val() == self.word.q.val().armed_node)));
+                if self.insert.val() {
+                    self.word.d.next.armed = self.earliest.val();
+                    self.word.d.next.armed_node = self.word.q.val().linked0;
+                    self.words.write_data.next.armed = self.earliest.val();
+                    self.words.write_data.next.armed_node = self.word.q.val().linked0;
+                    if self.word.q.val().linked0 {
+                        self.words.write_data.next.linked1 = true;
+                    } else {
+                        self.words.write_data.next.linked0 = true;
+                    }
+                }
+                if self.ask.val() {
+                    self.expiries.in_valid.next = true;
+                    self.was_expired.d.next = self.over_give_up.val().get_bit(31);
+                    self.words.write_data.next.asked = true;
+                }
+                if !self.word.q.val().open & self.unlinked.val() & (self.popping.q.val() | self.is_end.val())
+                {
+                    self.freed.in_valid.next = true;
+                }
+                self.words.write_enable.next = true;
+                self.state.d.next = IntervalState::Idle;
+                if self.insert.val() {
+                    self.state.d.next = IntervalState::Insert;
+                }
+            }
+            IntervalState::Insert => {
+                if self.insert_ready.val() {
+                    self.state.d.next = IntervalState::Idle;
+                }
+            }
+        }
+
+        if !self.cleared.q.val() {
+            self.skews.write_enable.next = true;
+            self.skews.write_address.next = bit_cast::<8, 9>(self.clear_at.q.val());
+            self.skews.write_data.next.valid = false;
+            self.clear_at.d.next = self.clear_at.q.val() + 1;
+            self.cleared.d.next = (self.clear_at.q.val() + 1).get_bit(8);
+        }
+
+        if self.rst.val() {
+            self.state.d.next = IntervalState::Idle;
+            self.pop_turn.d.next = false;
+            self.was_expired.d.next = false;
+            self.clear_at.d.next = 0.into();
+            self.cleared.d.next = false;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Decides whose turn it is to be granted more packets, and how many: the
+//! policy, apart from the bookkeeping, so that another one can take its place.
+//!
+//! ```text
+//!  enter ──> queue of contexts ──> head ──> quota = min(GRANT_QUANTUM, room)
+//!              ^                    │       allowed: credit for the quota, or nothing outstanding
+//!              └── again, at tail <─┘
+//! ```
+//!
+//! Round robin over the messages that have room in their window (GR-2). A head
+//! without credit keeps its place: `hold_off` hides it until credit came back
+//! (`released`) or a tick passed.
+//!
+//! Contract:
+//! - `enter` in any clock; a context is entered at most once at a time, so there
+//!   is always room. `leave` removes the head; with `enter` in the same clock the
+//!   head goes to the tail;
+//! - `quota` and `allowed` follow `room`, `payload_log2` and `outstanding` by two
+//!   clocks; `quota` is 0 only when `room` is;
+//! - an entered context is offered after 3 clocks when the queue was empty.
+//!
+//! Verified by `testbenches/tests/rx_context.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::Settings;
+use tessera_abi::params::Config;
+
+#[derive(LogicBlock)]
+pub struct Grant {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    /// Lowest bit of the time in ticks.
+    pub tick: Signal<In, Bit>,
+    pub enter: Signal<In, Bit>,
+    pub enter_context: Signal<In, Bits<12>>,
+    pub head_valid: Signal<Out, Bit>,
+    pub head_context: Signal<Out, Bits<12>>,
+    pub leave: Signal<In, Bit>,
+    pub hold_off: Signal<In, Bit>,
+    pub released: Signal<In, Bit>,
+    /// Packets the head may still be granted.
+    pub room: Signal<In, Bits<11>>,
+    pub payload_log2: Signal<In, Bits<4>>,
+    /// Bytes granted and not arrived, all messages.
+    pub outstanding: Signal<In, Bits<32>>,
+    /// Packets.
+    pub quota: Signal<Out, Bits<8>>,
+    pub allowed: Signal<Out, Bit>,
+    queue: Fifo<Bits<12>, 12>,
+    off: Dff<Bit>,
+    last_tick: Dff<Bit>,
+    share: Dff<Bits<8>>,
+    quota_out: Dff<Bits<8>>,
+    allowed_out: Dff<Bit>,
+    quantum: Signal<Local, Bits<11>>,
+    bytes: Signal<Local, Bits<32>>,
+    total: Signal<Local, Bits<32>>,
+}
+
+impl Grant {
+    /// A queue of `2^rx_contexts_log2` contexts.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            tick: Default::default(),
+            enter: Default::default(),
+            enter_context: Default::default(),
+            head_valid: Default::default(),
+            head_context: Default::default(),
+            leave: Default::default(),
+            hold_off: Default::default(),
+            released: Default::default(),
+            room: Default::default(),
+            payload_log2: Default::default(),
+            outstanding: Default::default(),
+            quota: Default::default(),
+            allowed: Default::default(),
+            queue: Fifo::new(config.rx_contexts_log2),
+            off: Default::default(),
+            last_tick: Default::default(),
+            share: Default::default(),
+            quota_out: Default::default(),
+            allowed_out: Default::default(),
+            quantum: Default::default(),
+            bytes: Default::default(),
+            total: Default::default(),
+        }
+    }
+}
+
+impl Logic for Grant {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out);
+        self.queue.clk.next = self.clk.val();
+        self.queue.rst.next = self.rst.val();
+        self.queue.in_valid.next = self.enter.val();
+        self.queue.in_data.next = self.enter_context.val();
+        self.queue.out_ready.next = self.leave.val();
+        self.head_valid.next = self.queue.out_valid.val() & !self.off.q.val();
+        self.head_context.next = self.queue.out_data.val();
+
+        self.last_tick.d.next = self.tick.val();
+        if self.hold_off.val() {
+            self.off.d.next = true;
+        }
+        if self.released.val() | (self.tick.val() ^ self.last_tick.q.val()) {
+            self.off.d.next = false;
+        }
+
+        self.quantum.next = bit_cast::<11, 8>(self.settings.val().grant_quantum);
+        self.share.d.next = bit_cast::<8, 11>(self.room.val());
+        if self.quantum.val() < self.room.val() {
+            self.share.d.next = self.settings.val().grant_quantum;
+        }
+        self.bytes.next = bit_cast::<32, 8>(self.share.q.val()) << self.payload_log2.val();
+        self.total.next = self.outstanding.val() + self.bytes.val();
+        self.quota_out.d.next = self.share.q.val();
+        self.allowed_out.d.next =
+            (self.total.val() <= self.settings.val().credit_limit) | (self.outstanding.val() == 0);
+        self.quota.next = self.quota_out.q.val();
+        self.allowed.next = self.allowed_out.q.val();
+
+        if self.rst.val() {
+            self.off.d.next = false;
+        }
+    }
+}

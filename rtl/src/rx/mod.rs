@@ -1,0 +1,11 @@
+//! The receiver behind the packet parser: messages being received and their bytes.
+
+mod context;
+mod grant;
+mod placement;
+mod words;
+
+pub use context::{Context, ContextEvent, ContextState};
+pub use grant::Grant;
+pub use placement::{Placement, Retirement, RingEntry};
+pub use words::{ContextFixed, ContextLive};

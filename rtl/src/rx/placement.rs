@@ -1,0 +1,399 @@
+//! Puts payload into host memory and tells when a message's bytes are all there.
+//!
+//! ```text
+//!  place ──> commands ──> issue: a ring entry, a descriptor ──> write_desc
+//!                           │
+//!                           └─> frames: drop or write ─┐
+//!  payload ─────────────────────────────────────────> steer ──> write_beat
+//!
+//!  write_status ──> ring of tags, retired in order ──> fence
+//! ```
+//!
+//! A write's tag is its place in a ring; a fence takes a place of its own and
+//! is reported when the ring's end reaches it, so it follows every write before
+//! it whatever order the statuses come in. A failed write leaves a mark on its
+//! context which that context's next fence reports and removes: a message sends
+//! one fence, behind its last write, so the mark means "since it was opened".
+//!
+//! Contract:
+//! - one payload frame per command of kind 0 and 1, in command order; a fence
+//!   has none. A descriptor is taken before its first beat is offered;
+//! - one beat per clock, also across frames, while descriptors are taken and
+//!   fewer than `2^write_tags_log2` entries are open; first beat 5 clocks after
+//!   its command at the earliest;
+//! - a ring entry is retired every third clock; `fence` is offered 3 clocks or
+//!   more after the last status it waits for;
+//! - `write_status` is taken in every clock. A status for a tag that has no
+//!   write open is ignored;
+//! - `dma_error` pulses one clock after a failed status;
+//! - after reset the marks are cleared, one context per clock, until `ready`.
+//!
+//! Verified by `testbenches/tests/placement.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::{Beat, DmaDescriptor, DmaStatus, PlaceCommand, PlaceFence};
+use tessera_abi::params::Config;
+
+/// What a ring entry stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RingEntry {
+    pub fence: Bit,
+    pub context: Bits<12>,
+}
+
+/// Retirement of the ring.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum Retirement {
+    /// The ring's entry and its context's mark are being read.
+    Fetch,
+    Mark,
+    Judge,
+    Report,
+}
+
+#[derive(LogicBlock)]
+pub struct Placement {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub place_valid: Signal<In, Bit>,
+    pub place_data: Signal<In, PlaceCommand>,
+    pub place_ready: Signal<Out, Bit>,
+    pub payload_valid: Signal<In, Bit>,
+    pub payload_data: Signal<In, Beat>,
+    pub payload_ready: Signal<Out, Bit>,
+    pub write_desc_valid: Signal<Out, Bit>,
+    pub write_desc_data: Signal<Out, DmaDescriptor>,
+    pub write_desc_ready: Signal<In, Bit>,
+    pub write_beat_valid: Signal<Out, Bit>,
+    pub write_beat_data: Signal<Out, Beat>,
+    pub write_beat_ready: Signal<In, Bit>,
+    pub write_status_valid: Signal<In, Bit>,
+    pub write_status: Signal<In, DmaStatus>,
+    pub fence_valid: Signal<Out, Bit>,
+    pub fence_data: Signal<Out, PlaceFence>,
+    pub fence_ready: Signal<In, Bit>,
+    pub dma_error: Signal<Out, Bit>,
+    pub ready: Signal<Out, Bit>,
+
+    commands: Fifo<PlaceCommand, 5>,
+    /// 1 = write, 0 = drop.
+    frames: Fifo<Bit, 5>,
+    ring: SdpRam<RingEntry, 6>,
+    marks: SdpRam<Bit, 12>,
+
+    // Issue.
+    descriptor: Dff<DmaDescriptor>,
+    descriptor_valid: Dff<Bit>,
+    head: Dff<Bits<7>>,
+    tail: Dff<Bits<7>>,
+    /// Writes without a status, by tag; then those that failed.
+    open: Dff<Bits<64>>,
+    failed: Dff<Bits<64>>,
+    used: Signal<Local, Bits<7>>,
+    room: Signal<Local, Bit>,
+    issue: Signal<Local, Bit>,
+    is_write: Signal<Local, Bit>,
+    is_fence: Signal<Local, Bit>,
+    command: Signal<Local, PlaceCommand>,
+    head_bit: Signal<Local, Bits<64>>,
+    status_bit: Signal<Local, Bits<64>>,
+    entry: Signal<Local, RingEntry>,
+
+    // Steer: two beats, so that `payload_ready` depends on registers only.
+    front: Dff<Beat>,
+    front_valid: Dff<Bit>,
+    back: Dff<Beat>,
+    back_valid: Dff<Bit>,
+    steer: Signal<Local, Bit>,
+    put: Signal<Local, Bit>,
+    front_leaves: Signal<Local, Bit>,
+    frame_writes: Signal<Local, Bit>,
+
+    // Retire.
+    state: Dff<Retirement>,
+    retiring: Dff<RingEntry>,
+    at_tail: Signal<Local, Bits<64>>,
+    tail_bit: Signal<Local, Bits<64>>,
+    tail_failed: Signal<Local, Bits<64>>,
+    mark: Dff<Bit>,
+    broke: Dff<Bit>,
+    clear_at: Dff<Bits<13>>,
+    cleared: Dff<Bit>,
+
+    one: Constant<Bits<64>>,
+    none: Constant<Bits<64>>,
+    tags: Constant<Bits<7>>,
+    tag_mask: Constant<Bits<7>>,
+    contexts: Constant<Bits<13>>,
+}
+
+impl Placement {
+    /// Placement with `2^write_tags_log2` ring entries.
+    ///
+    /// # Panics
+    /// When the configuration asks for more than 64 entries or 4096 contexts.
+    pub fn new(config: &Config) -> Self {
+        let (tags, contexts) = (config.write_tags_log2, config.rx_contexts_log2);
+        assert!((1..=6).contains(&tags), "2^{tags} write tags: 2..=64 are supported");
+        assert!((1..=12).contains(&contexts), "2^{contexts} receive contexts: 2..=4096 are supported");
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            place_valid: Default::default(),
+            place_data: Default::default(),
+            place_ready: Default::default(),
+            payload_valid: Default::default(),
+            payload_data: Default::default(),
+            payload_ready: Default::default(),
+            write_desc_valid: Default::default(),
+            write_desc_data: Default::default(),
+            write_desc_ready: Default::default(),
+            write_beat_valid: Default::default(),
+            write_beat_data: Default::default(),
+            write_beat_ready: Default::default(),
+            write_status_valid: Default::default(),
+            write_status: Default::default(),
+            fence_valid: Default::default(),
+            fence_data: Default::default(),
+            fence_ready: Default::default(),
+            dma_error: Default::default(),
+            ready: Default::default(),
+            commands: Fifo::new(5),
+            frames: Fifo::new(5),
+            ring: SdpRam::new(tags).with_style("distributed"),
+            marks: SdpRam::new(contexts),
+            descriptor: Default::default(),
+            descriptor_valid: Default::default(),
+            head: Default::default(),
+            tail: Default::default(),
+            open: Default::default(),
+            failed: Default::default(),
+            used: Default::default(),
+            room: Default::default(),
+            issue: Default::default(),
+            is_write: Default::default(),
+            is_fence: Default::default(),
+            command: Default::default(),
+            head_bit: Default::default(),
+            status_bit: Default::default(),
+            entry: Default::default(),
+            front: Default::default(),
+            front_valid: Default::default(),
+            back: Default::default(),
+            back_valid: Default::default(),
+            steer: Default::default(),
+            put: Default::default(),
+            front_leaves: Default::default(),
+            frame_writes: Default::default(),
+            state: Default::default(),
+            retiring: Default::default(),
+            at_tail: Default::default(),
+            tail_bit: Default::default(),
+            tail_failed: Default::default(),
+            mark: Default::default(),
+            broke: Default::default(),
+            clear_at: Default::default(),
+            cleared: Default::default(),
+            one: Constant::new(1u64.into()),
+            none: Constant::new(0u64.into()),
+            tags: Constant::new((1u64 << tags).into()),
+            tag_mask: Constant::new(((1u64 << tags) - 1).into()),
+            contexts: Constant::new((1u64 << contexts).into()),
+        }
+    }
+}
+
+impl Logic for Placement {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            descriptor,
+            descriptor_valid,
+            head,
+            tail,
+            open,
+            failed,
+            front,
+            front_valid,
+            back,
+            back_valid,
+            state,
+            retiring,
+            mark,
+            broke,
+            clear_at,
+            cleared
+        );
+        self.commands.clk.next = self.clk.val();
+        self.commands.rst.next = self.rst.val();
+        self.frames.clk.next = self.clk.val();
+        self.frames.rst.next = self.rst.val();
+        self.ring.clock.next = self.clk.val();
+        self.marks.clock.next = self.clk.val();
+        self.ready.next = self.cleared.q.val();
+
+        // Issue: entry, descriptor and steering of one command in one clock.
+        self.commands.in_valid.next = self.place_valid.val();
+        self.commands.in_data.next = self.place_data.val();
+        self.place_ready.next = self.commands.in_ready.val();
+        self.command.next = self.commands.out_data.val();
+        self.is_write.next = self.command.val().kind == 1;
+        self.is_fence.next = self.command.val().kind == 2;
+        self.used.next = self.head.q.val() - self.tail.q.val();
+        self.room.next = (self.used.val() != self.tags.val()) & self.frames.in_ready.val();
+        self.issue.next = self.commands.out_valid.val()
+            & self.cleared.q.val()
+            & self.room.val()
+            & !self.descriptor_valid.q.val();
+        self.commands.out_ready.next = self.issue.val();
+
+        self.descriptor.d.next.address = self.command.val().address;
+        self.descriptor.d.next.length = self.command.val().length;
+        self.descriptor.d.next.tag = bit_cast::<8, 7>(self.head.q.val() & self.tag_mask.val());
+        if self.descriptor_valid.q.val() {
+            self.descriptor.d.next = self.descriptor.q.val();
+        }
+        self.write_desc_valid.next = self.descriptor_valid.q.val();
+        self.write_desc_data.next = self.descriptor.q.val();
+        if self.write_desc_ready.val() {
+            self.descriptor_valid.d.next = false;
+        }
+        if self.issue.val() & self.is_write.val() {
+            self.descriptor_valid.d.next = true;
+        }
+
+        self.entry.next.fence = self.is_fence.val();
+        self.entry.next.context = self.command.val().context;
+        self.ring.write_enable.next = self.issue.val() & (self.is_write.val() | self.is_fence.val());
+        self.ring.write_address.next = bit_cast::<6, 7>(self.head.q.val());
+        self.ring.write_data.next = self.entry.val();
+        if self.ring.write_enable.val() {
+            self.head.d.next = self.head.q.val() + 1;
+        }
+
+        // The beats of a write follow its descriptor, hence the frame is noted
+        // when the descriptor leaves; a dropped frame waits for nothing. One
+        // descriptor is open at a time, so the two cannot meet.
+        self.frames.in_valid.next = false;
+        self.frames.in_data.next = false;
+        if self.descriptor_valid.q.val() & self.write_desc_ready.val() {
+            self.frames.in_valid.next = true;
+            self.frames.in_data.next = true;
+        }
+        if self.issue.val() & !self.is_write.val() & !self.is_fence.val() {
+            self.frames.in_valid.next = true;
+        }
+
+        // Statuses, by tag.
+        self.head_bit.next = self.none.val();
+        if self.issue.val() & self.is_write.val() {
+            self.head_bit.next = self.one.val() << (self.head.q.val() & self.tag_mask.val());
+        }
+        self.status_bit.next = self.none.val();
+        if self.write_status_valid.val() {
+            self.status_bit.next = self.one.val() << self.write_status.val().tag;
+        }
+        self.open.d.next = (self.open.q.val() & !self.status_bit.val()) | self.head_bit.val();
+        self.failed.d.next = self.failed.q.val() & !self.head_bit.val();
+        self.broke.d.next = false;
+        if self.write_status_valid.val() & self.write_status.val().error {
+            self.broke.d.next = (self.open.q.val() & self.status_bit.val()) != self.none.val();
+            self.failed.d.next =
+                (self.failed.q.val() & !self.head_bit.val()) | (self.open.q.val() & self.status_bit.val());
+        }
+        self.dma_error.next = self.broke.q.val();
+
+        // Steer.
+        self.frame_writes.next = self.frames.out_data.val();
+        self.payload_ready.next =
+            self.frames.out_valid.val() & (!self.frame_writes.val() | !self.back_valid.q.val());
+        self.steer.next = self.payload_valid.val() & self.payload_ready.val();
+        self.frames.out_ready.next = self.steer.val() & self.payload_data.val().tlast;
+        self.put.next = self.steer.val() & self.frame_writes.val();
+        self.front_leaves.next = self.front_valid.q.val() & self.write_beat_ready.val();
+        self.write_beat_valid.next = self.front_valid.q.val();
+        self.write_beat_data.next = self.front.q.val();
+        if self.front_leaves.val() | !self.front_valid.q.val() {
+            if self.back_valid.q.val() {
+                self.front.d.next = self.back.q.val();
+                self.front_valid.d.next = true;
+                self.back_valid.d.next = false;
+            } else {
+                self.front.d.next = self.payload_data.val();
+                self.front_valid.d.next = self.put.val();
+            }
+        } else {
+            if self.put.val() {
+                self.back.d.next = self.payload_data.val();
+                self.back_valid.d.next = true;
+            }
+        }
+
+        // Retire, in order.
+        self.tail_bit.next = self.one.val() << (self.tail.q.val() & self.tag_mask.val());
+        self.at_tail.next = self.open.q.val() & self.tail_bit.val();
+        self.tail_failed.next = self.failed.q.val() & self.tail_bit.val();
+        self.ring.read_address.next = bit_cast::<6, 7>(self.tail.q.val());
+        self.marks.read_address.next = self.ring.read_data.val().context;
+        self.marks.write_enable.next = false;
+        self.marks.write_address.next = self.retiring.q.val().context;
+        self.marks.write_data.next = false;
+        self.fence_valid.next = self.state.q.val() == Retirement::Report;
+        self.fence_data.next.context = self.retiring.q.val().context;
+        self.fence_data.next.error = self.mark.q.val();
+        match self.state.q.val() {
+            Retirement::Fetch => {
+                // The entry's status may come long after; a fence never has one.
+                if self.cleared.q.val() & (self.used.val() != 0) & (self.at_tail.val() == self.none.val()) {
+                    self.state.d.next = Retirement::Mark;
+                }
+            }
+            Retirement::Mark => {
+                self.retiring.d.next = self.ring.read_data.val();
+                self.state.d.next = Retirement::Judge;
+            }
+            Retirement::Judge => {
+                self.mark.d.next = self.marks.read_data.val();
+                self.state.d.next = Retirement::Fetch;
+                self.tail.d.next = self.tail.q.val() + 1;
+                if self.retiring.q.val().fence {
+                    self.marks.write_enable.next = true;
+                    self.state.d.next = Retirement::Report;
+                } else {
+                    if self.tail_failed.val() != self.none.val() {
+                        self.marks.write_enable.next = true;
+                        self.marks.write_data.next = true;
+                    }
+                }
+            }
+            Retirement::Report => {
+                if self.fence_ready.val() {
+                    self.state.d.next = Retirement::Fetch;
+                }
+            }
+        }
+
+        if !self.cleared.q.val() {
+            self.marks.write_enable.next = true;
+            self.marks.write_address.next = bit_cast::<12, 13>(self.clear_at.q.val());
+            self.clear_at.d.next = self.clear_at.q.val() + 1;
+            self.cleared.d.next = (self.clear_at.q.val() + 1) == self.contexts.val();
+        }
+
+        if self.rst.val() {
+            self.descriptor_valid.d.next = false;
+            self.head.d.next = 0.into();
+            self.tail.d.next = 0.into();
+            self.open.d.next = self.none.val();
+            self.front_valid.d.next = false;
+            self.back_valid.d.next = false;
+            self.state.d.next = Retirement::Fetch;
+            self.broke.d.next = false;
+            self.clear_at.d.next = 0.into();
+            self.cleared.d.next = false;
+        }
+    }
+}

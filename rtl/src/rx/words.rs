@@ -1,0 +1,65 @@
+//! A message being received, as its context keeps it.
+
+use crate::prelude::*;
+
+/// What never changes within a message (RO-9), and where its bytes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ContextFixed {
+    pub src_gid: Bits<128>,
+    pub src_endpoint: Bits<24>,
+    pub endpoint: Bits<8>,
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    pub length: Bits<32>,
+    /// Packets.
+    pub count: Bits<24>,
+    pub payload_log2: Bits<4>,
+    pub tag: Bits<64>,
+    pub has_imm: Bit,
+    pub imm: Bits<32>,
+    /// Wire value, 0 = 256.
+    pub initial_window: Bits<8>,
+    /// Address of the receive taken, and its entry.
+    pub buffer: Bits<64>,
+    pub entry: Bits<16>,
+}
+
+/// What moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ContextLive {
+    /// 1 open, 2 a fence is on its way, 3 ended.
+    pub state: Bits<2>,
+    /// How it ended, `abi::status::Status`.
+    pub status: Bits<8>,
+    /// Stands in the grant queue.
+    pub queued: Bit,
+    /// The interval block knows it, and later: no timer node is linked any more.
+    pub timed: Bit,
+    pub untied: Bit,
+    /// Where replies go.
+    pub src_mac: Bits<48>,
+    /// Lowest index not arrived.
+    pub cumulative: Bits<24>,
+    /// One past the highest index arrived.
+    pub highest: Bits<24>,
+    pub grant: Bits<24>,
+    /// Granted bytes not arrived.
+    pub credit: Bits<24>,
+    pub sequence: Bits<8>,
+    pub duplicates: Bits<8>,
+    /// Distinct packets since the last feedback.
+    pub since: Bits<8>,
+    /// Blocks of 256 packets, at (index >> 8) & 3.
+    pub block0: Bits<13>,
+    pub block1: Bits<13>,
+    pub block2: Bits<13>,
+    pub block3: Bits<13>,
+    /// Block in use; block full and given back. Neither: not granted.
+    pub held: Bits<4>,
+    pub full: Bits<4>,
+    /// The last packet, which COMPLETE answers.
+    pub last_ce: Bit,
+    pub last_ev: Bits<8>,
+    pub last_timestamp: Bits<32>,
+    pub last_arrival: Bits<32>,
+}
