@@ -2,10 +2,12 @@
 
 mod context;
 mod grant;
+mod lookup;
 mod placement;
 mod words;
 
 pub use context::{Context, ContextEvent, ContextState};
 pub use grant::Grant;
+pub use lookup::{Lookup, LookupHash, LookupHeld, LookupName, LookupPlace, LookupWay};
 pub use placement::{Placement, Retirement, RingEntry};
 pub use words::{ContextFixed, ContextLive};

@@ -1,0 +1,313 @@
+//! `lookup` between a packet source, a receive ring, a context block and a
+//! feedback sink, beside the reference.
+
+use super::record::{Layout, Record};
+use super::reference::{Outcome, Posted, Reference, EVENTS};
+use std::collections::{BTreeMap, VecDeque};
+use tessera_abi::params::{Config, NIC512};
+use tessera_rtl::rx::Lookup;
+use tessera_sim::tb::{cycle, Pattern, Rng, StreamDriver, StreamMonitor};
+use tessera_sim::verilator::{Design, Dut, PortId};
+
+/// Clocks from `ask_valid` to `answer_valid`, as of `host/rq_fetch`.
+const ANSWER_LATENCY: usize = 3;
+/// Clocks of the expansion of a seed, and of the steps around it.
+const KEYING: u64 = 400;
+pub const SEED: u32 = 0x9abc_def1;
+
+/// Sixteen contexts, 64 places, 40 tombstones.
+pub const SMALL: Config = Config { rx_contexts_log2: 4, table_sets_log2: 3, tombstones: 40, ..NIC512 };
+/// Sixteen places: conflicts come before anything else runs out.
+pub const TIGHT: Config = Config { rx_contexts_log2: 6, table_sets_log2: 1, ..NIC512 };
+
+pub fn design(top: &str, config: &'static Config) -> Design {
+    tessera_testbenches::design(top, move || Lookup::new(config))
+}
+
+pub struct Bench<'a> {
+    pub dut: &'a mut Dut,
+    pub reference: Reference,
+    packets: StreamDriver,
+    retires: StreamDriver,
+    works: StreamMonitor,
+    feedbacks: StreamMonitor,
+    layout: Layout,
+    work_layout: Layout,
+    feedback_layout: Layout,
+    retire_layout: Layout,
+    /// Offered and not yet taken.
+    offered: VecDeque<Record>,
+    retiring: VecDeque<(u64, bool, u8, bool)>,
+    expected_works: VecDeque<Record>,
+    expected_feedbacks: VecDeque<Record>,
+    /// The ring as `rq_fetch` has it: consumed a little after the reference.
+    ring: BTreeMap<u8, VecDeque<Posted>>,
+    posted: Vec<(u8, Posted)>,
+    answers: VecDeque<Option<u8>>,
+    last_answered: u8,
+    seen_events: BTreeMap<&'static str, u64>,
+    ports: Ports,
+    pub now: u64,
+    /// Clocks in which a packet was taken.
+    pub taken_at: Vec<u64>,
+    /// What the last packet taken causes.
+    pub last: Outcome,
+}
+
+struct Ports {
+    now: PortId,
+    ask_valid: PortId,
+    ask_endpoint: PortId,
+    answer_valid: PortId,
+    available: PortId,
+    address: PortId,
+    length: PortId,
+    entry: PortId,
+    consume: PortId,
+    block_available: PortId,
+    free_contexts: PortId,
+    tombstones: PortId,
+    events: Vec<(&'static str, PortId)>,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(
+        dut: &'a mut Dut,
+        config: &Config,
+        time_wait: u64,
+        now: u64,
+        [idle, stall, retire]: [Pattern; 3],
+        rng: &mut Rng,
+    ) -> Self {
+        let port = |name: &str| dut.port(name).unwrap();
+        let ports = Ports {
+            now: port("now"),
+            ask_valid: port("ask_valid"),
+            ask_endpoint: port("ask_endpoint"),
+            answer_valid: port("answer_valid"),
+            available: port("answer.available"),
+            address: port("answer.address"),
+            length: port("answer.length"),
+            entry: port("answer.entry"),
+            consume: port("consume"),
+            block_available: port("block_available"),
+            free_contexts: port("free_contexts"),
+            tombstones: port("tombstones"),
+            events: EVENTS.iter().map(|event| (*event, port(event))).collect(),
+        };
+        let settings = ["settings.enable", "settings.seed", "settings.time_wait"].map(port);
+        let (rst, ready) = (port("rst"), port("ready"));
+        let layout = |name: &str| Layout::new(dut.model(), name);
+        let layouts = ["packet_data", "work_data", "feedback_data", "retire_data"].map(layout);
+        let [layout, work_layout, feedback_layout, retire_layout] = layouts;
+        for name in ["packet_valid", "retire_valid", "answer_valid", "work_ready", "feedback_ready"] {
+            let port = dut.port(name).unwrap();
+            dut.set(port, 0u64);
+        }
+        dut.set(ports.block_available, 1u64);
+        dut.set(settings[0], 0u64);
+        dut.set(settings[1], u64::from(SEED));
+        dut.set(settings[2], time_wait);
+        dut.set(rst, 1u64);
+        dut.clock();
+        dut.clock();
+        dut.set(rst, 0u64);
+        let clocks = (1u64 << config.table_sets_log2).max(1 << config.rx_contexts_log2) + 4;
+        for _ in 0..clocks {
+            dut.clock();
+        }
+        assert_eq!(dut.sampled(ready), 1, "not ready {clocks} clocks after reset");
+        dut.set(settings[0], 1u64);
+        for _ in 0..KEYING {
+            dut.clock();
+        }
+        // The seed is taken when enable rises, and only then.
+        dut.set(settings[1], 1u64);
+        Bench {
+            reference: Reference::new(config, SEED, time_wait),
+            packets: StreamDriver::new(dut, "packet", idle, rng).unwrap(),
+            retires: StreamDriver::new(dut, "retire", retire, rng).unwrap(),
+            works: StreamMonitor::new(dut, "work", stall, rng).unwrap(),
+            feedbacks: StreamMonitor::new(dut, "feedback", stall, rng).unwrap(),
+            layout,
+            work_layout,
+            feedback_layout,
+            retire_layout,
+            offered: VecDeque::new(),
+            retiring: VecDeque::new(),
+            expected_works: VecDeque::new(),
+            expected_feedbacks: VecDeque::new(),
+            ring: BTreeMap::new(),
+            posted: Vec::new(),
+            answers: VecDeque::from(vec![None; ANSWER_LATENCY - 1]),
+            last_answered: 0,
+            seen_events: EVENTS.iter().map(|event| (*event, 0)).collect(),
+            ports,
+            now,
+            taken_at: Vec::new(),
+            last: Outcome::default(),
+            dut,
+        }
+    }
+
+    /// A packet with random fields but for its name.
+    pub fn some_packet(&self, key: (u128, u128, u128), generation: u32, flags: u8, rng: &mut Rng) -> Record {
+        let mut packet = self.layout.random(rng);
+        packet.set("src_gid", key.0);
+        packet.set("src_endpoint", key.1);
+        packet.set("slot", key.2);
+        packet.set("generation", u128::from(generation));
+        packet.set("flags", u128::from(flags));
+        packet.set("endpoint", u128::from(rng.below(4)));
+        packet.set("length", u128::from(rng.below(1 << 20)));
+        if rng.chance(0.3) {
+            packet.set("payload_len", 0);
+        }
+        packet
+    }
+
+    pub fn offer(&mut self, packet: Record) {
+        self.packets.send(self.layout.pack(&packet));
+        self.offered.push_back(packet);
+    }
+
+    pub fn pending(&self) -> usize {
+        self.offered.len()
+    }
+
+    /// Posts a receive: the next packet taken is the first to see it.
+    pub fn post(&mut self, endpoint: u8, receive: Posted) {
+        self.posted.push((endpoint, receive));
+    }
+
+    pub fn retire(&mut self, context: u64, bury: bool, status: u8, free: bool) {
+        let mut record = Record::default();
+        record.set("context", u128::from(context));
+        record.set("bury", u128::from(bury));
+        record.set("status", u128::from(status));
+        record.set("free", u128::from(free));
+        self.retires.send(self.retire_layout.pack(&record));
+        self.retiring.push_back((context, bury, status, free));
+    }
+
+    /// Contexts that have been handed over, and whether they were sent away.
+    pub fn contexts(&self) -> Vec<(u64, bool)> {
+        let on_its_way = |number: u64| {
+            let mut openings = self.expected_works.iter().filter(|work| work.get("verdict") == 1);
+            openings.any(|work| work.get("context") == u128::from(number))
+        };
+        self.reference.contexts().into_iter().filter(|(number, _)| !on_its_way(*number)).collect()
+    }
+
+    pub fn retiring(&self) -> usize {
+        self.retiring.len()
+    }
+
+    /// One clock. Returns whether a packet was taken; `reference` then knows it.
+    pub fn clock(&mut self) -> bool {
+        self.dut.set(self.ports.now, self.now & 0xffff_ffff);
+        let before = (self.packets.sent(), self.retires.sent());
+        let agents: &mut [&mut dyn tessera_sim::tb::Agent] =
+            &mut [&mut self.packets, &mut self.retires, &mut self.works, &mut self.feedbacks];
+        cycle(self.dut, agents);
+
+        for (event, port) in &self.ports.events {
+            *self.seen_events.get_mut(event).unwrap() += self.dut.sampled(*port);
+        }
+        self.serve_receives();
+        let taken = self.packets.sent() != before.0;
+        if taken {
+            for (endpoint, receive) in self.posted.drain(..) {
+                self.reference.receives.entry(endpoint).or_default().push_back(receive);
+                self.ring.entry(endpoint).or_default().push_back(receive);
+            }
+            let packet = self.offered.pop_front().unwrap();
+            self.last = self.reference.packet(self.now, &packet);
+            self.expected_works.extend(self.last.work.clone());
+            self.expected_feedbacks.extend(self.last.feedback.clone());
+            self.taken_at.push(self.dut.cycles());
+            let available = self.reference.block_available;
+            self.dut.set(self.ports.block_available, available);
+        }
+        if self.retires.sent() != before.1 {
+            let (context, bury, status, free) = self.retiring.pop_front().unwrap();
+            self.reference.retire(self.now, context, bury, status, free);
+        }
+        while let Some(work) = self.works.take() {
+            let got = self.work_layout.unpack(&work.word);
+            let Some(expected) = self.expected_works.pop_front() else {
+                panic!("work for nothing: {got:x?}")
+            };
+            expected.assert_within(&got, "work");
+        }
+        while let Some(feedback) = self.feedbacks.take() {
+            let got = self.feedback_layout.unpack(&feedback.word);
+            let Some(expected) = self.expected_feedbacks.pop_front() else {
+                panic!("feedback for nothing: {got:x?}")
+            };
+            expected.assert_within(&got, "feedback");
+        }
+        taken
+    }
+
+    /// `rq_fetch` with its fixed latency.
+    fn serve_receives(&mut self) {
+        if self.dut.sampled(self.ports.consume) != 0 {
+            let ring = self.ring.get_mut(&self.last_answered).expect("an answered endpoint");
+            ring.pop_front().expect("something to consume");
+        }
+        let asked = self.dut.sampled(self.ports.ask_valid) != 0;
+        self.answers.push_back(asked.then(|| self.dut.sampled(self.ports.ask_endpoint) as u8));
+        let answer = self.answers.pop_front().unwrap();
+        self.dut.set(self.ports.answer_valid, answer.is_some());
+        if let Some(endpoint) = answer {
+            self.last_answered = endpoint;
+            let head = self.ring.entry(endpoint).or_default().front().copied();
+            self.dut.set(self.ports.available, head.is_some());
+            let head = head.unwrap_or(Posted { address: 0, length: 0, entry: 0 });
+            self.dut.set(self.ports.address, head.address);
+            self.dut.set(self.ports.length, u64::from(head.length));
+            self.dut.set(self.ports.entry, u64::from(head.entry));
+        }
+    }
+
+    /// Clocks until everything offered is done, then compares all counts.
+    pub fn settle(&mut self) {
+        let mut clocks = 0;
+        while !self.offered.is_empty()
+            || !self.retiring.is_empty()
+            || !self.expected_works.is_empty()
+            || !self.expected_feedbacks.is_empty()
+        {
+            self.clock();
+            clocks += 1;
+            assert!(
+                clocks < 200_000,
+                "{} packets, {} works wait",
+                self.offered.len(),
+                self.expected_works.len()
+            );
+        }
+        for _ in 0..16 {
+            self.clock();
+        }
+        assert_eq!(self.seen_events, self.reference.events);
+        assert_eq!(self.dut.sampled(self.ports.free_contexts), self.reference.free.len() as u64);
+        assert_eq!(self.dut.sampled(self.ports.tombstones), self.reference.tombstones() as u64);
+    }
+
+    /// Moves time past every tombstone and waits for two sweeps.
+    pub fn expire(&mut self, sets_log2: usize) {
+        self.settle();
+        self.now += self.reference.time_wait + 512;
+        for _ in 0..(8 << sets_log2) + 16 {
+            self.clock();
+        }
+        self.reference.expire(self.now);
+        self.settle();
+    }
+
+    pub fn tombstones(&self) -> u64 {
+        self.dut.sampled(self.ports.tombstones)
+    }
+}

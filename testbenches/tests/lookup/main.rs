@@ -1,0 +1,434 @@
+//! `rx::Lookup`: rules RO-1 to RO-8 against an independent reference.
+
+mod bench;
+mod record;
+mod reference;
+
+use bench::{design, Bench, SMALL, TIGHT};
+use reference::{Held, Posted};
+use tessera_abi::params::NIC512;
+use tessera_abi::status::Status;
+use tessera_abi::wire::flag;
+use tessera_rtl::rx::Lookup;
+use tessera_sim::tb::{self, Pattern, Rng};
+use tessera_sim::verilator::{BuildOptions, Dut, Model};
+
+const ALWAYS: [Pattern; 3] = [Pattern::Always; 3];
+const TIME_WAIT: u64 = 5000;
+const KEY: (u128, u128, u128) = (0xffff_0a00_0001, 0x12_3456, 0x789);
+/// Shortly before time wraps.
+const START: u64 = 0xffff_f000;
+
+fn small<'a>(dut: &'a mut Dut, rng: &mut Rng) -> Bench<'a> {
+    Bench::new(dut, &SMALL, TIME_WAIT, START, ALWAYS, rng)
+}
+
+fn post_all(bench: &mut Bench, count: u16) {
+    for endpoint in 0..4 {
+        for entry in 0..count {
+            let address = u64::from(entry) << 20 | u64::from(endpoint);
+            bench.post(endpoint, Posted { address, length: 1 << 20, entry });
+        }
+    }
+}
+
+/// One packet, alone; returns the event it counts as.
+fn one(bench: &mut Bench, generation: u32, flags: u8, rng: &mut Rng) -> Option<&'static str> {
+    let packet = bench.some_packet(KEY, generation, flags, rng);
+    bench.offer(packet);
+    bench.settle();
+    bench.last.event
+}
+
+#[test]
+fn ro_6_back_to_back_first_packets_open_once() {
+    tb::run("lookup::first", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 8);
+        for message in 0..8 {
+            for _ in 0..5 {
+                let packet = bench.some_packet((1, 2, message), 9, 0, rng);
+                bench.offer(packet);
+            }
+        }
+        bench.settle();
+        assert_eq!(bench.reference.events["opened"], 8);
+        assert_eq!(bench.reference.free.len(), 8);
+    });
+}
+
+#[test]
+fn ro_2_and_ro_3_tombstones_repeat_and_older_is_stale() {
+    tb::run("lookup::repeat", &design("lookup", &SMALL), |dut, rng| {
+        for status in [Status::Success, Status::GaveUp, Status::RemoteDma] {
+            let mut bench = small(dut, rng);
+            post_all(&mut bench, 1);
+            assert_eq!(one(&mut bench, 7, 0, rng), Some("opened"));
+            assert_eq!(one(&mut bench, 7, 0, rng), None);
+            assert_eq!(one(&mut bench, 6, 0, rng), Some("stale"));
+            bench.retire(0, true, status as u8, false);
+            bench.settle();
+            assert_eq!(one(&mut bench, 7, 0, rng), Some("finished"));
+            assert_eq!(one(&mut bench, 7, flag::EST, rng), Some("finished"));
+            assert_eq!(one(&mut bench, 6, 0, rng), Some("stale"));
+            assert_eq!(one(&mut bench, 6, flag::EST, rng), Some("stale"));
+        }
+    });
+}
+
+#[test]
+fn ro_4_newer_generation_waits_for_the_unfinished_one() {
+    tb::run("lookup::replace", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 2);
+        assert_eq!(one(&mut bench, 7, 0, rng), Some("opened"));
+        // The first newer packet sends it away, the next ones only wait.
+        for _ in 0..3 {
+            assert_eq!(one(&mut bench, 8, 0, rng), Some("busy_resources"));
+        }
+        assert_eq!(bench.reference.contexts(), [(0, true)]);
+        assert_eq!(one(&mut bench, 7, 0, rng), None, "the old one is still found");
+        bench.retire(0, true, Status::Replaced as u8, true);
+        bench.settle();
+        assert_eq!(one(&mut bench, 7, 0, rng), Some("finished"));
+        assert_eq!(one(&mut bench, 8, 0, rng), Some("opened"));
+        assert_eq!(one(&mut bench, 7, 0, rng), Some("stale"));
+        assert_eq!(bench.tombstones(), 0);
+    });
+}
+
+#[test]
+fn ro_4_a_tombstone_stays_while_the_newer_one_is_refused() {
+    tb::run("lookup::stays", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        bench.post(0, Posted { address: 0, length: 1 << 20, entry: 0 });
+        let mut packet = bench.some_packet(KEY, 7, 0, rng);
+        packet.set("endpoint", 0);
+        bench.offer(packet);
+        bench.settle();
+        bench.retire(0, true, 0, true);
+        bench.settle();
+        assert_eq!(one(&mut bench, 8, 0, rng), Some("busy_receive"));
+        assert_eq!(one(&mut bench, 7, 0, rng), Some("finished"));
+        assert_eq!(one(&mut bench, 8, flag::EST, rng), Some("no_context"));
+        assert_eq!(one(&mut bench, 7, 0, rng), Some("finished"));
+    });
+}
+
+#[test]
+fn ro_6_every_refusal_in_its_order() {
+    tb::run("lookup::refusals", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        assert_eq!(one(&mut bench, 1, flag::EST, rng), Some("no_context"));
+        assert_eq!(one(&mut bench, 1, 0, rng), Some("busy_receive"));
+        // No block comes before no receive. The input counts from the packet after.
+        bench.reference.block_available = false;
+        one(&mut bench, 1, flag::EST, rng);
+        assert_eq!(one(&mut bench, 1, 0, rng), Some("busy_resources"));
+        bench.reference.block_available = true;
+        one(&mut bench, 1, flag::EST, rng);
+        // Too short: not consumed, and remembered.
+        for endpoint in 0..4 {
+            bench.post(endpoint, Posted { address: 1, length: 99, entry: 3 });
+        }
+        let mut long = bench.some_packet(KEY, 1, 0, rng);
+        long.set("length", 100);
+        bench.offer(long);
+        bench.settle();
+        assert_eq!(bench.last.event, None);
+        assert_eq!(bench.tombstones(), 1);
+        assert_eq!(one(&mut bench, 1, 0, rng), Some("finished"));
+        // The receive is still there, and exactly long enough for this one.
+        let mut fits = bench.some_packet(KEY, 2, 0, rng);
+        fits.set("length", 99);
+        bench.offer(fits);
+        bench.settle();
+        assert_eq!(bench.last.event, Some("opened"));
+        assert_eq!(bench.tombstones(), 0);
+    });
+}
+
+#[test]
+fn ro_6_contexts_and_tombstone_places_run_out() {
+    tb::run("lookup::places", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 100);
+        for slot in 0..17 {
+            let packet = bench.some_packet((5, 5, slot), 0, 0, rng);
+            bench.offer(packet);
+        }
+        bench.settle();
+        // Places in the tables permitting: sixteen contexts, the 17th waits.
+        assert_eq!(bench.reference.events["opened"] + bench.reference.events["busy_conflict"], 16);
+        assert!(bench.reference.events["busy_resources"] >= 1);
+        let mut slot = 100;
+        while bench.reference.tombstones() < SMALL.tombstones {
+            for (context, _) in bench.reference.contexts() {
+                bench.retire(context, true, 0, true);
+            }
+            bench.settle();
+            for _ in 0..4 {
+                let packet = bench.some_packet((6, 6, slot), 0, 0, rng);
+                slot += 1;
+                bench.offer(packet);
+            }
+            bench.settle();
+            assert!(slot < 1000, "the tombstone limit is never met");
+            assert!(bench.reference.tombstones() + bench.reference.contexts().len() <= SMALL.tombstones);
+        }
+        let refused = bench.reference.events["busy_resources"];
+        let packet = bench.some_packet((6, 6, 2000), 0, 0, rng);
+        bench.offer(packet);
+        bench.settle();
+        let conflict = bench.last.event == Some("busy_conflict");
+        assert!(conflict || bench.reference.events["busy_resources"] == refused + 1);
+        bench.expire(SMALL.table_sets_log2);
+        assert_eq!(bench.tombstones(), 0);
+        assert_eq!(bench.reference.free.len(), 16);
+    });
+}
+
+#[test]
+fn generations_compare_modulo_two_to_the_twenty() {
+    const TOP: u32 = (1 << 20) - 1;
+    tb::run("lookup::generation", &design("lookup", &SMALL), |dut, rng| {
+        for (held, next, newer) in [
+            (TOP, 0, true),
+            (0, TOP, false),
+            (5, 5 + (1 << 19) - 1, true),
+            (5, 5 + (1 << 19), false),
+            (TOP - 3, (1 << 19) - 5, true),
+            (TOP - 3, (1 << 19) - 4, false),
+            (1 << 19, 0, false),
+            (1 << 19, TOP, true),
+        ] {
+            let mut bench = small(dut, rng);
+            post_all(&mut bench, 2);
+            one(&mut bench, held, 0, rng);
+            bench.retire(0, true, 0, true);
+            bench.settle();
+            let event = one(&mut bench, next, 0, rng);
+            assert_eq!(event, Some(if newer { "opened" } else { "stale" }), "{held:x} then {next:x}");
+        }
+    });
+}
+
+#[test]
+fn tombstones_live_their_time() {
+    tb::run("lookup::time", &design("lookup", &SMALL), |dut, rng| {
+        for start in [1000, START, (1 << 32) - TIME_WAIT - 100] {
+            let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, start, ALWAYS, rng);
+            post_all(&mut bench, 4);
+            one(&mut bench, 7, 0, rng);
+            bench.retire(0, true, 0, true);
+            bench.settle();
+            let buried = bench.now;
+            let mut gone_after = None;
+            // Eight clocks per tick; a sweep of eight sets takes fewer than 64.
+            while gone_after.is_none() {
+                for _ in 0..8 {
+                    bench.clock();
+                }
+                bench.now += 1;
+                if bench.tombstones() == 0 {
+                    gone_after = Some(bench.now - buried);
+                }
+                assert!(bench.now - buried < 2 * TIME_WAIT, "the tombstone stays");
+            }
+            let gone_after = gone_after.unwrap();
+            assert!((TIME_WAIT..TIME_WAIT + 256 + 16).contains(&gone_after), "{gone_after} ticks");
+            bench.reference.expire(bench.now + TIME_WAIT);
+            assert_eq!(one(&mut bench, 7, flag::EST, rng), Some("no_context"));
+            assert_eq!(one(&mut bench, 7, 0, rng), Some("opened"), "forgotten, so it opens again");
+        }
+    });
+}
+
+#[test]
+fn conflicts_are_refused_and_lose_nobody() {
+    tb::run("lookup::conflict", &design("lookup_tight", &TIGHT), |dut, rng| {
+        for round in 0..20 {
+            let mut bench = Bench::new(dut, &TIGHT, TIME_WAIT, START, ALWAYS, rng);
+            post_all(&mut bench, 100);
+            let keys: Vec<_> = (0..40)
+                .map(|slot| (u128::from(rng.next_u64()), u128::from(rng.below(1 << 24)), slot + round))
+                .collect();
+            for key in &keys {
+                let packet = bench.some_packet(*key, 1, 0, rng);
+                bench.offer(packet);
+            }
+            bench.settle();
+            let opened = bench.reference.events["opened"];
+            let conflicts = bench.reference.events["busy_conflict"];
+            // Two sets of four ways in each table; the fewer-filled set first.
+            assert_eq!(opened + conflicts, 40);
+            assert!((12..=16).contains(&opened), "{opened} opened");
+            // All that opened are found again, by all of their key.
+            for key in &keys {
+                for wrong in [
+                    (key.0 ^ 1 << 127, key.1, key.2),
+                    (key.0, key.1 ^ 1, key.2),
+                    (key.0, key.1, key.2 ^ 1 << 11),
+                ] {
+                    let packet = bench.some_packet(wrong, 1, flag::EST, rng);
+                    bench.offer(packet);
+                }
+                let packet = bench.some_packet(*key, 1, flag::EST, rng);
+                bench.offer(packet);
+            }
+            bench.settle();
+            assert_eq!(bench.reference.events["no_context"], 120 + conflicts);
+        }
+    });
+}
+
+/// Keys that share most of their bits, some of them all but one.
+fn keys(count: u64, rng: &mut Rng) -> Vec<(u128, u128, u128)> {
+    let base = (
+        u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64()),
+        rng.below(1 << 24),
+        rng.below(1 << 12),
+    );
+    (0..count)
+        .map(|i| match rng.below(4) {
+            0 => (base.0 ^ 1 << rng.below(128), u128::from(base.1), u128::from(base.2)),
+            1 => (base.0, u128::from(base.1 ^ 1 << rng.below(24)), u128::from(base.2)),
+            2 => (base.0, u128::from(base.1), u128::from(i)),
+            _ => (u128::from(rng.next_u64()), u128::from(rng.below(1 << 24)), u128::from(rng.below(1 << 12))),
+        })
+        .collect()
+}
+
+fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
+    let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, START, patterns, rng);
+    let keys = keys(50, rng);
+    let mut generations: Vec<u32> = keys.iter().map(|_| rng.below(1 << 20) as u32).collect();
+    // Contexts that were buried and whose number is still out.
+    let mut held: Vec<u64> = Vec::new();
+    let mut ending: Vec<u64> = Vec::new();
+    let mut offered = 0;
+    let mut entry = 0;
+    while offered < 3000 {
+        if bench.pending() < 3 {
+            let i = rng.below(keys.len() as u64) as usize;
+            let generation = match rng.below(20) {
+                0 | 1 => {
+                    generations[i] = generations[i].wrapping_add(1 + rng.below(3) as u32) & 0xf_ffff;
+                    generations[i]
+                }
+                2 => generations[i].wrapping_sub(1 + rng.below(1 << 18) as u32) & 0xf_ffff,
+                3 => rng.below(1 << 20) as u32,
+                _ => generations[i],
+            };
+            let est = if rng.chance(0.2) { flag::EST } else { 0 };
+            let flags = est | (rng.next_u64() as u8 & !flag::EST);
+            let packet = bench.some_packet(keys[i], generation, flags, rng);
+            bench.offer(packet);
+            offered += 1;
+        }
+        if bench.clock() {
+            // The ring, the blocks and the ends move between packets.
+            if rng.chance(0.4) {
+                let length = if rng.chance(0.1) { rng.below(1 << 20) } else { 1 << 20 } as u32;
+                bench.post(rng.below(4) as u8, Posted { address: rng.next_u64(), length, entry });
+                entry = entry.wrapping_add(1);
+            }
+            bench.reference.block_available = rng.chance(0.95);
+        }
+        if bench.retiring() == 0 {
+            ending.clear();
+        }
+        if rng.chance(0.03) {
+            let contexts = bench.contexts();
+            if let Some((context, away)) = contexts.get(rng.below(contexts.len().max(1) as u64) as usize) {
+                if !ending.contains(context) {
+                    let status = if *away { Status::Replaced as u8 } else { rng.below(6) as u8 };
+                    let free = rng.chance(0.5);
+                    bench.retire(*context, true, status, free);
+                    ending.push(*context);
+                    if !free {
+                        held.push(*context);
+                    }
+                }
+            }
+        }
+        if rng.chance(0.02) && bench.retiring() == 0 {
+            if let Some(context) = held.pop() {
+                bench.retire(context, false, 0, true);
+            }
+        }
+        if rng.chance(0.0005) {
+            bench.expire(SMALL.table_sets_log2);
+        }
+    }
+    bench.settle();
+    // Conflicts are rare here and have a test of their own.
+    for (event, count) in bench.reference.events.iter().filter(|(event, _)| **event != "busy_conflict") {
+        assert!(*count > 0, "{name}: {event} never happened: {:?}", bench.reference.events);
+    }
+    // Everything comes back.
+    for (context, _) in bench.reference.contexts() {
+        bench.retire(context, true, 0, true);
+    }
+    for context in held {
+        bench.retire(context, false, 0, true);
+    }
+    bench.expire(SMALL.table_sets_log2);
+    assert_eq!(bench.reference.free.len(), 16);
+    assert_eq!(bench.tombstones(), 0);
+}
+
+#[test]
+fn random_packets_match_the_reference() {
+    let design = design("lookup", &SMALL);
+    for (idle, stall) in Pattern::matrix() {
+        let name = format!("lookup::random {idle:?} {stall:?}");
+        tb::run(&name, &design, |dut, rng| random(&name, dut, [idle, stall, Pattern::Random(0.3)], rng));
+    }
+}
+
+#[test]
+fn four_clocks_per_packet_five_per_opening() {
+    tb::run("lookup::rate", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 16);
+        for slot in 0..12 {
+            let packet = bench.some_packet((8, 8, slot), 3, 0, rng);
+            bench.offer(packet);
+        }
+        bench.settle();
+        let opening = bench.taken_at[11] - bench.taken_at[0];
+        println!("12 openings: {} clocks from the first to the last", opening);
+        // A sweep step of four clocks comes at least once in 64.
+        assert!(opening <= 11 * 5 + 2 * 4, "{opening} clocks");
+        assert_eq!(bench.reference.events["opened"], 12);
+        bench.taken_at.clear();
+        for i in 0..1000 {
+            let mut packet = bench.some_packet((8, 8, i % 12), 3, 0, rng);
+            packet.set("payload_len", 64);
+            bench.offer(packet);
+        }
+        bench.settle();
+        let hits = bench.taken_at[999] - bench.taken_at[0];
+        println!("1000 hits: {hits} clocks from the first to the last");
+        assert!(hits <= 999 * 43 / 10, "{hits} clocks");
+        assert!(matches!(bench.reference.entry((8, 8, 0)).unwrap().held, Held::Context { .. }));
+    });
+}
+
+#[test]
+fn the_full_size_elaborates_and_clears() {
+    let design = tessera_testbenches::design("lookup_nic512", || Lookup::new(&NIC512));
+    let model = Model::build(&design, &BuildOptions::default()).unwrap();
+    let mut dut = model.instance().unwrap();
+    let [rst, ready, free] = ["rst", "ready", "free_contexts"].map(|name| dut.port(name).unwrap());
+    dut.set(rst, 1u64);
+    dut.clock();
+    dut.set(rst, 0u64);
+    let start = dut.cycles();
+    while dut.sampled(ready) == 0 {
+        dut.clock();
+        assert!(dut.cycles() < start + (1 << NIC512.table_sets_log2) + 8);
+    }
+    assert_eq!(dut.sampled(free), 1 << NIC512.rx_contexts_log2);
+}

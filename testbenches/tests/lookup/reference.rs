@@ -1,0 +1,288 @@
+//! What `lookup` must do, with maps and plain arithmetic; and its hash, so that
+//! even conflicts are predicted.
+
+use super::record::Record;
+use std::collections::{BTreeMap, VecDeque};
+use tessera_abi::params::{Config, LFSR_MASK};
+use tessera_abi::status::Status;
+use tessera_abi::wire::{fb, flag, generation_age, Age};
+
+pub const EVENTS: [&str; 7] =
+    ["stale", "busy_receive", "busy_resources", "busy_conflict", "no_context", "finished", "opened"];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Held {
+    Context { number: u64, away: bool },
+    Tombstone { status: u8, until: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub key: (u128, u128, u128),
+    pub generation: u32,
+    pub held: Held,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Posted {
+    pub address: u64,
+    pub length: u32,
+    pub entry: u16,
+}
+
+/// What a packet must cause.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub work: Option<Record>,
+    pub feedback: Option<Record>,
+    pub event: Option<&'static str>,
+}
+
+pub struct Reference {
+    sets: usize,
+    limit: usize,
+    streams: [Vec<bool>; 2],
+    /// Ways of the sets of both tables.
+    pub tables: [Vec<[Option<Entry>; 4]>; 2],
+    pub free: VecDeque<u64>,
+    pub receives: BTreeMap<u8, VecDeque<Posted>>,
+    pub block_available: bool,
+    pub time_wait: u64,
+    pub events: BTreeMap<&'static str, u64>,
+}
+
+/// The 2 x 177 bits that a seed stands for.
+fn streams(seed: u32) -> [Vec<bool>; 2] {
+    let mut state = seed;
+    let mut bits = Vec::new();
+    for _ in 0..32 + 354 {
+        let s = |i: u32| state >> i & 1 != 0;
+        bits.push(s(0) ^ (s(7) & s(19)) ^ (s(11) & s(28)) ^ (s(4) & s(23) & s(30)));
+        state = state >> 1 ^ if state & 1 != 0 { LFSR_MASK } else { 0 };
+    }
+    [bits[32..32 + 177].to_vec(), bits[32 + 177..].to_vec()]
+}
+
+impl Reference {
+    pub fn new(config: &Config, seed: u32, time_wait: u64) -> Self {
+        let sets = 1 << config.table_sets_log2;
+        Reference {
+            sets,
+            limit: config.tombstones,
+            streams: streams(seed),
+            tables: [vec![[None; 4]; sets], vec![[None; 4]; sets]],
+            free: (0..1 << config.rx_contexts_log2).collect(),
+            receives: BTreeMap::new(),
+            block_available: true,
+            time_wait,
+            events: EVENTS.iter().map(|event| (*event, 0)).collect(),
+        }
+    }
+
+    /// Bits of the key from the slot's lowest to the GID's highest.
+    fn set_of(&self, table: usize, key: (u128, u128, u128)) -> usize {
+        let (gid, endpoint, slot) = key;
+        let low = (endpoint << 12) | slot;
+        let bit = |i: usize| if i < 36 { low >> i & 1 != 0 } else { gid >> (i - 36) & 1 != 0 };
+        let hash = (0..13).map(|j| {
+            let ones = (0..164).filter(|i| bit(*i) && self.streams[table][i + j]).count();
+            (ones % 2) << j
+        });
+        hash.sum::<usize>() % self.sets
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.tables.iter().flatten().flatten().flatten()
+    }
+
+    fn entries_mut(&mut self) -> impl Iterator<Item = &mut Option<Entry>> {
+        self.tables.iter_mut().flatten().flatten()
+    }
+
+    pub fn entry(&self, key: (u128, u128, u128)) -> Option<&Entry> {
+        self.entries().find(|entry| entry.key == key)
+    }
+
+    pub fn tombstones(&self) -> usize {
+        self.entries().filter(|entry| matches!(entry.held, Held::Tombstone { .. })).count()
+    }
+
+    /// Numbers whose entry is a context, and whether it was sent away.
+    pub fn contexts(&self) -> Vec<(u64, bool)> {
+        let context = |entry: &Entry| match entry.held {
+            Held::Context { number, away } => Some((number, away)),
+            Held::Tombstone { .. } => None,
+        };
+        self.entries().filter_map(context).collect()
+    }
+
+    fn vacancy(&self, key: (u128, u128, u128)) -> Option<(usize, usize, usize)> {
+        let filled = |table: usize| self.tables[table][self.set_of(table, key)].iter().flatten().count();
+        let table = usize::from(filled(1) < filled(0));
+        let set = self.set_of(table, key);
+        let way = self.tables[table][set].iter().position(Option::is_none)?;
+        Some((table, set, way))
+    }
+
+    pub fn packet(&mut self, now: u64, packet: &Record) -> Outcome {
+        let mut outcome = Outcome::default();
+        let key = (packet.get("src_gid"), packet.get("src_endpoint"), packet.get("slot"));
+        let generation = packet.get("generation") as u32;
+        let est = packet.get("flags") as u8 & flag::EST != 0;
+        if packet.get("payload_len") != 0 {
+            outcome.work = Some(work(packet, 2, 0, None));
+        }
+        let found = self.entry(key).copied();
+        let mut replaces = false;
+        if let Some(entry) = found {
+            match (generation_age(generation, entry.generation), entry.held) {
+                (Age::Older, _) => {
+                    outcome.event = Some("stale");
+                    return self.counted(outcome);
+                }
+                (Age::Same, Held::Context { number, .. }) => {
+                    outcome.work = Some(work(packet, 0, number, None));
+                    return self.counted(outcome);
+                }
+                (Age::Same, Held::Tombstone { status, .. }) => {
+                    let mut answer = feedback(packet, fb::ABORT, status);
+                    if status == Status::Success as u8 {
+                        answer = feedback(packet, fb::COMPLETE, status);
+                        answer.set("cumulative", packet.get("count"));
+                        answer.set("grant", packet.get("count"));
+                    }
+                    outcome.feedback = Some(answer);
+                    outcome.event = Some("finished");
+                    return self.counted(outcome);
+                }
+                (Age::Newer, Held::Context { number, away }) => {
+                    if !away {
+                        outcome.work = Some(work(packet, 3, number, None));
+                        for entry in self.entries_mut().flatten().filter(|entry| entry.key == key) {
+                            entry.held = Held::Context { number, away: true };
+                        }
+                    }
+                    outcome.feedback = Some(feedback(packet, fb::BUSY, 0));
+                    outcome.event = Some("busy_resources");
+                    return self.counted(outcome);
+                }
+                (Age::Newer, Held::Tombstone { .. }) => replaces = true,
+            }
+        }
+        if est {
+            outcome.feedback = Some(feedback(packet, fb::ABORT, Status::NoContext as u8));
+            outcome.event = Some("no_context");
+            return self.counted(outcome);
+        }
+        let remembered = self.entries().count() - usize::from(replaces);
+        let posted = self.receives.entry(packet.get("endpoint") as u8).or_default();
+        let receive = posted.front().copied();
+        outcome.feedback = Some(feedback(packet, fb::BUSY, 0));
+        let place = if replaces { None } else { self.vacancy(key) };
+        let refused = if !replaces && place.is_none() {
+            Some("busy_conflict")
+        } else if self.free.is_empty() || !self.block_available || remembered >= self.limit {
+            Some("busy_resources")
+        } else if receive.is_none() {
+            Some("busy_receive")
+        } else {
+            None
+        };
+        if let (Some(receive), None) = (receive, refused) {
+            let held = if u128::from(receive.length) < packet.get("length") {
+                let status = Status::Length as u8;
+                outcome.feedback = Some(feedback(packet, fb::ABORT, status));
+                Held::Tombstone { status, until: now + self.time_wait }
+            } else {
+                self.receives.get_mut(&(packet.get("endpoint") as u8)).unwrap().pop_front();
+                let number = self.free.pop_front().unwrap();
+                outcome.feedback = None;
+                outcome.event = Some("opened");
+                outcome.work = Some(work(packet, 1, number, Some(receive)));
+                Held::Context { number, away: false }
+            };
+            let entry = Some(Entry { key, generation, held });
+            match place {
+                Some((table, set, way)) => self.tables[table][set][way] = entry,
+                None => {
+                    for place in self.entries_mut().filter(|place| place.is_some_and(|e| e.key == key)) {
+                        *place = entry;
+                    }
+                }
+            }
+        } else {
+            outcome.event = refused;
+        }
+        self.counted(outcome)
+    }
+
+    fn counted(&mut self, outcome: Outcome) -> Outcome {
+        if let Some(event) = outcome.event {
+            *self.events.get_mut(event).unwrap() += 1;
+        }
+        outcome
+    }
+
+    pub fn retire(&mut self, now: u64, context: u64, bury: bool, status: u8, free: bool) {
+        let until = now + self.time_wait;
+        if bury {
+            let of_context =
+                |entry: &&mut Entry| matches!(entry.held, Held::Context { number, .. } if number == context);
+            let mut entries = self.entries_mut().flatten().filter(of_context);
+            entries.next().expect("the test buries a context").held = Held::Tombstone { status, until };
+        }
+        if free {
+            self.free.push_back(context);
+        }
+    }
+
+    /// Forgets the tombstones whose time is over.
+    pub fn expire(&mut self, now: u64) {
+        for place in self.entries_mut() {
+            if matches!(place, Some(Entry { held: Held::Tombstone { until, .. }, .. }) if *until < now) {
+                *place = None;
+            }
+        }
+    }
+}
+
+fn work(packet: &Record, verdict: u128, context: u64, receive: Option<Posted>) -> Record {
+    let mut work = packet.clone();
+    work.set("verdict", verdict);
+    // Without a verdict on a context or an opening these carry nothing.
+    if verdict != 2 {
+        work.set("context", u128::from(context));
+    }
+    if let Some(receive) = receive {
+        work.set("buffer", u128::from(receive.address));
+        work.set("entry", u128::from(receive.entry));
+    }
+    work
+}
+
+/// RO-7, RO-2: an answer without a context.
+fn feedback(packet: &Record, flags: u8, status: u8) -> Record {
+    let mut feedback = Record::default();
+    let ce = if packet.get("ce") != 0 { fb::CE } else { 0 };
+    feedback.set("flags", u128::from(flags | ce));
+    feedback.set("status", u128::from(status));
+    feedback.set("sample", 1);
+    let copied = [
+        ("dst_mac", "src_mac"),
+        ("dst_gid", "src_gid"),
+        ("dst_endpoint", "src_endpoint"),
+        ("endpoint", "endpoint"),
+        ("ev_echo", "ev"),
+        ("slot", "slot"),
+        ("generation", "generation"),
+        ("arrival", "arrival"),
+        ("echo", "timestamp"),
+    ];
+    for (to, from) in copied {
+        feedback.set(to, packet.get(from));
+    }
+    for zero in ["cumulative", "sequence", "grant", "duplicates", "base", "limit", "bitmap"] {
+        feedback.set(zero, 0);
+    }
+    feedback
+}
