@@ -287,8 +287,7 @@ impl Receiver {
         self.timers.set(Timer::Tombstone(place), Some(now + self.settings.time_wait as u64));
     }
 
-    /// Ends a context: its completion, everything it held back, a tombstone
-    /// unless a newer generation takes the place.
+    /// Ends a context: its completion, everything it held back, a tombstone.
     fn end(&mut self, now: Ticks, id: u32, status: Status, tell: bool, out: &mut Output) {
         let Some(mut context) = self.contexts[id as usize].take() else { return };
         //= GR-1
@@ -313,11 +312,8 @@ impl Receiver {
         });
         let completed = status == Status::Success;
         out.counters.event(if completed { Counter::RxCompleted } else { Counter::RxAborted });
-        if status == Status::Replaced {
-            self.lookup.put(context.place, None);
-        } else {
-            self.bury(now, context.place, context.key, opener.message.generation(), status as u8);
-        }
+        //= RO-4
+        self.bury(now, context.place, context.key, opener.message.generation(), status as u8);
         if tell {
             out.feedback.push_back(context.notice(fb::ABORT, status as u8));
         }

@@ -291,7 +291,7 @@ pub struct BitmapOp {
 /// The block as the operation left it, a fixed number of clocks later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct BitmapResult {
-    /// Bit `index` before the operation.
+    /// Bit `index` before the operation; 0 when it initialised the block.
     pub was_set: Bit,
     pub bits: Bits<256>,
     /// Lowest zero; 0 when `full`.
@@ -315,7 +315,8 @@ pub struct TimerInsert {
 /// `RxData`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RxWork {
-    /// 0 found, 1 opened, 2 drop the payload (already counted and answered),
+    /// 0 found, 1 opened, 2 drop the payload (already counted and answered; not
+    /// sent for a packet without payload),
     /// 3 abort the context with `replaced` (already answered BUSY; drop the payload).
     pub verdict: Bits<2>,
     pub context: Bits<12>,
