@@ -3,6 +3,8 @@
 //! The tests are in `testbenches/tests`, one file per block; here is what they
 //! share.
 
+pub mod host;
+
 use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;
 use tessera_sim::verilator::Design;

@@ -15,7 +15,7 @@
 //! changes nothing and reads as 0.
 //!
 //! Contract: AW and W come in any order. A write is answered four clocks after
-//! its later half, a read four clocks after AR (a counter up to 70). Writes follow each
+//! its later half, a read three after AR (a counter up to 70). Writes follow each
 //! other by four clocks at least, so `doorbell` and `table_write` pulses are
 //! never closer. Outputs are registered.
 //!
