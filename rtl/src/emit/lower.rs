@@ -14,7 +14,7 @@ use super::operand::{index_is_undecided, Value};
 use num_bigint::{BigInt, BigUint, Sign};
 use rust_hdl::core::ast::{
     VerilogBlock, VerilogBlockOrConditional, VerilogConditional, VerilogExpression, VerilogLink,
-    VerilogMatch, VerilogStatement,
+    VerilogMatch, VerilogOp, VerilogStatement,
 };
 use rust_hdl::prelude::TypeDescriptor;
 
@@ -601,13 +601,8 @@ impl Lowerer<'_> {
         Ok(Value::unsigned(expr))
     }
 
-    fn binary(
-        &mut self,
-        op: &rust_hdl::core::ast::VerilogOp,
-        l: Value,
-        r: Value,
-    ) -> Result<Value, EmitError> {
-        if matches!(op, rust_hdl::core::ast::VerilogOp::Mul) {
+    fn binary(&mut self, op: &VerilogOp, l: Value, r: Value) -> Result<Value, EmitError> {
+        if matches!(op, VerilogOp::Mul) {
             if let (Value::Sized { expr: a, signed, .. }, Value::Sized { expr: b, .. }) = (&l, &r) {
                 let (a, b, signed) = (a.clone(), b.clone(), *signed);
                 if a.width != b.width {
@@ -619,6 +614,14 @@ impl Lowerer<'_> {
                 return Ok(Value::Sized { expr, signed, opaque: false });
             }
         }
+        let r = match (op, r) {
+            // A known amount is printed as a number; see the printer.
+            (
+                VerilogOp::Shl | VerilogOp::Shr,
+                Value::Sized { expr: Expr { width, kind: Kind::Param(id) }, .. },
+            ) => Value::unsigned(Expr::constant(self.design.params[id].value.clone(), width)),
+            (_, r) => r,
+        };
         Value::binary(op, l, r).map_err(|refusal| self.refuse(refusal))
     }
 

@@ -27,10 +27,25 @@ tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique uniq
 until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while
 wildcard wire with within wor xnor xor";
 
+/// Words that Verilator warns about because its C++ cannot use them.
+const AWKWARD: &str = "
+abort alignas alignof and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bit_vector
+bitand bitor bool catch cdecl char char16_t char32_t compl complex concept const_cast
+const_iterator constexpr decltype delete deque double dynamic_cast explicit false far float friend
+goto huge inline interrupt iterator list long map mutable namespace near noexcept not_eq nullptr
+operator or_eq override pascal private public queue reference register reinterpret_cast requires
+sc_clock sc_in sc_inout sc_out sc_signal sensitive sensitive_neg sensitive_pos set short sizeof
+stack static_assert static_cast std switch synchronized template thread_local throw
+transaction_safe transaction_safe_dynamic true try type_info typeid typename uint16_t uint32_t
+uint64_t uint8_t using vector volatile wchar_t xor_eq";
+
 /// Why `name` must not become a Verilog identifier, if it must not.
 pub(super) fn objection(name: &str) -> Option<&'static str> {
     if RESERVED.split_whitespace().any(|word| word == name) {
         return Some("it is a reserved word of Verilog or SystemVerilog");
+    }
+    if AWKWARD.split_whitespace().any(|word| word == name) {
+        return Some("it is a word of C++, about which Verilator warns");
     }
     if name == "next" || name == "val" {
         return Some("rust-hdl uses it for every signal");
@@ -206,7 +221,7 @@ mod tests {
 
     #[test]
     fn names_that_break_tools_or_the_front_end_are_refused() {
-        for name in ["byte", "begin", "logic", "reg", "itself", "next", "größe", "a$b", "2x"] {
+        for name in ["byte", "begin", "logic", "reg", "queue", "itself", "next", "größe", "a$b", "2x"] {
             assert!(objection(name).is_some(), "{name}");
         }
         assert_eq!(objection("s_axis_tdata"), None);

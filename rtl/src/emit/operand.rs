@@ -63,6 +63,9 @@ impl Value {
             Self::Sized { signed: true, .. } => {
                 return Err(Refusal::Meaning("a bitwise operator on a signed value"));
             }
+            Self::Sized { opaque: true, .. } => {
+                return Err(Refusal::Meaning("an operator on a whole struct; use its fields"));
+            }
             Self::Sized { expr, .. } => expr,
             Self::Integer(number) => return Err(Refusal::NoWidth(number)),
         };
@@ -115,6 +118,11 @@ impl Value {
             return Err(Refusal::Meaning("a signed operand beside an unsigned one"));
         }
         let translated = translate(op, signed)?;
+        if opaque && !matches!(translated, Op::Eq | Op::Ne) {
+            return Err(Refusal::Meaning(
+                "an order between structs or an operator of their own; use their fields",
+            ));
+        }
         match translated {
             // `Bits + bool` is the one operator with unequal operands.
             Op::Add if r.width == 1 && l.width > 1 && !signed => {
@@ -123,9 +131,6 @@ impl Value {
             }
             Op::Add | Op::Sub | Op::Mul => {
                 Ok(Self::Sized { expr: Expr::binary(translated, l, r)?, signed, opaque: false })
-            }
-            Op::Lt | Op::Le | Op::Gt | Op::Ge if opaque => {
-                Err(Refusal::Meaning("an order between structs; compare their fields"))
             }
             Op::LogicalAnd | Op::LogicalOr if l.width != 1 => {
                 Err(Refusal::WidthMismatch { left: l.width, right: 1 })

@@ -399,12 +399,25 @@ impl<'d> Printer<'d> {
             Kind::Repeat(bit) => format!("{{{}{{{}}}}}", expr.width, self.top(bit)),
             Kind::Not(operand) => format!("~{}", self.expr(operand)),
             Kind::Neg(operand) => format!("(-{})", self.expr(operand)),
+            // `^~x` would be one operator, with another meaning than `^(~x)`.
+            Kind::Reduce(symbol, operand) if matches!(operand.kind, Kind::Not(_)) => {
+                format!("({symbol}({}))", self.expr(operand))
+            }
             Kind::Reduce(symbol, operand) => format!("({symbol}{})", self.expr(operand)),
+            Kind::Binary(op @ (Op::Shl | Op::Shr), l, r) => {
+                format!("({} {} {})", self.expr(l), symbol(*op), self.amount(r))
+            }
             Kind::Binary(op, l, r) => {
                 let (l, r) = (self.operand(*op, l), self.operand(*op, r));
                 format!("({l} {} {r})", symbol(*op))
             }
         }
+    }
+
+    /// A shift amount; a known one is a plain number, wide enough for any sum
+    /// a tool may make of it.
+    fn amount(&self, amount: &Expr) -> String {
+        amount.as_const().map_or_else(|| self.expr(amount), ToString::to_string)
     }
 
     fn operand(&self, op: Op, operand: &Expr) -> String {

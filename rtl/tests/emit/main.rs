@@ -3,4 +3,5 @@
 //! What the text computes is checked in `testbenches/tests/emit`.
 
 mod blocks;
+mod refusals;
 mod text;

@@ -81,7 +81,10 @@ impl Default for BuildOptions {
 impl BuildOptions {
     /// Verilator's arguments, besides the files.
     fn verilator_arguments(&self, top: &str) -> Vec<String> {
-        let fixed = "--cc -O3 --x-assign fast --x-initial unique --assert --no-timing \
+        // Verilator 5.48 turns (x >> a) >> b into x >> (a + b) with the sum cut
+        // to the width of the amounts, across wires too.
+        let fixed = "-fno-dfg-peephole-replace-shiftr-shiftr -fno-dfg-peephole-replace-shiftl-shiftl \
+                     --cc -O3 --x-assign fast --x-initial unique --assert --no-timing \
                      --timescale-override 1ps/1ps --prefix Vdut --Mdir cpp --output-split 20000";
         let mut arguments: Vec<String> = fixed.split_whitespace().map(String::from).collect();
         let mut add = |argument: &str| arguments.push(argument.into());
