@@ -1,3 +1,51 @@
-//! The `tessera` command.
+//! `tessera`, the one command. `cargo tessera --help` lists its verbs.
 
-fn main() {}
+// The command's types are described where their options are; nothing here is a library.
+#![allow(missing_docs)]
+
+mod bench;
+mod demo;
+mod export;
+mod model;
+mod output;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// An open RNIC transport block without queue pairs: Rust HDL to Verilog,
+/// simulated, driven and measured.
+#[derive(Parser, Debug)]
+#[command(name = "tessera", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    Demo(Box<demo::DemoArgs>),
+    Test(test::TestArgs),
+    Export(export::ExportArgs),
+    Bench(bench::BenchArgs),
+    Setup(setup::SetupArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Test(args) => test::run(&args),
+        Verb::Export(args) => export::run(&args),
+        Verb::Bench(args) => bench::run(&args),
+        Verb::Setup(args) => setup::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("tessera: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -15,6 +15,7 @@
 )]
 
 pub mod emit;
+pub mod export;
 pub mod host;
 pub mod leaf;
 pub mod multipath;
@@ -22,6 +23,7 @@ pub mod prelude;
 pub mod recovery;
 pub mod rx;
 pub mod stream;
+pub mod top;
 pub mod tx;
 pub mod types;
 pub mod wire;

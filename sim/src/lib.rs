@@ -7,12 +7,14 @@
 //! | [`nic`] | one Verilated NIC with its host: registers, host memory, frames |
 //! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
+//! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
 
 pub mod cluster;
 pub mod fabric;
 pub mod nic;
 pub mod progress;
+pub mod session;
 pub mod tb;
 pub mod tools;
 pub mod verilator;

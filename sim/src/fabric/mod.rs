@@ -21,7 +21,7 @@ mod tracker;
 
 pub use capture::{Capture, CaptureError};
 pub use faults::{DeadPath, Faults, Loss, PacketClass};
-pub use tracker::{Arrival, Tracker};
+pub use tracker::{Arrival, Tracker, BIN_CLOCKS};
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

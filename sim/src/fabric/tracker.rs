@@ -48,7 +48,12 @@ pub struct Tracker {
     watch: Option<([u8; 4], u32)>,
     watched: Option<MessageId>,
     arrivals: Vec<Arrival>,
+    /// DATA payload that reached a NIC, bytes per [`BIN_CLOCKS`].
+    payload_bins: Vec<u64>,
 }
+
+/// Clocks per entry of [`Tracker::payload_bins`].
+pub const BIN_CLOCKS: u64 = 1024;
 
 fn key(frame: &[u8]) -> Option<Key> {
     let trh = frame.get(wire::TRH_AT..wire::TRH_AT + wire::TRH_DATA_LEN)?;
@@ -69,6 +74,12 @@ impl Tracker {
     /// Arrivals of the watched message, in order.
     pub fn arrivals(&self) -> &[Arrival] {
         &self.arrivals
+    }
+
+    /// Payload bytes that reached NICs, per [`BIN_CLOCKS`] since reset, every
+    /// copy counted.
+    pub fn payload_bins(&self) -> &[u64] {
+        &self.payload_bins
     }
 
     pub(super) fn sent(&mut self, frame: &[u8], class: PacketClass) {
@@ -103,11 +114,16 @@ impl Tracker {
     }
 
     pub(super) fn arrived(&mut self, frame: &[u8], path: usize, at: u64) {
-        let Some((source, length)) = self.watch else { return };
         let class = PacketClass::of(frame);
         if !matches!(class, PacketClass::Data | PacketClass::Retransmission) {
             return;
         }
+        let bin = (at / BIN_CLOCKS) as usize;
+        if self.payload_bins.len() <= bin {
+            self.payload_bins.resize(bin + 1, 0);
+        }
+        self.payload_bins[bin] += frame.len().saturating_sub(wire::DATA_HEADER_LEN + wire::ICRC_LEN) as u64;
+        let Some((source, length)) = self.watch else { return };
         let Some((ip, _, message, index)) = key(frame) else { return };
         let at_length = wire::TRH_AT + data::LENGTH;
         let len = u32::from_be_bytes([

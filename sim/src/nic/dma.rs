@@ -34,11 +34,28 @@ pub struct DmaOptions {
     pub ready: f64,
 }
 
+/// A read that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmaRead {
+    /// Clock of its last beat.
+    pub at: u64,
+    /// Clock at which its descriptor was taken.
+    pub asked: u64,
+    /// Class.
+    pub class: DmaClass,
+    /// First byte.
+    pub address: u64,
+    /// Bytes.
+    pub length: usize,
+}
+
 /// A write that became visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaWrite {
-    /// Clock.
+    /// Clock at which it became visible.
     pub at: u64,
+    /// Clock of its last beat.
+    pub taken: u64,
     /// Class.
     pub class: DmaClass,
     /// First byte.
@@ -78,6 +95,7 @@ struct Ports {
 }
 
 struct Read {
+    asked: u64,
     due: u64,
     address: u64,
     length: usize,
@@ -86,6 +104,8 @@ struct Read {
 
 /// A read being answered.
 struct Answer {
+    asked: u64,
+    address: u64,
     bytes: Vec<u8>,
     offset: usize,
     tag: u64,
@@ -93,6 +113,7 @@ struct Answer {
 }
 
 struct Write {
+    taken: u64,
     due: u64,
     address: u64,
     tag: u64,
@@ -120,6 +141,7 @@ pub(super) struct DmaPort {
     faults: u64,
     observe: bool,
     seen: Vec<DmaWrite>,
+    seen_reads: Vec<DmaRead>,
 }
 
 fn desc(dut: &Dut, prefix: &str) -> Result<Desc, ModelError> {
@@ -183,6 +205,7 @@ impl DmaPort {
             faults: 0,
             observe: false,
             seen: Vec::new(),
+            seen_reads: Vec::new(),
         })
     }
 
@@ -196,6 +219,10 @@ impl DmaPort {
 
     pub(super) fn take_writes(&mut self) -> Vec<DmaWrite> {
         std::mem::take(&mut self.seen)
+    }
+
+    pub(super) fn take_reads(&mut self) -> Vec<DmaRead> {
+        std::mem::take(&mut self.seen_reads)
     }
 
     fn delay(&mut self, (least, most): (u64, u64)) -> u64 {
@@ -231,7 +258,7 @@ impl DmaPort {
         if dut.is_high(desc.valid) {
             let (address, length, tag) = (dut.get(desc.address), dut.get(desc.length), dut.get(desc.tag));
             let due = now + self.delay(self.options.read_delay);
-            self.reads.push_back(Read { due, address, length: length as usize, tag });
+            self.reads.push_back(Read { asked: now, due, address, length: length as usize, tag });
         }
     }
 
@@ -265,7 +292,7 @@ impl DmaPort {
                 continue;
             }
             let due = now + self.delay(self.options.write_delay);
-            self.writes.push(Write { due, address, tag, bytes });
+            self.writes.push(Write { taken: now, due, address, tag, bytes });
         }
     }
 
@@ -285,7 +312,8 @@ impl DmaPort {
             let mut bytes = vec![0; read.length];
             let error = !memory.read(read.address, &mut bytes);
             self.faults += u64::from(error);
-            self.answer = Some(Answer { bytes, offset: 0, tag: read.tag, error });
+            let Read { asked, address, tag, .. } = read;
+            self.answer = Some(Answer { asked, address, bytes, offset: 0, tag, error });
         }
         if !self.offered && !self.willing() {
             dut.set(self.ports.read_valid, 0u64);
@@ -311,6 +339,11 @@ impl DmaPort {
             answer.offset += BEAT;
             if answer.offset >= answer.bytes.len() {
                 self.read_statuses.push_back((answer.tag, answer.error));
+                if self.observe {
+                    let Answer { asked, address, ref bytes, .. } = *answer;
+                    let length = bytes.len();
+                    self.seen_reads.push(DmaRead { at: now, asked, class: self.class, address, length });
+                }
                 self.answer = None;
             }
         }
@@ -329,8 +362,8 @@ impl DmaPort {
             self.faults += u64::from(!ok);
             self.write_statuses.push_back((write.tag, !ok));
             if self.observe {
-                let Write { address, bytes, .. } = write;
-                self.seen.push(DmaWrite { at: now, class: self.class, address, bytes });
+                let Write { taken, address, bytes, .. } = write;
+                self.seen.push(DmaWrite { at: now, taken, class: self.class, address, bytes });
             }
         }
         let status = self.write_statuses.pop_front();

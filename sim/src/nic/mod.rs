@@ -18,7 +18,7 @@ mod dma;
 mod memory;
 
 pub use axil::RegisterError;
-pub use dma::{DmaClass, DmaOptions, DmaWrite};
+pub use dma::{DmaClass, DmaOptions, DmaRead, DmaWrite};
 pub use memory::HostMemory;
 
 use std::collections::VecDeque;
@@ -75,6 +75,8 @@ pub enum NicEvent {
     },
     /// A frame left.
     Sent(SentFrame),
+    /// A DMA read was answered.
+    Read(DmaRead),
     /// A DMA write became visible.
     Wrote(DmaWrite),
 }
@@ -278,6 +280,8 @@ impl SimNic {
             self.dut.set(self.tx.tready, self.tx_ready);
         }
         if self.observe {
+            let reads = self.dma_ctrl.take_reads().into_iter().chain(self.dma_data.take_reads());
+            self.events.extend(reads.map(NicEvent::Read));
             let writes = self.dma_ctrl.take_writes().into_iter().chain(self.dma_data.take_writes());
             self.events.extend(writes.map(NicEvent::Wrote));
         }

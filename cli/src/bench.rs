@@ -1,0 +1,365 @@
+//! `tessera bench`: the block's figures, in clocks, on the exported Verilog.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use tessera_abi::params::CLOCK_MHZ;
+use tessera_abi::queue;
+use tessera_abi::regs::{self, Reg};
+use tessera_driver::{Access, DmaMemory};
+use tessera_sim::cluster::{Cluster, SharedCluster};
+use tessera_sim::fabric::{FabricOptions, Faults, PacketClass};
+use tessera_sim::nic::{DmaClass, DmaOptions, NicEvent, NicOptions};
+use tessera_sim::progress::Progress;
+use tessera_sim::verilator::{Model, Trace};
+
+use crate::model::{self, ModelArgs};
+use crate::output::{self, Failure, RunError};
+use tessera_sim::session::Session;
+
+/// Tag phase of bench messages.
+const PHASE: u8 = 9;
+/// Delay of the only path, clocks.
+const DELAY: u64 = 250;
+
+/// Measure the block on its exported Verilog and print each figure.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Only these rows [default: all]
+    #[arg(value_enum)]
+    rows: Vec<Row>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Row {
+    /// Beats per clock each way, both directions at once, 4096-byte payloads
+    Stream,
+    /// The same with 256-byte payloads
+    SmallStream,
+    /// Clocks per single-packet message, both directions at once
+    Messages,
+    /// Clocks from work request to wire, wire to completion, NACK to wire
+    Latency,
+    /// Simulated clocks per second of one NIC
+    Speed,
+}
+
+/// One measured figure.
+#[derive(Debug, Serialize)]
+struct Figure {
+    what: String,
+    value: f64,
+    unit: &'static str,
+    /// What it should reach, as words.
+    target: &'static str,
+    /// Whether it does; `None` where the machine decides.
+    met: Option<bool>,
+    command: String,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    configuration: &'static str,
+    seed: u64,
+    figures: Vec<Figure>,
+}
+
+struct Bench<'a> {
+    model: &'a Model,
+    seed: u64,
+    figures: Vec<Figure>,
+}
+
+/// Settings of every bench: one path, and credit beyond what the figures need.
+const SETTINGS: [(Reg, u32); 2] = [(regs::PATH_COUNT, 1), (regs::CREDIT_LIMIT, 1 << 20)];
+
+impl Bench<'_> {
+    fn add(
+        &mut self,
+        row: Row,
+        what: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        target: (&'static str, Option<bool>),
+    ) {
+        let name = row.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
+        let command = format!("cargo tessera bench {name} --seed {}", self.seed);
+        let figure = Figure { what: what.into(), value, unit, target: target.0, met: target.1, command };
+        let mark = match figure.met {
+            Some(true) => "met",
+            Some(false) => "SHORT",
+            None => "",
+        };
+        println!(
+            "  {:<52} {:>10.3} {:<14} {:<12} {mark}",
+            figure.what, figure.value, figure.unit, figure.target
+        );
+        self.figures.push(figure);
+    }
+
+    fn session(&self, dma: Option<DmaOptions>, faults: Faults, payload: u32) -> Result<Session, Failure> {
+        let mut nic = NicOptions { seed: self.seed, ..NicOptions::default() };
+        if let Some(dma) = dma {
+            (nic.dma_ctrl, nic.dma_data) = (dma, dma);
+        }
+        let fabric = FabricOptions { faults, ..FabricOptions::new(1, DELAY, 0, self.seed) };
+        let cluster = Cluster::new(self.model, 2, &nic, fabric)?;
+        Ok(Session::open(SharedCluster::new(cluster), 2, self.seed, payload, &SETTINGS)?)
+    }
+
+    /// Both NICs send `count` messages of `len` bytes to each other; calls
+    /// `between` with the session after each poll until all are delivered.
+    fn exchange(
+        session: &mut Session,
+        count: usize,
+        len: usize,
+        mut between: impl FnMut(&Session, usize),
+    ) -> Result<(), RunError> {
+        // Enough in flight to keep the NICs busy, few enough for the rings.
+        const OPEN: usize = 1000;
+        let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+        let source = DmaMemory::from_slice(&bytes);
+        let sources =
+            [session.register(0, &source, Access::READ)?, session.register(1, &source, Access::READ)?];
+        let sinks = [0, 1].map(|nic| session.register(nic, &DmaMemory::new(len), Access::LOCAL_WRITE));
+        let [a, b] = sinks;
+        let sinks = [a?, b?];
+        let mut posted = [0; 2];
+        let mut received = [0; 2];
+        let mut open = [0; 2];
+        for (nic, sink) in sinks.iter().enumerate() {
+            for id in 0..count.min(OPEN) {
+                session.recv(nic, sink, 0..len, id as u64)?;
+            }
+        }
+        while received.iter().sum::<usize>() < 2 * count || session.sends_open() > 0 {
+            for nic in 0..2 {
+                while posted[nic] < count && open[nic] < OPEN / 2 {
+                    session.send(&sources[nic], 0..len, (PHASE, nic, 1 - nic, posted[nic]))?;
+                    posted[nic] += 1;
+                    open[nic] += 1;
+                }
+            }
+            for arrived in session.poll()? {
+                received[arrived.nic] += 1;
+                open[1 - arrived.nic] -= 1;
+                if received[arrived.nic] + OPEN <= count {
+                    session.recv(arrived.nic, &sinks[arrived.nic], 0..len, arrived.work_id)?;
+                }
+            }
+            between(session, received.iter().sum());
+        }
+        let sent = bytes;
+        for sink in &sinks {
+            if sink.memory().to_vec(0, len) != sent {
+                return Err(RunError::Corrupt { what: "a bench message".into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Least beats per clock out of either NIC between the first and the last
+    /// quarter of a long exchange.
+    fn stream(&mut self, row: Row, payload: u32, target: (&'static str, f64)) -> Result<(), Failure> {
+        let mut session = self.session(None, Faults::default(), payload)?;
+        let (count, len) = (40, 64 * payload as usize);
+        let mut marks: Vec<(u64, [u64; 2])> = Vec::new();
+        Self::exchange(&mut session, count, len, |session, received| {
+            let due = match marks.len() {
+                0 => received * 4 >= 2 * count,
+                1 => received * 4 >= 6 * count,
+                _ => false,
+            };
+            if due {
+                let cluster = session.cluster.lock();
+                marks.push((cluster.clock(), [0, 1].map(|nic| cluster.nics()[nic].beats().1)));
+            }
+        })?;
+        let [(from, first), (to, last)] = marks[..] else {
+            return Err(Failure::new("the exchange was too short to measure"));
+        };
+        let rate = |nic: usize| (last[nic] - first[nic]) as f64 / (to - from) as f64;
+        let beats = rate(0).min(rate(1));
+        let what = format!("{payload}-byte payloads, both ways: beats out");
+        self.add(row, what, beats, "beats/clock", (target.0, Some(beats >= target.1)));
+        Ok(())
+    }
+
+    fn messages(&mut self) -> Result<(), Failure> {
+        let mut session = self.session(None, Faults::default(), 4096)?;
+        let count = 4000;
+        let mut marks: Vec<(u64, usize)> = Vec::new();
+        Self::exchange(&mut session, count, 64, |session, received| {
+            let due = match marks.len() {
+                0 => received * 4 >= 2 * count,
+                1 => received * 4 >= 6 * count,
+                _ => false,
+            };
+            if due {
+                marks.push((session.clock(), received));
+            }
+        })?;
+        let [(from, first), (to, last)] = marks[..] else {
+            return Err(Failure::new("the exchange was too short to measure"));
+        };
+        let clocks = (to - from) as f64 * 2.0 / (last - first) as f64;
+        let what = "64-byte messages, both ways: clocks per message";
+        self.add(Row::Messages, what, clocks, "clocks", ("<= 12", Some(clocks <= 12.0)));
+        Ok(())
+    }
+
+    fn latency(&mut self) -> Result<(), Failure> {
+        let fixed = DmaOptions { read_delay: (10, 10), write_delay: (10, 10), ready: 1.0 };
+        let lossy = Faults { class_loss: vec![(PacketClass::Data, 0.02)], ..Faults::default() };
+        let plain = self.observed(fixed, Faults::default(), 64)?;
+        let request = median(plain.iter().flat_map(|events| request_to_wire(events)).collect());
+        let completion = median(plain.iter().flat_map(|events| wire_to_completion(events)).collect());
+        let lost = self.observed(fixed, lossy, 64 * 4096)?;
+        let nack = median(lost.iter().flat_map(|events| nack_to_wire(events)).collect());
+        let rows = [
+            ("work request in to first beat out, without DMA", request, "<= 40", 40.0),
+            ("last beat in to completion entry out, without DMA", completion, "<= 40", 40.0),
+            ("NACK in to retransmission out, without DMA", nack, "<= 64", 64.0),
+        ];
+        for (what, value, target, limit) in rows {
+            match value {
+                Some(value) => self.add(Row::Latency, what, value, "clocks", (target, Some(value <= limit))),
+                None => return Err(Failure::new(format!("{what}: the run held no such event"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Events of both NICs while messages go one at a time.
+    fn observed(&self, dma: DmaOptions, faults: Faults, len: usize) -> Result<Vec<Vec<NicEvent>>, Failure> {
+        let mut session = self.session(Some(dma), faults, 4096)?;
+        for nic in 0..2 {
+            session.cluster.lock().nic_mut(nic).observe();
+        }
+        for _ in 0..20 {
+            Self::exchange(&mut session, 1, len, |_, _| {})?;
+        }
+        let events = session.cluster.lock().take_events();
+        Ok(events.into_iter().map(|(_, events)| events).collect())
+    }
+
+    fn speed(&mut self) -> Result<(), Failure> {
+        let mut session = self.session(None, Faults::default(), 4096)?;
+        let begun = Instant::now();
+        let from = session.clock();
+        Self::exchange(&mut session, 20, 64 * 4096, |_, _| {})?;
+        let clocks = (session.clock() - from) as f64 * 2.0;
+        let rate = clocks / begun.elapsed().as_secs_f64() / 1000.0;
+        self.add(Row::Speed, "two busy NICs: clocks of a NIC per second", rate, "kclocks/s", ("", None));
+        Ok(())
+    }
+}
+
+fn median(mut values: Vec<u64>) -> Option<f64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).map(|&value| value as f64)
+}
+
+/// Clocks from a send entry's last beat to its packet's first beat, less the
+/// payload's read.
+fn request_to_wire(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut entry, mut payload) = (None, 0);
+    for event in events {
+        match event {
+            NicEvent::Read(read) if read.class == DmaClass::Ctrl && read.length == queue::SEND_ENTRY_LEN => {
+                (entry, payload) = (Some(read.at), 0);
+            }
+            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
+            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Data => {
+                found.extend(entry.take().map(|at| frame.first - at - payload));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Clocks from a message's last beat to its completion entry's beat, less the
+/// payload's write.
+fn wire_to_completion(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut arrived, mut payload) = (None, 0);
+    // Writes are reported when visible, frames when they end: order by what is compared.
+    for event in events {
+        match event {
+            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Data => {
+                arrived = Some(*at)
+            }
+            NicEvent::Wrote(write) if write.class == DmaClass::Data => payload = write.at - write.taken,
+            NicEvent::Wrote(write) if write.bytes.first() == Some(&queue::DONE_RECV) => {
+                found.extend(arrived.take().map(|at| write.taken - at - payload));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Clocks from a NACK's last beat to the first retransmission's first beat,
+/// less the payload's read.
+fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut nack, mut payload) = (None, 0);
+    for event in events {
+        match event {
+            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Nack => {
+                nack = nack.or(Some(*at))
+            }
+            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
+            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Retransmission => {
+                found.extend(nack.take().map(|at| (frame.first - at).saturating_sub(payload)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+pub fn run(args: &BenchArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        output::check_writable(path)?;
+    }
+    let config = args.model.config()?;
+    let model = args.model.build(&model::export(config)?, Trace::Off)?;
+    let wanted = |row: Row| args.rows.is_empty() || args.rows.contains(&row);
+    println!("{} at {CLOCK_MHZ} MHz, seed {}", config.name, args.seed);
+    let mut bench = Bench { model: &model, seed: args.seed, figures: Vec::new() };
+    let progress = Progress::start("bench");
+    if wanted(Row::Stream) {
+        bench.stream(Row::Stream, 4096, (">= 0.95", 0.95))?;
+    }
+    if wanted(Row::SmallStream) {
+        bench.stream(Row::SmallStream, 256, (">= 0.95", 0.95))?;
+    }
+    if wanted(Row::Messages) {
+        bench.messages()?;
+    }
+    if wanted(Row::Latency) {
+        bench.latency()?;
+    }
+    if wanted(Row::Speed) {
+        bench.speed()?;
+    }
+    drop(progress);
+    if let Some(path) = &args.json {
+        let Bench { figures, .. } = bench;
+        output::write_json(path, &Figures { configuration: config.name, seed: args.seed, figures })?;
+    }
+    Ok(())
+}

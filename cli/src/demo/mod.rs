@@ -1,0 +1,235 @@
+//! `tessera demo`: several Verilated NICs carry files and collectives over a
+//! lossy multipath fabric, each driven by the real host driver.
+
+mod collectives;
+mod files;
+mod html;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use sha2::{Digest, Sha256};
+use tessera_abi::params::{Config, CLOCK_MHZ};
+use tessera_abi::regs::{self, Counter};
+use tessera_abi::status::Drop as DropReason;
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::fabric::{Capture, DeadPath, FabricOptions, Faults, Loss};
+use tessera_sim::nic::NicOptions;
+use tessera_sim::progress::Progress;
+use tessera_sim::verilator::{Model, Trace};
+
+use crate::model::{self, ModelArgs};
+use crate::output::{self, Failure, RunError};
+use report::Report;
+use tessera_sim::session::Session;
+
+/// Shortest path's delay, clocks: 1 us.
+const BASE_DELAY: u64 = CLOCK_MHZ as u64;
+/// f32 elements of the collectives' tensors, before rounding down to the NICs.
+const TENSOR_ELEMENTS: usize = 1 << 16;
+/// Largest input file, bytes.
+pub const MAX_FILE: u64 = 64 << 20;
+
+/// Carry files and collectives between Verilated NICs over a lossy fabric.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Files that every NIC sends to every other, 0 bytes to 64 MiB each
+    /// [default: the exported Verilog and a tensor made of this program's bytes]
+    pub files: Vec<PathBuf>,
+    /// NICs
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=64))]
+    pub nics: u16,
+    /// Paths of the fabric
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub paths: u16,
+    /// Probability that a frame is lost, 0 to 0.5
+    #[arg(long, default_value_t = 0.01, value_parser = probability)]
+    pub loss: f64,
+    /// Delay of the slowest path beyond the fastest, microseconds
+    #[arg(long, default_value_t = 2.0, value_parser = skew)]
+    pub skew_us: f64,
+    /// A path that loses everything from the start (0 is the fastest)
+    #[arg(long, value_name = "PATH")]
+    pub dead_path: Option<u16>,
+    /// Payload bytes per packet
+    #[arg(long, default_value_t = 4096, value_parser = payload)]
+    pub payload: u32,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a report with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write every frame as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Write NIC 0's waveforms: .fst or .vcd (large: about 100 kB per 1000 clocks)
+    #[arg(long, value_name = "FILE")]
+    pub wave: Option<PathBuf>,
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=0.5).contains(&value) => Ok(value),
+        _ => Err("a probability from 0 to 0.5 is needed".into()),
+    }
+}
+
+fn skew(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1000.0).contains(&value) => Ok(value),
+        _ => Err("0 to 1000 microseconds are possible".into()),
+    }
+}
+
+fn payload(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(value @ (256 | 512 | 1024 | 2048 | 4096)) => Ok(value),
+        _ => Err("use 256, 512, 1024, 2048 or 4096".into()),
+    }
+}
+
+/// A file to carry.
+pub struct Input {
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub sha256: [u8; 32],
+}
+
+impl Input {
+    fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        let sha256 = Sha256::digest(&bytes).into();
+        Self { name: name.into(), bytes, sha256 }
+    }
+
+    fn read(path: &Path) -> Result<Self, RunError> {
+        let unreadable = |error| RunError::Unreadable { path: path.to_owned(), error };
+        let len = std::fs::metadata(path).map_err(unreadable)?.len();
+        if len > MAX_FILE {
+            return Err(RunError::TooLarge { path: path.to_owned(), len, max: MAX_FILE });
+        }
+        Ok(Self::new(path.display().to_string(), std::fs::read(path).map_err(unreadable)?))
+    }
+}
+
+/// f32 values made of this program's own bytes: ordinary numbers in [-1, 1).
+fn own_tensor(elements: usize) -> Vec<f32> {
+    let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_else(|_| (0..=255).collect());
+    let bytes = program.iter().cycle().skip(4096 % program.len().max(1));
+    bytes.take(elements).map(|&byte| (f32::from(byte) - 128.0) / 128.0).collect()
+}
+
+/// Every NIC's tensor: the program's, turned by the NIC's number and scaled so
+/// that sums round.
+fn tensors(nics: usize) -> Vec<Vec<f32>> {
+    let elements = TENSOR_ELEMENTS / nics * nics;
+    let base = own_tensor(elements);
+    let value = |nic: usize, i: usize| base[(i + 977 * nic) % elements] * (1.0 + nic as f32 / 3.0);
+    (0..nics).map(|nic| (0..elements).map(|i| value(nic, i)).collect()).collect()
+}
+
+fn check(args: &DemoArgs) -> Result<Trace, RunError> {
+    if let Some(dead) = args.dead_path {
+        if args.paths == 1 {
+            return Err(RunError::OnlyPath);
+        }
+        if dead >= args.paths {
+            return Err(RunError::NoSuchPath { dead, last: args.paths - 1 });
+        }
+    }
+    match &args.wave {
+        None => Ok(Trace::Off),
+        Some(path) => match path.extension().and_then(|e| e.to_str()) {
+            Some("fst") => Ok(Trace::Fst),
+            Some("vcd") => Ok(Trace::Vcd),
+            _ => Err(RunError::WaveName(path.clone())),
+        },
+    }
+}
+
+fn cluster(args: &DemoArgs, model: &Model) -> Result<SharedCluster, RunError> {
+    let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
+    let mut fabric = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);
+    let loss = if args.loss > 0.0 { Loss::Uniform(args.loss) } else { Loss::None };
+    let dead = args.dead_path.map(|path| DeadPath { path: path.into(), from: 0, until: u64::MAX });
+    fabric.faults = Faults { loss, dead_paths: dead.into_iter().collect(), ..Faults::default() };
+    let nic = NicOptions { seed: args.seed, ..NicOptions::default() };
+    let mut cluster = Cluster::new(model, args.nics.into(), &nic, fabric)?;
+    if let Some(path) = &args.wave {
+        cluster.open_trace(0, path)?;
+    }
+    if let Some(path) = &args.pcap {
+        cluster.fabric_mut().start_capture(Capture::create(path, args.nics.into())?);
+    }
+    Ok(SharedCluster::new(cluster))
+}
+
+/// Runs the demo and prints its table.
+pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let trace = check(args)?;
+    let mut inputs = args.files.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
+    for path in [&args.json, &args.html].into_iter().flatten() {
+        output::check_writable(path)?;
+    }
+    let config: &'static Config = args.model.config()?;
+    let export = model::export(config)?;
+    if inputs.is_empty() {
+        inputs.push(Input::new(format!("{}.v", config.name), export.verilog.clone().into_bytes()));
+        let tensor = own_tensor(TENSOR_ELEMENTS);
+        inputs.push(Input::new("tensor.f32", tensor.iter().flat_map(|v| v.to_le_bytes()).collect()));
+    }
+    let model = args.model.build(&export, trace)?;
+    let progress = Progress::start("demo");
+    let begun = Instant::now();
+    let cluster = cluster(args, &model)?;
+    let settings = [(regs::PATH_COUNT, u32::from(args.paths)), (regs::PATH_POLICY, 1)];
+    let mut session = Session::open(cluster, args.nics.into(), args.seed, args.payload, &settings)?;
+    // The first large message of NIC 0 is the one whose arrivals are plotted.
+    let watched = inputs.iter().map(|input| input.bytes.len() as u32).max().unwrap_or(0);
+    session.cluster.lock().fabric_mut().tracker_mut().watch(addresses(0).1, watched);
+    let first = session.clock();
+    files::run(&mut session, &inputs, &progress)?;
+    let tensors = tensors(args.nics.into());
+    collectives::all_reduce(&mut session, &tensors, &progress)?;
+    collectives::all_to_all(&mut session, &tensors, &progress)?;
+    let last = session.clock();
+    let mut expiries = [0; 2];
+    for (sum, counter) in expiries.iter_mut().zip([Counter::NackExpiries, Counter::BackstopExpiries]) {
+        *sum = session.sum(regs::counter(counter as u32))?;
+    }
+    let overflow = session.sum(regs::counter(DropReason::Overflow as u32))?;
+    let mut locked = session.cluster.lock();
+    locked.fabric_mut().finish_capture()?;
+    let faults: u64 = locked.nics().iter().map(|nic| nic.dma_faults()).sum();
+    if faults > 0 {
+        return Err(RunError::DmaFaults(faults).into());
+    }
+    let clocks = locked.clock();
+    let wall_s = begun.elapsed().as_secs_f64();
+    drop(progress);
+    let report = Report::new(
+        args,
+        &session.samples,
+        locked.fabric(),
+        (first, last),
+        clocks,
+        wall_s,
+        expiries,
+        overflow,
+    );
+    report.print(&inputs);
+    if let Some(path) = &args.json {
+        output::write_json(path, &report)?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, html::page(&report, &session.samples, locked.fabric(), first)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Exporting a configuration and compiling its model: common to the verbs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::Args;
+use tessera_abi::params::{Config, CONFIGS};
+use tessera_rtl::emit::Export;
+use tessera_sim::tools::ToolOptions;
+use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
+
+use crate::output::Failure;
+
+/// Which hardware, and which Verilator compiles it.
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    /// Configuration of the NIC
+    #[arg(long, default_value = "nic512", value_name = "NAME")]
+    pub config: String,
+    #[command(flatten)]
+    pub tools: ToolArgs,
+}
+
+/// Which tools.
+#[derive(Args, Debug)]
+pub struct ToolArgs {
+    /// Use this Verilator (5.006 or newer) instead of the pinned one
+    #[arg(long, value_name = "PATH")]
+    pub verilator: Option<PathBuf>,
+}
+
+impl ToolArgs {
+    pub fn options(&self) -> ToolOptions {
+        ToolOptions { verilator: self.verilator.clone(), ..ToolOptions::default() }
+    }
+}
+
+/// A configuration by name.
+pub fn config(name: &str) -> Result<&'static Config, Failure> {
+    Config::by_name(name).ok_or_else(|| {
+        let known: Vec<_> = CONFIGS.iter().map(|config| config.name).collect();
+        Failure::new(format!("there is no configuration {name}; there is {}", known.join(", ")))
+    })
+}
+
+impl ModelArgs {
+    pub fn config(&self) -> Result<&'static Config, Failure> {
+        config(&self.config)
+    }
+
+    /// Compiles the model, or loads it when it has been compiled before.
+    pub fn build(&self, export: &Export, trace: Trace) -> Result<Model, Failure> {
+        let options = BuildOptions { trace, tools: self.tools.options(), ..BuildOptions::default() };
+        Ok(Model::build(&Design::from(export), &options)?)
+    }
+}
+
+/// The revision of this source tree, for the header of exported files.
+fn revision() -> String {
+    let git = |args: &[&str]| {
+        let out = Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    };
+    match git(&["describe", "--always", "--dirty", "--abbrev=12"]) {
+        Some(revision) => revision,
+        None => concat!("version ", env!("CARGO_PKG_VERSION")).to_owned(),
+    }
+}
+
+/// Exports a configuration for simulation: without a revision, so that the
+/// compiled model stays good until the hardware changes.
+pub fn export(config: &'static Config) -> Result<Export, Failure> {
+    Ok(tessera_rtl::export::nic(config, "")?)
+}
+
+/// Exports a configuration for others, with the source revision.
+pub fn export_release(config: &'static Config) -> Result<Export, Failure> {
+    Ok(tessera_rtl::export::nic(config, &revision())?)
+}

@@ -1,0 +1,228 @@
+//! `tessera test`: everything that must hold before a change lands.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::{self, Failure};
+
+/// Run the test suite: dependency rules, formatting, lints, all tests.
+#[derive(Args, Debug)]
+pub struct TestArgs {
+    /// Only tests whose name contains this, and nothing else
+    filter: Option<String>,
+    /// Leave out formatting and lints
+    #[arg(long)]
+    no_lints: bool,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Serialize, Default)]
+struct Outcome {
+    ok: bool,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    wall_s: f64,
+    failures: Vec<String>,
+}
+
+/// Which of our crates each may use; docs/architecture.md says why.
+const RULES: &[(&str, &[&str])] = &[
+    ("abi", &[]),
+    ("model", &["abi"]),
+    ("rtl", &["abi"]),
+    ("driver", &["abi"]),
+    ("sim", &["abi", "rtl", "driver", "model"]),
+    ("testbenches", &["abi", "rtl", "driver", "model", "sim"]),
+    ("cli", &["abi", "rtl", "driver", "model", "sim"]),
+];
+
+/// Edges between our crates that [`RULES`] does not allow. `dev` edges count:
+/// a test that sees the other side of a contract is no witness.
+fn forbidden_edges(metadata: &Value) -> Vec<String> {
+    let rules: BTreeMap<&str, &[&str]> = RULES.iter().copied().collect();
+    let ours = |name: &Value| name.as_str().and_then(|name| name.strip_prefix("tessera-")).map(str::to_owned);
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let Some(from) = ours(&package["name"]) else { continue };
+        let Some(allowed) = rules.get(from.as_str()) else {
+            wrong.push(format!("crate {from} has no row in the dependency table"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            match ours(&dependency["name"]) {
+                Some(to) if !allowed.contains(&to.as_str()) => {
+                    wrong.push(format!("{from} must not use {to}"))
+                }
+                Some(_) => {}
+                None if dependency["name"] == "rust-hdl"
+                    && !["rtl", "testbenches"].contains(&from.as_str()) =>
+                {
+                    wrong.push(format!("{from} must not use rust-hdl"));
+                }
+                None => {}
+            }
+        }
+    }
+    wrong
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn dependency_rules(outcome: &mut Outcome) -> Result<(), Failure> {
+    let out = cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
+    if !out.status.success() {
+        return Err(Failure::new(format!(
+            "cargo metadata failed:\n{}",
+            String::from_utf8_lossy(&out.stderr)
+        )));
+    }
+    let wrong = forbidden_edges(&serde_json::from_slice(&out.stdout)?);
+    record(outcome, "dependency rules", wrong.is_empty());
+    for edge in wrong {
+        println!("  {edge}");
+    }
+    Ok(())
+}
+
+fn record(outcome: &mut Outcome, name: &str, ok: bool) {
+    println!("{} {name}", if ok { "ok    " } else { "FAILED" });
+    if ok {
+        outcome.passed += 1;
+    } else {
+        outcome.failed += 1;
+        outcome.failures.push(name.to_owned());
+    }
+}
+
+/// Runs a cargo command as one check; a component that is not installed is
+/// said and counted as skipped.
+fn check(outcome: &mut Outcome, name: &str, component: &str, args: &[&str]) -> Result<(), Failure> {
+    let present = cargo().args([component, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !present.is_ok_and(|status| status.success()) {
+        println!("SKIPPED {name}: cargo {component} is not installed (rustup component add {component})");
+        outcome.skipped += 1;
+        return Ok(());
+    }
+    let status = cargo().args(args).status()?;
+    record(outcome, name, status.success());
+    Ok(())
+}
+
+/// Numbers of a libtest closing line: passed, failed, ignored.
+fn closing_line(line: &str) -> Option<[u64; 3]> {
+    let rest = line.strip_prefix("test result: ")?;
+    let number = |what: &str| {
+        let before = rest.split(what).next()?.trim_end();
+        before.rsplit([' ', '.']).next()?.parse().ok()
+    };
+    Some([number(" passed")?, number(" failed")?, number(" ignored")?])
+}
+
+fn cargo_test(outcome: &mut Outcome, filter: Option<&str>) -> Result<(), Failure> {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(filter);
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut closed = 0;
+    for line in
+        BufReader::new(child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?).lines()
+    {
+        let line = line?;
+        if let Some([passed, failed, ignored]) = closing_line(&line) {
+            outcome.passed += passed;
+            outcome.failed += failed;
+            outcome.skipped += ignored;
+            closed += 1;
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            outcome.failures.push(name.to_owned());
+        }
+        println!("{line}");
+    }
+    let status = child.wait()?;
+    if !status.success() && (outcome.failures.is_empty() || closed == 0) {
+        // A build error or a crash prints no closing line of its own.
+        record(outcome, "cargo test", false);
+    }
+    Ok(())
+}
+
+pub fn run(args: &TestArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        output::check_writable(path)?;
+    }
+    let begun = Instant::now();
+    let mut outcome = Outcome::default();
+    if args.filter.is_none() {
+        dependency_rules(&mut outcome)?;
+        if !args.no_lints {
+            check(&mut outcome, "formatting", "fmt", &["fmt", "--all", "--check"])?;
+            let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+            check(&mut outcome, "clippy", "clippy", &clippy)?;
+        }
+    }
+    cargo_test(&mut outcome, args.filter.as_deref())?;
+    outcome.wall_s = begun.elapsed().as_secs_f64();
+    outcome.ok = outcome.failed == 0;
+    for name in &outcome.failures {
+        println!("failed: {name}");
+    }
+    println!("wall time {:.0} s", outcome.wall_s);
+    println!("{} passed, {} failed, {} skipped", outcome.passed, outcome.failed, outcome.skipped);
+    if let Some(path) = &args.json {
+        output::write_json(path, &outcome)?;
+    }
+    if outcome.ok {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("{} of the tests failed", outcome.failed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_are_understood() {
+        let line =
+            "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
+        assert_eq!(closing_line(line), Some([12, 3, 1]));
+        assert_eq!(
+            closing_line("test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured"),
+            Some([1, 1, 0])
+        );
+        assert_eq!(closing_line("test a ... ok"), None);
+    }
+
+    #[test]
+    fn a_forbidden_edge_is_found() {
+        let metadata = serde_json::json!({ "packages": [
+            { "name": "tessera-model", "dependencies": [{ "name": "tessera-abi" }, { "name": "tessera-rtl" }] },
+            { "name": "tessera-sim", "dependencies": [{ "name": "rust-hdl" }, { "name": "tessera-rtl" }] },
+            { "name": "tessera-new", "dependencies": [] },
+        ]});
+        let wrong = forbidden_edges(&metadata);
+        assert_eq!(
+            wrong,
+            [
+                "model must not use rtl",
+                "sim must not use rust-hdl",
+                "crate new has no row in the dependency table",
+            ]
+        );
+    }
+}

@@ -1,0 +1,691 @@
+//! The whole NIC: blocks wired together, nothing decided here.
+//!
+//! ```text
+//!  s_axil ── registers ── settings, now, table writes, doorbells ──> all
+//!  dma_ctrl <─ ctrl_read_mux <─ sq_fetch ─ request ─> slots ─ packet ─> payload_reader ─> tx_build ─> icrc_insert ─> m_axis
+//!                            <─ rq_fetch ─┐            ^ ^               │ dma_data reads    ^
+//!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │ walks: retransmit_queue           │ feedback (merge, FIFO)
+//!                                         v              │                                   │
+//!  s_axis ─> rx_parse ─ data ─> lookup ─> context ─ place ─> placement ─> dma_data writes    │
+//!                 └── feedback ─> slots      └──── bitmap, wheel, feedback ──────────────────┘
+//! ```
+//!
+//! Contract: every output depends on registers only, so a board may register
+//! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
+//! STATUS.ready rises when every table is cleared.
+//!
+//! Verified by `testbenches/tests/nic.rs`.
+
+use tessera_abi::params::Config;
+use tessera_abi::regs::Counter;
+use tessera_abi::status::Drop as DropReason;
+
+use crate::host::cq_writer::CqWriter;
+use crate::host::ctrl_read_mux::CtrlReadMux;
+use crate::host::registers::Registers;
+use crate::host::rq_fetch::RqFetch;
+use crate::host::sq_fetch::SqFetch;
+use crate::multipath::PathScheduler;
+use crate::prelude::*;
+use crate::recovery::{Bitmap, RetransmitQueue, TimerWheel};
+use crate::rx::{Context, Lookup, Placement};
+use crate::stream::{Fifo, Merge};
+use crate::tx::{PayloadReader, Slots};
+use crate::types::TxFeedback;
+use crate::wire::{IcrcInsert, RxParse, TxBuild};
+
+/// Comments of the ports in the exported file.
+pub const PORT_DOCS: &[(&str, &str)] = &[
+    ("clk", "The only clock."),
+    ("rst", "Synchronous, active high."),
+    ("s_axis_tdata", "Frames from the MAC: Ethernet header to ICRC, without FCS."),
+    ("s_axis_tkeep", "Contiguous from bit 0; all ones but on the last beat."),
+    ("s_axis_tready", "Always high: frames without room are dropped whole and counted."),
+    ("s_axis_tuser", "With tlast: the MAC found the frame bad."),
+    ("m_axis_tdata", "Frames to the MAC, which adds the FCS."),
+    ("s_axil_awaddr", "Registers: docs/registers.md."),
+    ("dma_ctrl_read_desc_valid", "Host reads, rings: data comes back in the order of descriptors."),
+    ("dma_ctrl_read_desc_address", "Byte address."),
+    ("dma_ctrl_read_desc_length", "Bytes, 1..=4096."),
+    ("dma_ctrl_read_data_tdata", "Byte 0 of the first beat is the byte at the address."),
+    ("dma_ctrl_read_status_valid", "One per descriptor, in order, with or after its last beat."),
+    ("dma_ctrl_read_status_error", "The data came all the same and means nothing."),
+    ("dma_ctrl_write_desc_valid", "Host writes, rings: data follows in the order of descriptors."),
+    ("dma_ctrl_write_desc_address", "Byte address."),
+    ("dma_ctrl_write_desc_length", "Bytes, 1..=4096."),
+    ("dma_ctrl_write_data_tdata", "Byte 0 of the first beat goes to the address."),
+    ("dma_ctrl_write_status_valid", "The bytes are visible to the host; any order."),
+    ("dma_data_read_desc_valid", "Host reads, payload: data comes back in the order of descriptors."),
+    ("dma_data_read_desc_address", "Byte address."),
+    ("dma_data_read_desc_length", "Bytes, 1..=4096."),
+    ("dma_data_read_data_tdata", "Byte 0 of the first beat is the byte at the address."),
+    ("dma_data_read_status_valid", "One per descriptor, in order, with or after its last beat."),
+    ("dma_data_read_status_error", "The data came all the same and means nothing."),
+    ("dma_data_write_desc_valid", "Host writes, payload: data follows in the order of descriptors."),
+    ("dma_data_write_desc_address", "Byte address."),
+    ("dma_data_write_desc_length", "Bytes, 1..=4096."),
+    ("dma_data_write_data_tdata", "Byte 0 of the first beat goes to the address."),
+    ("dma_data_write_status_valid", "The bytes are visible to the host; any order."),
+];
+
+/// One configuration of the NIC.
+#[derive(LogicBlock)]
+pub struct TesseraNic {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub s_axis_tdata: Signal<In, Bits<512>>,
+    pub s_axis_tkeep: Signal<In, Bits<64>>,
+    pub s_axis_tvalid: Signal<In, Bit>,
+    pub s_axis_tready: Signal<Out, Bit>,
+    pub s_axis_tlast: Signal<In, Bit>,
+    pub s_axis_tuser: Signal<In, Bit>,
+    pub m_axis_tdata: Signal<Out, Bits<512>>,
+    pub m_axis_tkeep: Signal<Out, Bits<64>>,
+    pub m_axis_tvalid: Signal<Out, Bit>,
+    pub m_axis_tready: Signal<In, Bit>,
+    pub m_axis_tlast: Signal<Out, Bit>,
+    pub s_axil_awaddr: Signal<In, Bits<21>>,
+    pub s_axil_awvalid: Signal<In, Bit>,
+    pub s_axil_awready: Signal<Out, Bit>,
+    pub s_axil_wdata: Signal<In, Bits<32>>,
+    pub s_axil_wstrb: Signal<In, Bits<4>>,
+    pub s_axil_wvalid: Signal<In, Bit>,
+    pub s_axil_wready: Signal<Out, Bit>,
+    pub s_axil_bresp: Signal<Out, Bits<2>>,
+    pub s_axil_bvalid: Signal<Out, Bit>,
+    pub s_axil_bready: Signal<In, Bit>,
+    pub s_axil_araddr: Signal<In, Bits<21>>,
+    pub s_axil_arvalid: Signal<In, Bit>,
+    pub s_axil_arready: Signal<Out, Bit>,
+    pub s_axil_rdata: Signal<Out, Bits<32>>,
+    pub s_axil_rresp: Signal<Out, Bits<2>>,
+    pub s_axil_rvalid: Signal<Out, Bit>,
+    pub s_axil_rready: Signal<In, Bit>,
+    pub dma_ctrl_read_desc_valid: Signal<Out, Bit>,
+    pub dma_ctrl_read_desc_ready: Signal<In, Bit>,
+    pub dma_ctrl_read_desc_address: Signal<Out, Bits<64>>,
+    pub dma_ctrl_read_desc_length: Signal<Out, Bits<13>>,
+    pub dma_ctrl_read_desc_tag: Signal<Out, Bits<8>>,
+    pub dma_ctrl_read_data_valid: Signal<In, Bit>,
+    pub dma_ctrl_read_data_ready: Signal<Out, Bit>,
+    pub dma_ctrl_read_data_tdata: Signal<In, Bits<512>>,
+    pub dma_ctrl_read_data_tlast: Signal<In, Bit>,
+    pub dma_ctrl_read_status_valid: Signal<In, Bit>,
+    pub dma_ctrl_read_status_tag: Signal<In, Bits<8>>,
+    pub dma_ctrl_read_status_error: Signal<In, Bit>,
+    pub dma_ctrl_write_desc_valid: Signal<Out, Bit>,
+    pub dma_ctrl_write_desc_ready: Signal<In, Bit>,
+    pub dma_ctrl_write_desc_address: Signal<Out, Bits<64>>,
+    pub dma_ctrl_write_desc_length: Signal<Out, Bits<13>>,
+    pub dma_ctrl_write_desc_tag: Signal<Out, Bits<8>>,
+    pub dma_ctrl_write_data_valid: Signal<Out, Bit>,
+    pub dma_ctrl_write_data_ready: Signal<In, Bit>,
+    pub dma_ctrl_write_data_tdata: Signal<Out, Bits<512>>,
+    pub dma_ctrl_write_data_tkeep: Signal<Out, Bits<64>>,
+    pub dma_ctrl_write_data_tlast: Signal<Out, Bit>,
+    pub dma_ctrl_write_status_valid: Signal<In, Bit>,
+    pub dma_ctrl_write_status_tag: Signal<In, Bits<8>>,
+    pub dma_ctrl_write_status_error: Signal<In, Bit>,
+    pub dma_data_read_desc_valid: Signal<Out, Bit>,
+    pub dma_data_read_desc_ready: Signal<In, Bit>,
+    pub dma_data_read_desc_address: Signal<Out, Bits<64>>,
+    pub dma_data_read_desc_length: Signal<Out, Bits<13>>,
+    pub dma_data_read_desc_tag: Signal<Out, Bits<8>>,
+    pub dma_data_read_data_valid: Signal<In, Bit>,
+    pub dma_data_read_data_ready: Signal<Out, Bit>,
+    pub dma_data_read_data_tdata: Signal<In, Bits<512>>,
+    pub dma_data_read_data_tlast: Signal<In, Bit>,
+    pub dma_data_read_status_valid: Signal<In, Bit>,
+    pub dma_data_read_status_tag: Signal<In, Bits<8>>,
+    pub dma_data_read_status_error: Signal<In, Bit>,
+    pub dma_data_write_desc_valid: Signal<Out, Bit>,
+    pub dma_data_write_desc_ready: Signal<In, Bit>,
+    pub dma_data_write_desc_address: Signal<Out, Bits<64>>,
+    pub dma_data_write_desc_length: Signal<Out, Bits<13>>,
+    pub dma_data_write_desc_tag: Signal<Out, Bits<8>>,
+    pub dma_data_write_data_valid: Signal<Out, Bit>,
+    pub dma_data_write_data_ready: Signal<In, Bit>,
+    pub dma_data_write_data_tdata: Signal<Out, Bits<512>>,
+    pub dma_data_write_data_tkeep: Signal<Out, Bits<64>>,
+    pub dma_data_write_data_tlast: Signal<Out, Bit>,
+    pub dma_data_write_status_valid: Signal<In, Bit>,
+    pub dma_data_write_status_tag: Signal<In, Bits<8>>,
+    pub dma_data_write_status_error: Signal<In, Bit>,
+    registers: Registers,
+    sq_fetch: SqFetch,
+    rq_fetch: RqFetch,
+    ctrl_read_mux: CtrlReadMux,
+    cq_writer: CqWriter,
+    rx_parse: RxParse,
+    lookup: Lookup,
+    contexts: Context,
+    placement: Placement,
+    bitmap: Bitmap,
+    wheel_rx: TimerWheel,
+    slots: Slots,
+    retransmit_queue: RetransmitQueue,
+    wheel_tx: TimerWheel,
+    payload_reader: PayloadReader,
+    answers: Merge<TxFeedback>,
+    feedback_fifo: Fifo<TxFeedback, 6>,
+    path_scheduler: PathScheduler,
+    tx_build: TxBuild,
+    icrc_insert: IcrcInsert,
+    drop_events: Signal<Local, Bits<64>>,
+    rx_events: Signal<Local, Bits<64>>,
+    tx_events: Signal<Local, Bits<64>>,
+}
+
+impl TesseraNic {
+    /// The NIC of a configuration. Large: make it inside
+    /// [`with_big_stack`](crate::emit::with_big_stack).
+    pub fn new(config: &Config) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            s_axis_tdata: Default::default(),
+            s_axis_tkeep: Default::default(),
+            s_axis_tvalid: Default::default(),
+            s_axis_tready: Default::default(),
+            s_axis_tlast: Default::default(),
+            s_axis_tuser: Default::default(),
+            m_axis_tdata: Default::default(),
+            m_axis_tkeep: Default::default(),
+            m_axis_tvalid: Default::default(),
+            m_axis_tready: Default::default(),
+            m_axis_tlast: Default::default(),
+            s_axil_awaddr: Default::default(),
+            s_axil_awvalid: Default::default(),
+            s_axil_awready: Default::default(),
+            s_axil_wdata: Default::default(),
+            s_axil_wstrb: Default::default(),
+            s_axil_wvalid: Default::default(),
+            s_axil_wready: Default::default(),
+            s_axil_bresp: Default::default(),
+            s_axil_bvalid: Default::default(),
+            s_axil_bready: Default::default(),
+            s_axil_araddr: Default::default(),
+            s_axil_arvalid: Default::default(),
+            s_axil_arready: Default::default(),
+            s_axil_rdata: Default::default(),
+            s_axil_rresp: Default::default(),
+            s_axil_rvalid: Default::default(),
+            s_axil_rready: Default::default(),
+            dma_ctrl_read_desc_valid: Default::default(),
+            dma_ctrl_read_desc_ready: Default::default(),
+            dma_ctrl_read_desc_address: Default::default(),
+            dma_ctrl_read_desc_length: Default::default(),
+            dma_ctrl_read_desc_tag: Default::default(),
+            dma_ctrl_read_data_valid: Default::default(),
+            dma_ctrl_read_data_ready: Default::default(),
+            dma_ctrl_read_data_tdata: Default::default(),
+            dma_ctrl_read_data_tlast: Default::default(),
+            dma_ctrl_read_status_valid: Default::default(),
+            dma_ctrl_read_status_tag: Default::default(),
+            dma_ctrl_read_status_error: Default::default(),
+            dma_ctrl_write_desc_valid: Default::default(),
+            dma_ctrl_write_desc_ready: Default::default(),
+            dma_ctrl_write_desc_address: Default::default(),
+            dma_ctrl_write_desc_length: Default::default(),
+            dma_ctrl_write_desc_tag: Default::default(),
+            dma_ctrl_write_data_valid: Default::default(),
+            dma_ctrl_write_data_ready: Default::default(),
+            dma_ctrl_write_data_tdata: Default::default(),
+            dma_ctrl_write_data_tkeep: Default::default(),
+            dma_ctrl_write_data_tlast: Default::default(),
+            dma_ctrl_write_status_valid: Default::default(),
+            dma_ctrl_write_status_tag: Default::default(),
+            dma_ctrl_write_status_error: Default::default(),
+            dma_data_read_desc_valid: Default::default(),
+            dma_data_read_desc_ready: Default::default(),
+            dma_data_read_desc_address: Default::default(),
+            dma_data_read_desc_length: Default::default(),
+            dma_data_read_desc_tag: Default::default(),
+            dma_data_read_data_valid: Default::default(),
+            dma_data_read_data_ready: Default::default(),
+            dma_data_read_data_tdata: Default::default(),
+            dma_data_read_data_tlast: Default::default(),
+            dma_data_read_status_valid: Default::default(),
+            dma_data_read_status_tag: Default::default(),
+            dma_data_read_status_error: Default::default(),
+            dma_data_write_desc_valid: Default::default(),
+            dma_data_write_desc_ready: Default::default(),
+            dma_data_write_desc_address: Default::default(),
+            dma_data_write_desc_length: Default::default(),
+            dma_data_write_desc_tag: Default::default(),
+            dma_data_write_data_valid: Default::default(),
+            dma_data_write_data_ready: Default::default(),
+            dma_data_write_data_tdata: Default::default(),
+            dma_data_write_data_tkeep: Default::default(),
+            dma_data_write_data_tlast: Default::default(),
+            dma_data_write_status_valid: Default::default(),
+            dma_data_write_status_tag: Default::default(),
+            dma_data_write_status_error: Default::default(),
+            registers: Registers::new(config),
+            sq_fetch: SqFetch::new(config),
+            rq_fetch: RqFetch::new(config),
+            ctrl_read_mux: CtrlReadMux::new(),
+            cq_writer: CqWriter::new(config),
+            rx_parse: RxParse::new(config),
+            lookup: Lookup::new(config),
+            contexts: Context::new(config),
+            placement: Placement::new(config),
+            bitmap: Bitmap::new(config),
+            wheel_rx: TimerWheel::new(config),
+            slots: Slots::new(config),
+            retransmit_queue: RetransmitQueue::new(config),
+            wheel_tx: TimerWheel::new(config),
+            payload_reader: PayloadReader::new(config),
+            answers: Merge::default(),
+            feedback_fifo: Fifo::new(6),
+            path_scheduler: PathScheduler::new(),
+            tx_build: TxBuild::new(config),
+            icrc_insert: IcrcInsert::new(),
+            drop_events: Default::default(),
+            rx_events: Default::default(),
+            tx_events: Default::default(),
+        }
+    }
+}
+
+impl Logic for TesseraNic {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.registers.clk.next = self.clk.val();
+        self.registers.rst.next = self.rst.val();
+        self.sq_fetch.clk.next = self.clk.val();
+        self.sq_fetch.rst.next = self.rst.val();
+        self.rq_fetch.clk.next = self.clk.val();
+        self.rq_fetch.rst.next = self.rst.val();
+        self.ctrl_read_mux.clk.next = self.clk.val();
+        self.ctrl_read_mux.rst.next = self.rst.val();
+        self.cq_writer.clk.next = self.clk.val();
+        self.cq_writer.rst.next = self.rst.val();
+        self.rx_parse.clk.next = self.clk.val();
+        self.rx_parse.rst.next = self.rst.val();
+        self.lookup.clk.next = self.clk.val();
+        self.lookup.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
+        self.placement.clk.next = self.clk.val();
+        self.placement.rst.next = self.rst.val();
+        self.bitmap.clk.next = self.clk.val();
+        self.bitmap.rst.next = self.rst.val();
+        self.wheel_rx.clk.next = self.clk.val();
+        self.wheel_rx.rst.next = self.rst.val();
+        self.slots.clk.next = self.clk.val();
+        self.slots.rst.next = self.rst.val();
+        self.retransmit_queue.clk.next = self.clk.val();
+        self.retransmit_queue.rst.next = self.rst.val();
+        self.wheel_tx.clk.next = self.clk.val();
+        self.wheel_tx.rst.next = self.rst.val();
+        self.payload_reader.clk.next = self.clk.val();
+        self.payload_reader.rst.next = self.rst.val();
+        self.answers.clk.next = self.clk.val();
+        self.answers.rst.next = self.rst.val();
+        self.feedback_fifo.clk.next = self.clk.val();
+        self.feedback_fifo.rst.next = self.rst.val();
+        self.path_scheduler.clk.next = self.clk.val();
+        self.path_scheduler.rst.next = self.rst.val();
+        self.tx_build.clk.next = self.clk.val();
+        self.tx_build.rst.next = self.rst.val();
+        self.icrc_insert.clk.next = self.clk.val();
+        self.icrc_insert.rst.next = self.rst.val();
+
+        // What registers say to all.
+        self.sq_fetch.settings.next = self.registers.settings.val();
+        self.rx_parse.settings.next = self.registers.settings.val();
+        self.lookup.settings.next = self.registers.settings.val();
+        self.contexts.settings.next = self.registers.settings.val();
+        self.slots.settings.next = self.registers.settings.val();
+        self.path_scheduler.settings.next = self.registers.settings.val();
+        self.tx_build.settings.next = self.registers.settings.val();
+        self.cq_writer.now.next = self.registers.now.val();
+        self.rx_parse.now.next = self.registers.now.val();
+        self.lookup.now.next = self.registers.now.val();
+        self.contexts.now.next = self.registers.now.val();
+        self.wheel_rx.now.next = self.registers.now.val();
+        self.slots.now.next = self.registers.now.val();
+        self.wheel_tx.now.next = self.registers.now.val();
+        self.tx_build.now.next = self.registers.now.val();
+        self.sq_fetch.table_write.next = self.registers.table_write.val();
+        self.rq_fetch.table_write.next = self.registers.table_write.val();
+        self.cq_writer.table_write.next = self.registers.table_write.val();
+        self.rx_parse.table_write.next = self.registers.table_write.val();
+        self.tx_build.table_write.next = self.registers.table_write.val();
+        self.sq_fetch.doorbell.next = self.registers.doorbell.val();
+        self.rq_fetch.doorbell.next = self.registers.doorbell.val();
+        self.cq_writer.doorbell.next = self.registers.doorbell.val();
+
+        // AXI4-Lite.
+        self.registers.s_axil_awaddr.next = self.s_axil_awaddr.val();
+        self.registers.s_axil_awvalid.next = self.s_axil_awvalid.val();
+        self.registers.s_axil_wdata.next = self.s_axil_wdata.val();
+        self.registers.s_axil_wstrb.next = self.s_axil_wstrb.val();
+        self.registers.s_axil_wvalid.next = self.s_axil_wvalid.val();
+        self.registers.s_axil_bready.next = self.s_axil_bready.val();
+        self.registers.s_axil_araddr.next = self.s_axil_araddr.val();
+        self.registers.s_axil_arvalid.next = self.s_axil_arvalid.val();
+        self.registers.s_axil_rready.next = self.s_axil_rready.val();
+        self.s_axil_awready.next = self.registers.s_axil_awready.val();
+        self.s_axil_wready.next = self.registers.s_axil_wready.val();
+        self.s_axil_bresp.next = self.registers.s_axil_bresp.val();
+        self.s_axil_bvalid.next = self.registers.s_axil_bvalid.val();
+        self.s_axil_arready.next = self.registers.s_axil_arready.val();
+        self.s_axil_rdata.next = self.registers.s_axil_rdata.val();
+        self.s_axil_rresp.next = self.registers.s_axil_rresp.val();
+        self.s_axil_rvalid.next = self.registers.s_axil_rvalid.val();
+
+        // Rings.
+        self.ctrl_read_mux.sq_desc_valid.next = self.sq_fetch.read_desc_valid.val();
+        self.ctrl_read_mux.sq_desc_data.next = self.sq_fetch.read_desc_data.val();
+        self.sq_fetch.read_desc_ready.next = self.ctrl_read_mux.sq_desc_ready.val();
+        self.sq_fetch.read_beat_valid.next = self.ctrl_read_mux.sq_beat_valid.val();
+        self.sq_fetch.read_beat_data.next = self.ctrl_read_mux.sq_beat_data.val();
+        self.ctrl_read_mux.sq_beat_ready.next = self.sq_fetch.read_beat_ready.val();
+        self.sq_fetch.read_status_valid.next = self.ctrl_read_mux.sq_status_valid.val();
+        self.sq_fetch.read_status_data.next = self.ctrl_read_mux.sq_status_data.val();
+        self.ctrl_read_mux.rq_desc_valid.next = self.rq_fetch.read_desc_valid.val();
+        self.ctrl_read_mux.rq_desc_data.next = self.rq_fetch.read_desc_data.val();
+        self.rq_fetch.read_desc_ready.next = self.ctrl_read_mux.rq_desc_ready.val();
+        self.rq_fetch.read_beat_valid.next = self.ctrl_read_mux.rq_beat_valid.val();
+        self.rq_fetch.read_beat_data.next = self.ctrl_read_mux.rq_beat_data.val();
+        self.ctrl_read_mux.rq_beat_ready.next = self.rq_fetch.read_beat_ready.val();
+        self.rq_fetch.read_status_valid.next = self.ctrl_read_mux.rq_status_valid.val();
+        self.rq_fetch.read_status_data.next = self.ctrl_read_mux.rq_status_data.val();
+        self.dma_ctrl_read_desc_valid.next = self.ctrl_read_mux.read_desc_valid.val();
+        self.dma_ctrl_read_desc_address.next = self.ctrl_read_mux.read_desc_data.val().address;
+        self.dma_ctrl_read_desc_length.next = self.ctrl_read_mux.read_desc_data.val().length;
+        self.dma_ctrl_read_desc_tag.next = self.ctrl_read_mux.read_desc_data.val().tag;
+        self.ctrl_read_mux.read_desc_ready.next = self.dma_ctrl_read_desc_ready.val();
+        self.ctrl_read_mux.read_beat_valid.next = self.dma_ctrl_read_data_valid.val();
+        self.ctrl_read_mux.read_beat_data.next.tdata = self.dma_ctrl_read_data_tdata.val();
+        self.ctrl_read_mux.read_beat_data.next.tkeep = 0.into();
+        self.ctrl_read_mux.read_beat_data.next.tlast = self.dma_ctrl_read_data_tlast.val();
+        self.dma_ctrl_read_data_ready.next = self.ctrl_read_mux.read_beat_ready.val();
+        self.ctrl_read_mux.read_status_valid.next = self.dma_ctrl_read_status_valid.val();
+        self.ctrl_read_mux.read_status_data.next.tag = self.dma_ctrl_read_status_tag.val();
+        self.ctrl_read_mux.read_status_data.next.error = self.dma_ctrl_read_status_error.val();
+        self.cq_writer.done_rx_valid.next = self.contexts.done_valid.val();
+        self.cq_writer.done_rx_data.next = self.contexts.done_data.val();
+        self.contexts.done_ready.next = self.cq_writer.done_rx_ready.val();
+        self.cq_writer.done_tx_valid.next = self.slots.done_valid.val();
+        self.cq_writer.done_tx_data.next = self.slots.done_data.val();
+        self.slots.done_ready.next = self.cq_writer.done_tx_ready.val();
+        self.cq_writer.done_sq_valid.next = self.sq_fetch.refused_valid.val();
+        self.cq_writer.done_sq_data.next = self.sq_fetch.refused_data.val();
+        self.sq_fetch.refused_ready.next = self.cq_writer.done_sq_ready.val();
+        self.cq_writer.done_rq_valid.next = self.rq_fetch.refused_valid.val();
+        self.cq_writer.done_rq_data.next = self.rq_fetch.refused_data.val();
+        self.rq_fetch.refused_ready.next = self.cq_writer.done_rq_ready.val();
+        self.dma_ctrl_write_desc_valid.next = self.cq_writer.write_desc_valid.val();
+        self.dma_ctrl_write_desc_address.next = self.cq_writer.write_desc_data.val().address;
+        self.dma_ctrl_write_desc_length.next = self.cq_writer.write_desc_data.val().length;
+        self.dma_ctrl_write_desc_tag.next = self.cq_writer.write_desc_data.val().tag;
+        self.cq_writer.write_desc_ready.next = self.dma_ctrl_write_desc_ready.val();
+        self.dma_ctrl_write_data_valid.next = self.cq_writer.write_beat_valid.val();
+        self.dma_ctrl_write_data_tdata.next = self.cq_writer.write_beat_data.val().tdata;
+        self.dma_ctrl_write_data_tkeep.next = self.cq_writer.write_beat_data.val().tkeep;
+        self.dma_ctrl_write_data_tlast.next = self.cq_writer.write_beat_data.val().tlast;
+        self.cq_writer.write_beat_ready.next = self.dma_ctrl_write_data_ready.val();
+        self.cq_writer.write_status_valid.next = self.dma_ctrl_write_status_valid.val();
+        self.cq_writer.write_status_data.next.tag = self.dma_ctrl_write_status_tag.val();
+        self.cq_writer.write_status_data.next.error = self.dma_ctrl_write_status_error.val();
+
+        // Receiver.
+        self.rx_parse.s_axis_tdata.next = self.s_axis_tdata.val();
+        self.rx_parse.s_axis_tkeep.next = self.s_axis_tkeep.val();
+        self.rx_parse.s_axis_tvalid.next = self.s_axis_tvalid.val();
+        self.rx_parse.s_axis_tlast.next = self.s_axis_tlast.val();
+        self.rx_parse.s_axis_tuser.next = self.s_axis_tuser.val();
+        self.s_axis_tready.next = self.rx_parse.s_axis_tready.val();
+        self.lookup.packet_valid.next = self.rx_parse.data_valid.val();
+        self.lookup.packet_data.next = self.rx_parse.data_data.val();
+        self.rx_parse.data_ready.next = self.lookup.packet_ready.val();
+        self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
+        self.rq_fetch.ask_endpoint.next = self.lookup.ask_endpoint.val();
+        self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
+        self.lookup.answer.next = self.rq_fetch.answer.val();
+        self.rq_fetch.consume.next = self.lookup.consume.val();
+        self.lookup.block_available.next = self.contexts.block_ready.val();
+        self.contexts.work_valid.next = self.lookup.work_valid.val();
+        self.contexts.work_data.next = self.lookup.work_data.val();
+        self.lookup.work_ready.next = self.contexts.work_ready.val();
+        self.lookup.retire_valid.next = self.contexts.retire_valid.val();
+        self.lookup.retire_data.next = self.contexts.retire_data.val();
+        self.contexts.retire_ready.next = self.lookup.retire_ready.val();
+        self.bitmap.op_valid.next = self.contexts.op_valid.val();
+        self.bitmap.op.next = self.contexts.op.val();
+        self.bitmap.alloc_take.next = self.contexts.alloc_take.val();
+        self.bitmap.free_valid.next = self.contexts.free_valid.val();
+        self.bitmap.free_block.next = self.contexts.free_block.val();
+        self.contexts.result_valid.next = self.bitmap.result_valid.val();
+        self.contexts.result.next = self.bitmap.result.val();
+        self.contexts.alloc_available.next = self.bitmap.alloc_available.val();
+        self.contexts.alloc_block.next = self.bitmap.alloc_block.val();
+        self.wheel_rx.insert_valid.next = self.contexts.insert_valid.val();
+        self.wheel_rx.insert_data.next = self.contexts.insert_data.val();
+        self.contexts.insert_ready.next = self.wheel_rx.insert_ready.val();
+        self.contexts.pop_valid.next = self.wheel_rx.pop_valid.val();
+        self.contexts.pop_node.next = self.wheel_rx.pop_node.val();
+        self.wheel_rx.pop_ready.next = self.contexts.pop_ready.val();
+        self.placement.place_valid.next = self.contexts.place_valid.val();
+        self.placement.place_data.next = self.contexts.place_data.val();
+        self.contexts.place_ready.next = self.placement.place_ready.val();
+        self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
+        self.placement.payload_data.next = self.rx_parse.payload_data.val();
+        self.rx_parse.payload_ready.next = self.placement.payload_ready.val();
+        self.contexts.fence_valid.next = self.placement.fence_valid.val();
+        self.contexts.fence_data.next = self.placement.fence_data.val();
+        self.placement.fence_ready.next = self.contexts.fence_ready.val();
+        self.dma_data_write_desc_valid.next = self.placement.write_desc_valid.val();
+        self.dma_data_write_desc_address.next = self.placement.write_desc_data.val().address;
+        self.dma_data_write_desc_length.next = self.placement.write_desc_data.val().length;
+        self.dma_data_write_desc_tag.next = self.placement.write_desc_data.val().tag;
+        self.placement.write_desc_ready.next = self.dma_data_write_desc_ready.val();
+        self.dma_data_write_data_valid.next = self.placement.write_beat_valid.val();
+        self.dma_data_write_data_tdata.next = self.placement.write_beat_data.val().tdata;
+        self.dma_data_write_data_tkeep.next = self.placement.write_beat_data.val().tkeep;
+        self.dma_data_write_data_tlast.next = self.placement.write_beat_data.val().tlast;
+        self.placement.write_beat_ready.next = self.dma_data_write_data_ready.val();
+        self.placement.write_status_valid.next = self.dma_data_write_status_valid.val();
+        self.placement.write_status.next.tag = self.dma_data_write_status_tag.val();
+        self.placement.write_status.next.error = self.dma_data_write_status_error.val();
+
+        // Answers of lookup and context, in front of the builder.
+        self.answers.in0_valid.next = self.lookup.feedback_valid.val();
+        self.answers.in0_data.next = self.lookup.feedback_data.val();
+        self.lookup.feedback_ready.next = self.answers.in0_ready.val();
+        self.answers.in1_valid.next = self.contexts.feedback_valid.val();
+        self.answers.in1_data.next = self.contexts.feedback_data.val();
+        self.contexts.feedback_ready.next = self.answers.in1_ready.val();
+        self.feedback_fifo.in_valid.next = self.answers.out_valid.val();
+        self.feedback_fifo.in_data.next = self.answers.out_data.val();
+        self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
+
+        // Sender.
+        self.slots.request_valid.next = self.sq_fetch.request_valid.val();
+        self.slots.request_data.next = self.sq_fetch.request_data.val();
+        self.sq_fetch.request_ready.next = self.slots.request_ready.val();
+        self.slots.feedback_valid.next = self.rx_parse.feedback_valid.val();
+        self.slots.feedback_data.next = self.rx_parse.feedback_data.val();
+        self.rx_parse.feedback_ready.next = self.slots.feedback_ready.val();
+        self.retransmit_queue.walk_valid.next = self.slots.walk_valid.val();
+        self.retransmit_queue.walk_data.next = self.slots.walk_data.val();
+        self.slots.walk_ready.next = self.retransmit_queue.walk_ready.val();
+        self.slots.walk_refused.next = self.retransmit_queue.walk_refused.val();
+        self.slots.step_valid.next = self.retransmit_queue.step_valid.val();
+        self.slots.step_data.next = self.retransmit_queue.step_data.val();
+        self.retransmit_queue.step_ready.next = self.slots.step_ready.val();
+        self.retransmit_queue.query_slot.next = self.slots.query_slot.val();
+        self.slots.query_queued.next = self.retransmit_queue.query_queued.val();
+        self.wheel_tx.insert_valid.next = self.slots.insert_valid.val();
+        self.wheel_tx.insert_data.next = self.slots.insert_data.val();
+        self.slots.insert_ready.next = self.wheel_tx.insert_ready.val();
+        self.slots.pop_valid.next = self.wheel_tx.pop_valid.val();
+        self.slots.pop_node.next = self.wheel_tx.pop_node.val();
+        self.wheel_tx.pop_ready.next = self.slots.pop_ready.val();
+        self.payload_reader.packet_valid.next = self.slots.packet_valid.val();
+        self.payload_reader.packet_data.next = self.slots.packet_data.val();
+        self.slots.packet_ready.next = self.payload_reader.packet_ready.val();
+        self.dma_data_read_desc_valid.next = self.payload_reader.read_desc_valid.val();
+        self.dma_data_read_desc_address.next = self.payload_reader.read_desc_data.val().address;
+        self.dma_data_read_desc_length.next = self.payload_reader.read_desc_data.val().length;
+        self.dma_data_read_desc_tag.next = self.payload_reader.read_desc_data.val().tag;
+        self.payload_reader.read_desc_ready.next = self.dma_data_read_desc_ready.val();
+        self.payload_reader.read_beat_valid.next = self.dma_data_read_data_valid.val();
+        self.payload_reader.read_beat_data.next.tdata = self.dma_data_read_data_tdata.val();
+        self.payload_reader.read_beat_data.next.tkeep = 0.into();
+        self.payload_reader.read_beat_data.next.tlast = self.dma_data_read_data_tlast.val();
+        self.dma_data_read_data_ready.next = self.payload_reader.read_beat_ready.val();
+        self.payload_reader.read_status_valid.next = self.dma_data_read_status_valid.val();
+        self.payload_reader.read_status.next.tag = self.dma_data_read_status_tag.val();
+        self.payload_reader.read_status.next.error = self.dma_data_read_status_error.val();
+        self.tx_build.built_valid.next = self.payload_reader.built_valid.val();
+        self.tx_build.built_data.next = self.payload_reader.built_data.val();
+        self.payload_reader.built_ready.next = self.tx_build.built_ready.val();
+        self.tx_build.payload_valid.next = self.payload_reader.payload_valid.val();
+        self.tx_build.payload_data.next = self.payload_reader.payload_data.val();
+        self.payload_reader.payload_ready.next = self.tx_build.payload_ready.val();
+        self.tx_build.feedback_valid.next = self.feedback_fifo.out_valid.val();
+        self.tx_build.feedback_data.next = self.feedback_fifo.out_data.val();
+        self.feedback_fifo.out_ready.next = self.tx_build.feedback_ready.val();
+        self.tx_build.ev.next = self.path_scheduler.ev.val();
+        self.path_scheduler.take.next = self.tx_build.ev_take.val();
+        self.slots.sent.next = self.tx_build.sent.val();
+        self.slots.failed.next = self.payload_reader.failed.val();
+        self.icrc_insert.frame_valid.next = self.tx_build.frame_valid.val();
+        self.icrc_insert.frame_data.next = self.tx_build.frame_data.val();
+        self.tx_build.frame_ready.next = self.icrc_insert.frame_ready.val();
+        self.m_axis_tdata.next = self.icrc_insert.m_axis_tdata.val();
+        self.m_axis_tkeep.next = self.icrc_insert.m_axis_tkeep.val();
+        self.m_axis_tvalid.next = self.icrc_insert.m_axis_tvalid.val();
+        self.m_axis_tlast.next = self.icrc_insert.m_axis_tlast.val();
+        self.icrc_insert.m_axis_tready.next = self.m_axis_tready.val();
+
+        // Gauges and events; positions are counter numbers of `abi`.
+        self.registers.outstanding.next = self.contexts.outstanding.val();
+        self.registers.unsolicited.next = self.slots.unsolicited.val();
+        self.registers.free_slots.next = self.slots.free_slots.val();
+        self.registers.free_contexts.next = self.lookup.free_contexts.val();
+        self.registers.free_blocks.next = self.bitmap.free_count.val();
+        self.registers.tombstones.next = self.lookup.tombstones.val().get_bits::<16>(0);
+        self.registers.ready.next = self.sq_fetch.ready.val()
+            & self.rq_fetch.ready.val()
+            & self.cq_writer.ready.val()
+            & self.lookup.ready.val()
+            & self.contexts.ready.val()
+            & self.placement.ready.val()
+            & self.bitmap.ready.val()
+            & self.wheel_rx.ready.val()
+            & self.slots.ready.val()
+            & self.wheel_tx.ready.val();
+        self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_not_ours.val().into()) << 2)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_ip_header.val().into()) << 3)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_length.val().into()) << 4)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_icrc.val().into()) << 5)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_cnp.val().into()) << 6)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_bth.val().into()) << 7)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_p_key.val().into()) << 8)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_endpoint.val().into()) << 9)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_q_key.val().into()) << 10)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_trh.val().into()) << 11)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_unsupported.val().into()) << 12)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_fields.val().into()) << 13)
+            | (bit_cast::<64, 1>(self.lookup.stale.val().into()) << 14)
+            | (bit_cast::<64, 1>(self.contexts.mismatch.val().into()) << 15)
+            | (bit_cast::<64, 1>(self.contexts.duplicate.val().into()) << 16)
+            | (bit_cast::<64, 1>(self.contexts.not_granted.val().into()) << 17)
+            | (bit_cast::<64, 1>(self.slots.feedback_stale.val().into()) << 18)
+            | (bit_cast::<64, 1>(self.slots.feedback_forged.val().into()) << 19)
+            | (bit_cast::<64, 1>(self.slots.feedback_nonsense.val().into()) << 20)
+            | (bit_cast::<64, 1>(self.slots.nack_overflow.val().into()) << 21)
+            | (bit_cast::<64, 1>(self.lookup.busy_receive.val().into()) << 22)
+            | (bit_cast::<64, 1>(self.lookup.busy_resources.val().into()) << 23)
+            | (bit_cast::<64, 1>(self.lookup.busy_conflict.val().into()) << 24)
+            | (bit_cast::<64, 1>(self.lookup.no_context.val().into()) << 25)
+            | (bit_cast::<64, 1>(self.lookup.finished.val().into()) << 26)
+            | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27);
+        self.rx_events.next = (bit_cast::<64, 1>(self.rx_parse.rx_frames.val().into()) << 32)
+            | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
+            | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
+            | (bit_cast::<64, 1>(self.rx_parse.rx_feedback.val().into()) << 35)
+            | (bit_cast::<64, 1>(self.contexts.rx_new.val().into()) << 36)
+            | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
+            | (bit_cast::<64, 1>(self.contexts.rx_completed.val().into()) << 38)
+            | (bit_cast::<64, 1>(self.contexts.rx_aborted.val().into()) << 39)
+            | (bit_cast::<64, 1>(self.contexts.nack_expiries.val().into()) << 48)
+            | (bit_cast::<64, 1>(self.contexts.grants_sent.val().into()) << 53);
+        self.tx_events.next = (bit_cast::<64, 1>(self.tx_build.tx_data.val().into()) << 40)
+            | (bit_cast::<64, 1>(self.tx_build.tx_retransmitted.val().into()) << 41)
+            | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
+            | (bit_cast::<64, 1>(self.tx_build.tx_feedback.val().into()) << 43)
+            | (bit_cast::<64, 1>(self.tx_build.tx_nack.val().into()) << 44)
+            | (bit_cast::<64, 1>(self.slots.tx_opened.val().into()) << 45)
+            | (bit_cast::<64, 1>(self.slots.tx_completed.val().into()) << 46)
+            | (bit_cast::<64, 1>(self.slots.tx_failed.val().into()) << 47)
+            | (bit_cast::<64, 1>(self.slots.backstop_expiries.val().into()) << 49)
+            | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
+            | (bit_cast::<64, 1>((self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val() | self.wheel_tx.pop_valid.val() & self.wheel_tx.pop_ready.val()).into()) << 50)
+            | (bit_cast::<64, 1>((self.cq_writer.event_dma_error.val() | self.placement.dma_error.val() | self.payload_reader.failed.val().valid).into()) << 52)
+            | (bit_cast::<64, 1>((self.wheel_rx.late.val() | self.wheel_tx.late.val()).into()) << 54);
+        self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
+    }
+}
+
+// The positions above are written as numbers, which kernels need; these tie them to `abi`.
+const _: () = {
+    assert!(DropReason::Overflow as u8 == 0);
+    assert!(DropReason::Frame as u8 == 1);
+    assert!(DropReason::NotOurs as u8 == 2);
+    assert!(DropReason::IpHeader as u8 == 3);
+    assert!(DropReason::Length as u8 == 4);
+    assert!(DropReason::Icrc as u8 == 5);
+    assert!(DropReason::Cnp as u8 == 6);
+    assert!(DropReason::Bth as u8 == 7);
+    assert!(DropReason::PKey as u8 == 8);
+    assert!(DropReason::Endpoint as u8 == 9);
+    assert!(DropReason::QKey as u8 == 10);
+    assert!(DropReason::Trh as u8 == 11);
+    assert!(DropReason::Unsupported as u8 == 12);
+    assert!(DropReason::Fields as u8 == 13);
+    assert!(DropReason::Stale as u8 == 14);
+    assert!(DropReason::Mismatch as u8 == 15);
+    assert!(DropReason::Duplicate as u8 == 16);
+    assert!(DropReason::NotGranted as u8 == 17);
+    assert!(DropReason::FeedbackStale as u8 == 18);
+    assert!(DropReason::FeedbackForged as u8 == 19);
+    assert!(DropReason::FeedbackNonsense as u8 == 20);
+    assert!(DropReason::NackOverflow as u8 == 21);
+    assert!(DropReason::BusyReceive as u8 == 22);
+    assert!(DropReason::BusyResources as u8 == 23);
+    assert!(DropReason::BusyConflict as u8 == 24);
+    assert!(DropReason::NoContext as u8 == 25);
+    assert!(DropReason::Finished as u8 == 26);
+    assert!(DropReason::Disabled as u8 == 27);
+    assert!(Counter::RxFrames as u8 == 32);
+    assert!(Counter::RxData as u8 == 33);
+    assert!(Counter::RxProbe as u8 == 34);
+    assert!(Counter::RxFeedback as u8 == 35);
+    assert!(Counter::RxNew as u8 == 36);
+    assert!(Counter::RxOpened as u8 == 37);
+    assert!(Counter::RxCompleted as u8 == 38);
+    assert!(Counter::RxAborted as u8 == 39);
+    assert!(Counter::NackExpiries as u8 == 48);
+    assert!(Counter::GrantsSent as u8 == 53);
+    assert!(Counter::TxData as u8 == 40);
+    assert!(Counter::TxRetransmitted as u8 == 41);
+    assert!(Counter::TxProbe as u8 == 42);
+    assert!(Counter::TxFeedback as u8 == 43);
+    assert!(Counter::TxNack as u8 == 44);
+    assert!(Counter::TxOpened as u8 == 45);
+    assert!(Counter::TxCompleted as u8 == 46);
+    assert!(Counter::TxFailed as u8 == 47);
+    assert!(Counter::BackstopExpiries as u8 == 49);
+    assert!(Counter::CqOverrun as u8 == 51);
+    assert!(Counter::WheelPops as u8 == 50);
+    assert!(Counter::DmaErrors as u8 == 52);
+    assert!(Counter::WheelLate as u8 == 54);
+};
