@@ -4,6 +4,7 @@
 //! share.
 
 pub mod host;
+pub mod packets;
 
 use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;

@@ -1,0 +1,131 @@
+//! `wire::IcrcInsert` (and with it `wire::Icrc`) against `abi::icrc`.
+
+use tessera_abi::wire::ICRC_LEN;
+use tessera_rtl::wire::IcrcInsert;
+use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver};
+use tessera_sim::verilator::{Design, Dut};
+use tessera_testbenches::packets::{self, HERE, THERE};
+
+/// Clocks from a beat's acceptance to its place on `m_axis`.
+const LATENCY: u64 = 14;
+
+fn design() -> Design {
+    tessera_testbenches::design("icrc_insert", IcrcInsert::new)
+}
+
+struct Bench<'a> {
+    dut: &'a mut Dut,
+    frame: StreamDriver,
+    out: AxisMonitor,
+}
+
+impl<'a> Bench<'a> {
+    fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+        let frame = StreamDriver::new(dut, "frame", idle, rng).unwrap();
+        let out = AxisMonitor::new(dut, "m_axis", stall, rng).unwrap();
+        let (valid, rst) = (dut.port("frame_valid").unwrap(), dut.port("rst").unwrap());
+        dut.set(valid, 0u64);
+        dut.reset(rst, 3);
+        Bench { dut, frame, out }
+    }
+
+    /// Queues a frame without its ICRC; what lies behind its end is noise.
+    fn send(&mut self, rng: &mut Rng, frame: &[u8]) {
+        for mut beat in packets::beats(&frame[..frame.len() - ICRC_LEN]) {
+            for byte in beat.0[8].trailing_ones() as usize..64 {
+                beat.0[byte / 8] |= rng.bits(8) << (8 * (byte % 8));
+            }
+            self.frame.send(beat);
+        }
+    }
+
+    fn clock(&mut self) {
+        cycle(self.dut, &mut [&mut self.frame, &mut self.out]);
+    }
+
+    fn check(&mut self, frames: &[Vec<u8>]) -> Vec<(u64, u64)> {
+        let mut times = Vec::new();
+        let mut clocks = 0;
+        for (i, frame) in frames.iter().enumerate() {
+            let got = loop {
+                if let Some(got) = self.out.take() {
+                    break got;
+                }
+                self.clock();
+                clocks += 1;
+                assert!(clocks < 2000 + 600 * frames.len(), "{i} of {} frames", frames.len());
+            };
+            assert_eq!(got.bytes, *frame, "frame {i} of {} bytes", frame.len());
+            times.push((got.first, got.last));
+        }
+        times
+    }
+}
+
+fn any_frame(rng: &mut Rng) -> Vec<u8> {
+    let packet = packets::any(rng);
+    let (ev, psn) = (rng.bits(8) as u8, rng.bits(24) as u32);
+    packets::frame(&packets::route(&HERE, &THERE, ev, psn), &packet)
+}
+
+#[test]
+fn appends_the_icrc_of_the_emitter() {
+    let design = design();
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("icrc::append {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, idle, stall, rng);
+            let frames: Vec<Vec<u8>> = (0..150).map(|_| any_frame(rng)).collect();
+            frames.iter().for_each(|frame| bench.send(rng, frame));
+            bench.check(&frames);
+        });
+    }
+}
+
+/// Every length that padding makes, so every place the ICRC can have in a beat.
+#[test]
+fn every_length_is_right_at_full_rate() {
+    tb::run("icrc::lengths", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&HERE, &THERE, 1, 2);
+        let frames: Vec<Vec<u8>> =
+            (0..70).map(|words| packets::frame(&route, &packets::data(rng, 4 * words))).collect();
+        frames.iter().for_each(|frame| bench.send(rng, frame));
+        let start = bench.dut.cycles();
+        let times = bench.check(&frames);
+        assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
+        for (i, frame) in frames.iter().enumerate() {
+            assert_eq!(times[i].1 - times[i].0 + 1, frame.len().div_ceil(64) as u64, "beats of frame {i}");
+            if i > 0 {
+                assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
+            }
+        }
+    });
+}
+
+/// Once begun, a frame has no gaps when its input had none, however the sink
+/// held it up before.
+#[test]
+fn a_stalled_sink_loses_nothing_and_is_served_without_gaps() {
+    tb::run("icrc::stall", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let frames: Vec<Vec<u8>> = (0..200).map(|_| any_frame(rng)).collect();
+        frames.iter().for_each(|frame| bench.send(rng, frame));
+        let (ready, valid) =
+            (bench.dut.port("m_axis_tready").unwrap(), bench.dut.port("m_axis_tvalid").unwrap());
+        // Nobody takes a beat until everything inside is full.
+        for _ in 0..100 {
+            bench.dut.set(ready, 0u64);
+            cycle(bench.dut, &mut [&mut bench.frame]);
+        }
+        assert!(bench.frame.sent() >= 28, "only {} beats fit", bench.frame.sent());
+        let mut clocks = 0;
+        while bench.out.available() < frames.len() {
+            bench.clock();
+            clocks += 1;
+            assert!(clocks < 20_000);
+            let idle = bench.dut.sampled(valid) == 0;
+            assert!(!(idle && bench.out.inside_frame()), "a gap inside a frame in clock {clocks}");
+        }
+        bench.check(&frames);
+    });
+}

@@ -1,0 +1,620 @@
+//! `wire::RxParse`: what is accepted comes out whole, what is wrong does
+//! nothing but count one reason.
+
+use std::collections::VecDeque;
+use tessera_abi::icrc;
+use tessera_abi::params::{Config, NIC512};
+use tessera_abi::wire::{self, Trh};
+use tessera_rtl::wire::RxParse;
+use tessera_sim::tb::{self, cycle, AxisDriver, Pattern, Rng, StreamMonitor};
+use tessera_sim::verilator::{Design, Dut, PortId};
+use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
+
+/// Clocks from a frame's last beat to its word.
+const WORD_LATENCY: u64 = 11;
+/// Clocks from a frame's last beat to its first payload beat.
+const PAYLOAD_LATENCY: u64 = 11;
+
+/// Outcomes in order of precedence; the last three are accepted.
+const OUTCOMES: [&str; 18] = [
+    "drop_frame", "drop_not_ours", "drop_ip_header", "drop_length", "drop_icrc", "drop_cnp", "drop_bth",
+    "drop_p_key", "drop_endpoint", "drop_q_key", "drop_trh", "drop_unsupported", "drop_fields",
+    "drop_disabled", "drop_overflow", "rx_data", "rx_probe", "rx_feedback",
+];
+
+fn small() -> Config {
+    Config { rx_buffer_beats_log2: 7, ..NIC512 }
+}
+
+fn design() -> Design {
+    tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512))
+}
+
+struct Bench<'a> {
+    dut: &'a mut Dut,
+    input: AxisDriver,
+    data: StreamMonitor,
+    feedback: StreamMonitor,
+    payload: StreamMonitor,
+    data_layout: Layout,
+    feedback_layout: Layout,
+    now: PortId,
+    clock_now: u32,
+    last: PortId,
+    valid: PortId,
+    frames: PortId,
+    outcomes: [PortId; 18],
+    /// Time of arrival and clock of each last beat.
+    arrivals: VecDeque<(u32, u64)>,
+    results: VecDeque<&'static str>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+        let input = AxisDriver::new(dut, "s_axis", idle, rng).unwrap();
+        let monitor =
+            |name: &str, dut: &Dut, rng: &mut Rng| StreamMonitor::new(dut, name, stall, rng).unwrap();
+        let data = monitor("data", dut, rng);
+        let feedback = monitor("feedback", dut, rng);
+        let payload = monitor("payload", dut, rng);
+        let port = |name: &str| dut.port(name).unwrap();
+        let (valid, last, now, frames) =
+            (port("s_axis_tvalid"), port("s_axis_tlast"), port("now"), port("rx_frames"));
+        let outcomes = OUTCOMES.map(port);
+        let (data_layout, feedback_layout) = (Layout::of(dut, "data_data"), Layout::of(dut, "feedback_data"));
+        dut.set(valid, 0u64);
+        packets::set_up(dut, &HERE);
+        Bench {
+            dut,
+            input,
+            data,
+            feedback,
+            payload,
+            data_layout,
+            feedback_layout,
+            now,
+            clock_now: rng.bits(32) as u32,
+            last,
+            valid,
+            frames,
+            outcomes,
+            arrivals: VecDeque::new(),
+            results: VecDeque::new(),
+        }
+    }
+
+    fn clock(&mut self) {
+        self.clock_now = self.clock_now.wrapping_add(1);
+        self.dut.set(self.now, self.clock_now);
+        cycle(
+            self.dut,
+            &mut [&mut self.input, &mut self.data, &mut self.feedback, &mut self.payload],
+        );
+        if self.dut.sampled(self.valid) == 1 && self.dut.sampled(self.last) == 1 {
+            self.arrivals.push_back((self.clock_now, self.dut.cycles()));
+        }
+        let raised: Vec<&str> =
+            (0..18).filter(|i| self.dut.sampled(self.outcomes[*i]) == 1).map(|i| OUTCOMES[i]).collect();
+        assert_eq!(raised.len() as u64, self.dut.sampled(self.frames), "one outcome per frame: {raised:?}");
+        self.results.extend(raised);
+    }
+
+    /// Until `frames` outcomes are known and every output is quiet.
+    fn run(&mut self, frames: usize) {
+        let (mut clocks, mut quiet) = (0, 0);
+        while quiet < 100 {
+            let before = (self.data.total(), self.feedback.total(), self.payload.total());
+            self.clock();
+            let moved = before != (self.data.total(), self.feedback.total(), self.payload.total());
+            quiet = if moved || self.results.len() < frames { 0 } else { quiet + 1 };
+            clocks += 1;
+            assert!(clocks < 3000 + 400 * frames, "{} of {frames} outcomes", self.results.len());
+        }
+        assert_eq!(self.results.len(), frames);
+    }
+
+    /// Compares the outputs with what the accepted packets carry.
+    fn expect(&mut self, packet: &Packet, route: &wire::Route, arrival: u32) {
+        match packet.trh {
+            Trh::Data(header) => {
+                let layout = &self.data_layout;
+                let word = self.data.take().expect("a data word").word;
+                assert_eq!(layout.bytes(&word, "src_mac"), route.src_mac);
+                assert_eq!(layout.bytes(&word, "src_gid"), wire::ipv4_gid(route.src_ip));
+                let mut expected = layout.word();
+                layout.put_bytes(&mut expected, "src_mac", &route.src_mac);
+                layout.put_bytes(&mut expected, "src_gid", &wire::ipv4_gid(route.src_ip));
+                let count = wire::packet_count(header.length, header.payload_log2).unwrap();
+                for (name, value) in [
+                    ("src_endpoint", u64::from(route.src_endpoint)),
+                    ("endpoint", u64::from(route.dst_endpoint & 0xFF)),
+                    ("ce", u64::from(route.tos & 3 == wire::ECN_CE)),
+                    ("probe", u64::from(header.probe)),
+                    ("flags", header.flags.into()),
+                    ("ev", header.ev.into()),
+                    ("payload_log2", header.payload_log2.into()),
+                    ("traffic_class", header.traffic_class.into()),
+                    ("slot", header.message.slot().into()),
+                    ("generation", header.message.generation().into()),
+                    ("index", header.index.into()),
+                    ("initial_window", header.initial_window.into()),
+                    ("length", header.length.into()),
+                    ("count", count.into()),
+                    ("tag", header.tag),
+                    ("imm", header.immediate.into()),
+                    ("rtt", header.rtt.into()),
+                    ("timestamp", header.timestamp.into()),
+                    ("arrival", arrival.into()),
+                    ("payload_len", packet.payload.len() as u64),
+                ] {
+                    assert_eq!(layout.get(&word, name), value, "{name} of {header:?}");
+                    layout.put(&mut expected, name, value);
+                }
+                assert_eq!(word, expected, "a field that nobody compared");
+                let mut bytes = Vec::new();
+                while bytes.len() < packet.payload.len() {
+                    let (beat, last) = packets::beat_bytes(&self.payload.take().expect("payload").word);
+                    bytes.extend(beat);
+                    assert_eq!(last, bytes.len() == packet.payload.len(), "tlast at byte {}", bytes.len());
+                }
+                assert_eq!(bytes, packet.payload, "payload of {header:?}");
+            }
+            Trh::Feedback(header) => {
+                let layout = &self.feedback_layout;
+                let word = self.feedback.take().expect("a feedback word").word;
+                let mut expected = layout.word();
+                layout.put_bytes(&mut expected, "src_gid", &wire::ipv4_gid(route.src_ip));
+                let bitmap: Vec<u8> = header.bitmap.iter().rev().copied().collect();
+                layout.put_bytes(&mut expected, "bitmap", &bitmap);
+                for (name, value) in [
+                    ("src_endpoint", u64::from(route.src_endpoint)),
+                    ("endpoint", u64::from(route.dst_endpoint & 0xFF)),
+                    ("flags", header.flags.into()),
+                    ("ev", header.ev.into()),
+                    ("status", header.status.into()),
+                    ("slot", header.message.slot().into()),
+                    ("generation", header.message.generation().into()),
+                    ("cumulative", header.cumulative.into()),
+                    ("sequence", header.sequence.into()),
+                    ("grant", header.grant.into()),
+                    ("duplicates", header.duplicates.into()),
+                    ("base", header.base.into()),
+                    ("limit", header.limit.into()),
+                    ("delay", header.delay.into()),
+                    ("echo", header.echo.into()),
+                    ("arrival", arrival.into()),
+                ] {
+                    assert_eq!(layout.get(&word, name), value, "{name} of {header:?}");
+                    layout.put(&mut expected, name, value);
+                }
+                assert_eq!(word, expected);
+            }
+        }
+    }
+
+    fn expect_nothing_more(&mut self) {
+        assert_eq!((self.data.take(), self.feedback.take(), self.payload.take()), (None, None, None));
+    }
+}
+
+fn any_route(rng: &mut Rng) -> wire::Route {
+    let mut route = packets::route(&THERE, &HERE, rng.bits(8) as u8, rng.bits(24) as u32);
+    route.src_mac = rng.bytes(6).try_into().unwrap();
+    route.src_ip = [rng.range(1..224) as u8, rng.bits(8) as u8, rng.bits(8) as u8, rng.bits(8) as u8];
+    route.src_endpoint = rng.bits(24) as u32;
+    route.tos = rng.bits(8) as u8;
+    route.pkey = if rng.chance(0.5) { 0xFFFF } else { 0x7FFF };
+    route
+}
+
+fn kind(packet: &Packet) -> &'static str {
+    match packet.trh {
+        Trh::Data(header) if header.probe => "rx_probe",
+        Trh::Data(_) => "rx_data",
+        Trh::Feedback(_) => "rx_feedback",
+    }
+}
+
+/// RX-7. Sinks that never stall: everything is accepted. Sinks that stall:
+/// what does not fit is dropped whole, the rest comes out whole.
+#[test]
+fn accepted_packets_come_out_whole() {
+    let full = design();
+    let tight = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
+    for (idle, stall) in Pattern::matrix() {
+        let design = if stall == Pattern::Always { &full } else { &tight };
+        tb::run(&format!("rx_parse::whole {idle:?} {stall:?}"), design, |dut, rng| {
+            let mut bench = Bench::new(dut, idle, stall, rng);
+            let sent: Vec<(Packet, wire::Route)> =
+                (0..250).map(|_| (packets::any(rng), any_route(rng))).collect();
+            for (packet, route) in &sent {
+                bench.input.send(packets::frame(route, packet));
+            }
+            bench.run(sent.len());
+            let mut dropped = 0;
+            for (packet, route) in &sent {
+                let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                match bench.results.pop_front().unwrap() {
+                    "drop_overflow" => dropped += 1,
+                    result => {
+                        assert_eq!(result, kind(packet), "{packet:?}");
+                        bench.expect(packet, route, arrival);
+                    }
+                }
+            }
+            bench.expect_nothing_more();
+            assert!(stall != Pattern::Always || dropped == 0, "{dropped} dropped without need");
+            assert!(dropped < sent.len(), "everything dropped");
+        });
+    }
+}
+
+/// Sinks that take nothing: `overflow` without end, and all is well afterwards.
+#[test]
+fn overflow_drops_whole_frames() {
+    let design = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
+    tb::run("rx_parse::overflow", &design, |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let ready = ["data_ready", "feedback_ready", "payload_ready"].map(|name| bench.dut.port(name).unwrap());
+        let sent: Vec<(Packet, wire::Route)> =
+            (0..300).map(|_| (packets::any(rng), any_route(rng))).collect();
+        for (packet, route) in &sent {
+            bench.input.send(packets::frame(route, packet));
+        }
+        while bench.results.len() < sent.len() {
+            ready.iter().for_each(|port| bench.dut.set(*port, 0u64));
+            bench.dut.set(bench.now, 7u64);
+            cycle(bench.dut, &mut [&mut bench.input]);
+            let raised: Vec<&str> =
+                (0..18).filter(|i| bench.dut.sampled(bench.outcomes[*i]) == 1).map(|i| OUTCOMES[i]).collect();
+            assert_eq!(raised.len() as u64, bench.dut.sampled(bench.frames));
+            bench.results.extend(raised);
+        }
+        let dropped = bench.results.iter().filter(|result| **result == "drop_overflow").count();
+        assert!((200..300).contains(&dropped), "{dropped} of 300 dropped");
+        bench.clock_now = 6;
+        let more: Vec<(Packet, wire::Route)> = (0..5).map(|_| (packets::any(rng), any_route(rng))).collect();
+        for _ in 0..400 {
+            bench.clock();
+        }
+        for (packet, route) in &more {
+            bench.input.send(packets::frame(route, packet));
+        }
+        bench.run(sent.len() + more.len());
+        for (packet, route) in sent.iter().chain(&more) {
+            let result = bench.results.pop_front().unwrap();
+            if result != "drop_overflow" {
+                let arrival = if bench.results.len() < more.len() {
+                    bench.arrivals.pop_front().unwrap().0
+                } else {
+                    7
+                };
+                bench.expect(packet, route, arrival);
+            }
+        }
+        bench.expect_nothing_more();
+    });
+}
+
+/// Puts a right ICRC behind a changed frame.
+fn reseal(frame: &mut [u8]) {
+    let end = frame.len() - wire::ICRC_LEN;
+    let crc = icrc::ipv4(&frame[wire::IP_AT..end]);
+    frame[end..].copy_from_slice(&crc);
+}
+
+fn set16(frame: &mut [u8], at: usize, value: u16) {
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Makes the lengths in the headers agree with the frame's.
+fn relength(frame: &mut [u8]) {
+    let ip = (frame.len() - wire::ETH_LEN) as u16;
+    set16(frame, wire::IP_AT + 2, ip);
+    set16(frame, wire::UDP_AT + 4, ip.wrapping_sub(20));
+}
+
+const TRH: usize = wire::TRH_AT;
+
+type Spoil = (&'static str, &'static str, fn(&mut Vec<u8>, &mut Rng));
+
+/// A way to spoil a DATA frame of some payload, and what it then is.
+const SPOILS: &[Spoil] = &[
+    ("drop_not_ours", "mac", |f, rng| f[rng.below(6) as usize] ^= 1 << rng.below(8)),
+    ("drop_not_ours", "ethertype", |f, rng| f[12 + rng.below(2) as usize] ^= 1 << rng.below(8)),
+    ("drop_not_ours", "version", |f, rng| f[14] ^= 0x10 << rng.below(4)),
+    ("drop_not_ours", "protocol", |f, rng| f[23] ^= 1 << rng.below(8)),
+    ("drop_not_ours", "address", |f, rng| f[30 + rng.below(4) as usize] ^= 1 << rng.below(8)),
+    ("drop_not_ours", "port", |f, rng| f[36 + rng.below(2) as usize] ^= 1 << rng.below(8)),
+    ("drop_ip_header", "options", |f, rng| f[14] ^= 1 << rng.below(4)),
+    ("drop_ip_header", "more fragments", |f, _| f[20] ^= 0x20),
+    ("drop_ip_header", "offset", |f, rng| {
+        let bit = rng.below(13);
+        f[21 - (bit / 8) as usize] ^= 1 << (bit % 8);
+    }),
+    ("drop_ip_header", "multicast", |f, rng| f[26] = rng.range(224..240) as u8),
+    ("drop_ip_header", "unspecified", |f, _| f[26..30].fill(0)),
+    ("drop_ip_header", "broadcast", |f, _| f[26..30].fill(255)),
+    ("drop_length", "ip length", |f, rng| f[16 + rng.below(2) as usize] ^= 1 << rng.below(8)),
+    ("drop_length", "udp length", |f, rng| f[38 + rng.below(2) as usize] ^= 1 << rng.below(8)),
+    ("drop_cnp", "cnp", |f, _| f[wire::BTH_AT] = wire::OPCODE_CNP),
+    ("drop_bth", "opcode", |f, _| {
+        if f[wire::BTH_AT] == wire::OPCODE_UD_SEND {
+            f[wire::BTH_AT] = wire::OPCODE_UD_SEND_IMM;
+        }
+    }),
+    ("drop_bth", "transport version", |f, rng| f[wire::BTH_AT + 1] ^= 1 << rng.below(4)),
+    ("drop_p_key", "partition", |f, rng| {
+        let bit = rng.below(15);
+        f[wire::BTH_AT + 3 - (bit / 8) as usize] ^= 1 << (bit % 8);
+    }),
+    ("drop_endpoint", "endpoint", |f, rng| f[wire::BTH_AT + 5 + rng.below(3) as usize] ^= 1 << rng.below(8)),
+    ("drop_q_key", "q_key", |f, rng| f[wire::DETH_AT + rng.below(4) as usize] ^= 1 << rng.below(8)),
+    ("drop_trh", "version", |f, rng| f[TRH] ^= 0x10 << rng.below(4)),
+    ("drop_trh", "type", |f, rng| f[TRH] = f[TRH] & 0xF0 | *rng.pick(&[0, 4, 5, 8, 15])),
+    ("drop_unsupported", "flag", |f, rng| f[TRH + 1] |= *rng.pick(&[4, 8, 16])),
+    ("drop_fields", "payload size", |f, rng| f[TRH + 3] = f[TRH + 3] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])),
+    ("drop_fields", "pad", |f, rng| f[wire::BTH_AT + 1] ^= *rng.pick(&[0x10, 0x20, 0x30])),
+    ("drop_fields", "length", |f, _| {
+        // One packet of one byte more: another last payload length.
+        let length = u32::from_be_bytes(f[TRH + 12..TRH + 16].try_into().unwrap());
+        f[TRH + 12..TRH + 16].copy_from_slice(&(length + 1).to_be_bytes());
+    }),
+    ("drop_fields", "index", |f, _| f[TRH + 8..TRH + 11].fill(0xFF)),
+    ("drop_fields", "count", |f, _| {
+        f[TRH + 3] = f[TRH + 3] & 0xF | 0x80;
+        f[TRH + 12..TRH + 16].fill(0xFF);
+    }),
+    ("drop_fields", "a probe with payload", |f, _| {
+        if f[TRH] & 0xF == wire::TYPE_DATA {
+            f[TRH] ^= wire::TYPE_DATA ^ wire::TYPE_PROBE;
+        }
+    }),
+];
+
+/// A DATA packet that is the only one of its message, with a payload that a
+/// byte more would still fit.
+fn spoilable(rng: &mut Rng) -> Packet {
+    let length = rng.range(1..250) as usize;
+    let mut packet = packets::data(rng, length);
+    let Trh::Data(header) = &mut packet.trh else { unreachable!() };
+    (header.index, header.length) = (0, length as u32);
+    packet
+}
+
+fn precedence(outcome: &str) -> usize {
+    OUTCOMES.iter().position(|name| *name == outcome).unwrap()
+}
+
+/// RX-1, RX-3 .. RX-6: each wrong counts under its reason, of two wrongs the
+/// first; between them good packets pass untouched.
+#[test]
+fn one_reason_is_counted_in_order() {
+    tb::run("rx_parse::reasons", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let mut due: Vec<(&str, String)> = Vec::new();
+        let mut good = Vec::new();
+        let mut spoil = |bench: &mut Bench, rng: &mut Rng, first: &Spoil, second: Option<&Spoil>, broken: bool| {
+            let packet = spoilable(rng);
+            let mut frame = packets::frame(&packets::route(&THERE, &HERE, 3, 4), &packet);
+            let mut outcome = first.0;
+            first.2(&mut frame, rng);
+            if let Some(second) = second {
+                second.2(&mut frame, rng);
+                outcome = OUTCOMES[precedence(outcome).min(precedence(second.0))];
+            }
+            reseal(&mut frame);
+            if broken {
+                let at = frame.len() - 1 - rng.below(4) as usize;
+                frame[at] ^= 1 << rng.below(8);
+                outcome = OUTCOMES[precedence(outcome).min(precedence("drop_icrc"))];
+            }
+            due.push((outcome, format!("{} {:?} broken {broken}", first.1, second.map(|s| s.1))));
+            bench.input.send(frame);
+            let (packet, route) = (packets::any(rng), any_route(rng));
+            bench.input.send(packets::frame(&route, &packet));
+            due.push((kind(&packet), String::new()));
+            good.push((packet, route));
+        };
+        for first in SPOILS {
+            for _ in 0..8 {
+                spoil(&mut bench, rng, first, None, false);
+            }
+            spoil(&mut bench, rng, first, None, true);
+            for second in SPOILS {
+                if first.0 != second.0 {
+                    spoil(&mut bench, rng, first, Some(second), false);
+                }
+            }
+        }
+        bench.run(due.len());
+        let mut good = good.into_iter();
+        for (outcome, what) in due {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            assert_eq!(bench.results.pop_front().unwrap(), outcome, "{what}");
+            if what.is_empty() {
+                let (packet, route) = good.next().unwrap();
+                bench.expect(&packet, &route, arrival);
+            }
+        }
+        bench.expect_nothing_more();
+    });
+}
+
+/// Frames that are too short, too long, cut, or marked by the MAC.
+#[test]
+fn frames_out_of_shape_are_dropped() {
+    tb::run("rx_parse::shape", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&THERE, &HERE, 0, 0);
+        let mut due = Vec::new();
+        for len in 1..130usize {
+            let mut frame = packets::frame(&route, &packets::data(rng, 200));
+            frame.truncate(len);
+            if len >= 66 {
+                relength(&mut frame);
+                reseal(&mut frame);
+            }
+            // From 106 on the TRH is whole, and contradicts the frame.
+            due.push((if len < 66 { "drop_frame" } else if len < 106 { "drop_trh" } else { "drop_fields" }, len));
+            bench.input.send(frame);
+        }
+        for len in 66..140usize {
+            let mut frame = packets::frame(&route, &packets::feedback(rng));
+            frame.resize(len, 0);
+            relength(&mut frame);
+            reseal(&mut frame);
+            due.push((if len < 126 { "drop_trh" } else { "rx_feedback" }, len));
+            bench.input.send(frame);
+        }
+        for len in [4203usize, 4204, 4224, 4225, 8191, 8192, 8193, 9000, 16_384, 20_000] {
+            let mut frame = packets::frame(&route, &packets::data(rng, 4096));
+            frame.resize(len, 0);
+            relength(&mut frame);
+            reseal(&mut frame);
+            due.push(("drop_frame", len));
+            bench.input.send(frame);
+        }
+        for _ in 0..20 {
+            let packet = packets::any(rng);
+            bench.input.send_with_user(packets::frame(&route, &packet), 1);
+            due.push(("drop_frame", 0));
+        }
+        let packet = packets::data(rng, 4096);
+        bench.input.send(packets::frame(&route, &packet));
+        due.push(("rx_data", 4202));
+        bench.run(due.len());
+        for (outcome, len) in &due {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            assert_eq!(bench.results.pop_front().unwrap(), *outcome, "{len} bytes");
+            if *outcome == "rx_feedback" {
+                assert!(bench.feedback.take().is_some());
+            }
+            if *outcome == "rx_data" {
+                bench.expect(&packet, &route, arrival);
+            }
+        }
+        bench.expect_nothing_more();
+    });
+}
+
+/// RX-2: any flipped bit under the ICRC drops the frame and changes nothing;
+/// bits that routers may change do not matter.
+#[test]
+fn any_flipped_bit_drops_the_frame() {
+    tb::run("rx_parse::flip", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&THERE, &HERE, 9, 77);
+        let free = |byte: usize| {
+            // TOS, TTL, header checksum, UDP checksum, BTH byte 4; source MAC.
+            [15, 22, 24, 25, 40, 41, 46].contains(&byte) || (6..12).contains(&byte)
+        };
+        let mut due = Vec::new();
+        let mut flip = |bench: &mut Bench, packet: &Packet, bit: usize| {
+            let mut frame = packets::frame(&route, packet);
+            frame[bit / 8] ^= 1 << (bit % 8);
+            bench.input.send(frame);
+            due.push((free(bit / 8), bit, kind(packet)));
+        };
+        let small = packets::data(rng, 7);
+        let answer = packets::feedback(rng);
+        for packet in [&small, &answer] {
+            (0..8 * packets::frame(&route, packet).len()).for_each(|bit| flip(&mut bench, packet, bit));
+        }
+        let long = packets::data(rng, 1021);
+        let bits = 8 * packets::frame(&route, &long).len() as u64;
+        for _ in 0..500 {
+            flip(&mut bench, &long, rng.below(bits) as usize);
+        }
+        bench.run(due.len());
+        let mut words = 0;
+        for (free, bit, kind) in due {
+            let result = bench.results.pop_front().unwrap();
+            if free {
+                assert_eq!(result, kind, "bit {bit}");
+                words += 1;
+            } else {
+                assert!(result.starts_with("drop_"), "bit {bit} of a frame was {result}");
+            }
+        }
+        assert_eq!(bench.data.total() + bench.feedback.total(), words);
+    });
+}
+
+/// A NIC that is not enabled refuses what it would accept, and only that.
+#[test]
+fn disabled_comes_last() {
+    tb::run("rx_parse::disabled", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let enable = bench.dut.port("settings.enable").unwrap();
+        bench.dut.set(enable, 0u64);
+        let route = packets::route(&THERE, &HERE, 0, 0);
+        for _ in 0..30 {
+            let packet = packets::any(rng);
+            bench.input.send(packets::frame(&route, &packet));
+        }
+        let mut wrong = packets::frame(&route, &packets::data(rng, 5));
+        wrong[TRH + 1] |= wire::flag::WRITE;
+        reseal(&mut wrong);
+        bench.input.send(wrong);
+        bench.run(31);
+        assert_eq!(bench.results.pop_back(), Some("drop_unsupported"));
+        assert!(bench.results.iter().all(|result| *result == "drop_disabled"));
+        bench.expect_nothing_more();
+        // RX-5: an endpoint that was taken away.
+        bench.dut.set(enable, 1u64);
+        packets::write_endpoint(bench.dut, HERE.endpoint, HERE.qkey, false);
+        bench.results.clear();
+        bench.input.send(packets::frame(&route, &packets::data(rng, 5)));
+        bench.run(1);
+        assert_eq!(bench.results.pop_back(), Some("drop_endpoint"));
+        bench.expect_nothing_more();
+    });
+}
+
+/// Minimal frames without a clock between them, and long ones.
+#[test]
+fn the_input_runs_at_line_rate() {
+    tb::run("rx_parse::rate", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&THERE, &HERE, 0, 0);
+        let sent: Vec<Packet> = (0..600)
+            .map(|i| match i {
+                0..200 => packets::data(rng, 1 + i % 22),
+                200..300 => packets::feedback(rng),
+                300..320 => packets::data(rng, 4096),
+                _ => packets::any(rng),
+            })
+            .collect();
+        let beats: usize = sent.iter().map(|packet| packets::frame(&route, packet).len().div_ceil(64)).sum();
+        sent.iter().for_each(|packet| bench.input.send(packets::frame(&route, packet)));
+        let start = bench.dut.cycles();
+        while bench.input.pending() > 0 {
+            bench.clock();
+        }
+        assert_eq!(bench.dut.cycles() - start, beats as u64, "a beat per clock");
+        bench.run(sent.len());
+        for packet in &sent {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            assert_eq!(bench.results.pop_front().unwrap(), kind(packet));
+            bench.expect(packet, &route, arrival);
+        }
+        bench.expect_nothing_more();
+
+        let packet = packets::data(rng, 20);
+        bench.input.send(packets::frame(&route, &packet));
+        let mut at = (0, 0);
+        while at.0 == 0 || at.1 == 0 {
+            bench.clock();
+            at.0 = bench.data.take_timed().map_or(at.0, |taken| taken.0);
+            at.1 = bench.payload.take_timed().map_or(at.1, |taken| taken.0);
+        }
+        let (_, last) = bench.arrivals.pop_front().unwrap();
+        assert_eq!((at.0 - last, at.1 - last), (WORD_LATENCY, PAYLOAD_LATENCY + 1), "word, spilled payload");
+        let packet = packets::data(rng, 90);
+        bench.input.send(packets::frame(&route, &packet));
+        bench.run(bench.results.len() + 1);
+        let (_, last) = bench.arrivals.pop_front().unwrap();
+        assert_eq!(bench.payload.take_timed().unwrap().0 - last, PAYLOAD_LATENCY);
+    });
+}

@@ -1,0 +1,335 @@
+//! `wire::TxBuild` against `abi::wire::emit`, bit for bit, and its rate.
+
+use std::collections::VecDeque;
+use tessera_abi::params::NIC512;
+use tessera_abi::wire::{fb, flag, Trh, ICRC_LEN, NO_SAMPLE};
+use tessera_rtl::wire::TxBuild;
+use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
+use tessera_sim::verilator::{Design, Dut, PortId};
+use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
+
+/// Clocks from the acceptance of a packet to its first beat's acceptance.
+const LATENCY: u64 = 5;
+
+fn design() -> Design {
+    tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512))
+}
+
+/// Everything around the block: sources, the sink, and what is due.
+struct Bench<'a> {
+    dut: &'a mut Dut,
+    rng: Rng,
+    feedback: StreamDriver,
+    built: StreamDriver,
+    payload: StreamDriver,
+    frame: StreamMonitor,
+    packet: Layout,
+    answer: Layout,
+    now: u32,
+    step: u32,
+    /// Queued at the inputs: the packet, and for FEEDBACK the answered arrival.
+    feedback_queue: VecDeque<(Packet, Option<u32>)>,
+    built_queue: VecDeque<Packet>,
+    /// Frames due, in the order in which packets were taken.
+    due: VecDeque<(Vec<u8>, Packet)>,
+    taken: VecDeque<u64>,
+    sent: VecDeque<u16>,
+    counts: [u64; 5],
+    expected_counts: [u64; 5],
+    ports: Ports,
+    bytes: Vec<u8>,
+    finished: u64,
+    /// Clocks of first and last beats of frames.
+    firsts: Vec<u64>,
+    lasts: Vec<u64>,
+}
+
+struct Ports {
+    now: PortId,
+    ev: PortId,
+    take: PortId,
+    feedback: PortId,
+    sent: PortId,
+    slot: PortId,
+    error: PortId,
+    events: [PortId; 5],
+}
+
+impl<'a> Bench<'a> {
+    fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+        let feedback = StreamDriver::new(dut, "feedback", idle, rng).unwrap();
+        let built = StreamDriver::new(dut, "built", idle, rng).unwrap();
+        // A packet offered is in the buffer whole: payload never makes it wait.
+        let payload = StreamDriver::new(dut, "payload", Pattern::Always, rng).unwrap();
+        let frame = StreamMonitor::new(dut, "frame", stall, rng).unwrap();
+        for name in ["feedback_valid", "built_valid", "payload_valid"] {
+            let port = dut.port(name).unwrap();
+            dut.set(port, 0u64);
+        }
+        packets::set_up(dut, &HERE);
+        let port = |name: &str| dut.port(name).unwrap();
+        let ports = Ports {
+            now: port("now"),
+            ev: port("ev"),
+            take: port("ev_take"),
+            feedback: port("feedback_valid"),
+            sent: port("sent.valid"),
+            slot: port("sent.slot"),
+            error: port("sent.error"),
+            events: ["tx_data", "tx_retransmitted", "tx_probe", "tx_feedback", "tx_nack"].map(port),
+        };
+        let (packet, answer) = (Layout::of(dut, "built_data"), Layout::of(dut, "feedback_data"));
+        Bench {
+            feedback,
+            built,
+            payload,
+            frame,
+            packet,
+            answer,
+            now: rng.bits(32) as u32,
+            step: 0,
+            rng: rng.fork(),
+            feedback_queue: VecDeque::new(),
+            built_queue: VecDeque::new(),
+            due: VecDeque::new(),
+            taken: VecDeque::new(),
+            sent: VecDeque::new(),
+            counts: [0; 5],
+            expected_counts: [0; 5],
+            ports,
+            bytes: Vec::new(),
+            finished: 0,
+            firsts: Vec::new(),
+            lasts: Vec::new(),
+            dut,
+        }
+    }
+
+    fn send(&mut self, packet: Packet) {
+        if let Trh::Feedback(_) = packet.trh {
+            let sample = *self.rng.pick(&[None, Some(0), Some(1), Some(0xFFFD), Some(0x1_0000), Some(u32::MAX)]);
+            self.send_feedback(packet, sample);
+            return;
+        }
+        self.built.send(packets::tx_packet(&self.packet, &THERE, &HERE, &packet));
+        packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload.send(self.dirty(beat)));
+        self.built_queue.push_back(packet);
+    }
+
+    /// Host memory beyond the payload must not reach the wire.
+    fn dirty(&self, mut beat: Word) -> Word {
+        let keep = beat.0[8];
+        for byte in keep.trailing_ones() as usize..64 {
+            beat.0[byte / 8] |= 0xA5 << (8 * (byte % 8));
+        }
+        beat
+    }
+
+    /// `age`: how long ago, at the present time, the packet answered arrived.
+    fn send_feedback(&mut self, packet: Packet, age: Option<u32>) {
+        let Trh::Feedback(header) = packet.trh else { unreachable!() };
+        let arrival = age.map(|age| self.now.wrapping_sub(age));
+        let (layout, mut word) = (&self.answer, self.answer.word());
+        layout.put_bytes(&mut word, "dst_mac", &THERE.mac);
+        layout.put_bytes(&mut word, "dst_gid", &tessera_abi::wire::ipv4_gid(THERE.ip));
+        layout.put(&mut word, "dst_endpoint", THERE.endpoint);
+        layout.put(&mut word, "endpoint", HERE.endpoint & 0xFF);
+        layout.put(&mut word, "flags", header.flags);
+        layout.put(&mut word, "ev_echo", header.ev);
+        layout.put(&mut word, "status", header.status);
+        layout.put(&mut word, "slot", header.message.slot());
+        layout.put(&mut word, "generation", header.message.generation());
+        layout.put(&mut word, "cumulative", header.cumulative);
+        layout.put(&mut word, "sequence", header.sequence);
+        layout.put(&mut word, "grant", header.grant);
+        layout.put(&mut word, "duplicates", header.duplicates);
+        layout.put(&mut word, "base", header.base);
+        layout.put(&mut word, "limit", header.limit);
+        layout.put(&mut word, "sample", arrival.is_some());
+        layout.put(&mut word, "arrival", arrival.unwrap_or(self.now));
+        layout.put(&mut word, "echo", header.echo);
+        let bitmap: Vec<u8> = header.bitmap.iter().rev().copied().collect();
+        layout.put_bytes(&mut word, "bitmap", &bitmap);
+        self.feedback.send(word);
+        self.feedback_queue.push_back((packet, arrival));
+    }
+
+    /// What the block has to make of the packet it took at this edge.
+    fn take(&mut self, ev: u8) {
+        let mut packet;
+        let mut route;
+        if self.dut.sampled(self.ports.feedback) == 1 {
+            let (queued, arrival) = self.feedback_queue.pop_front().expect("FEEDBACK was waiting");
+            packet = queued;
+            let Trh::Feedback(header) = &mut packet.trh else { unreachable!() };
+            (header.delay, header.echo) = match arrival {
+                None => (NO_SAMPLE, 0),
+                Some(arrival) => {
+                    let age = self.now.wrapping_sub(arrival);
+                    (age.min(u32::from(NO_SAMPLE) - 1) as u16, header.echo)
+                }
+            };
+            self.expected_counts[3] += 1;
+            self.expected_counts[4] += u64::from(header.flags & fb::NACK != 0);
+            route = packets::route(&HERE, &THERE, ev, 0);
+            route.qkey = HERE.qkey;
+        } else {
+            packet = self.built_queue.pop_front().expect("a packet was waiting");
+            let Trh::Data(header) = &mut packet.trh else { unreachable!() };
+            header.ev = ev;
+            header.timestamp = self.now;
+            let kind = if header.probe { 2 } else { usize::from(header.flags & flag::RETX != 0) };
+            self.expected_counts[kind] += 1;
+            route = packets::route(&HERE, &THERE, ev, header.index);
+        }
+        self.taken.push_back(self.dut.cycles());
+        self.due.push_back((packets::frame(&route, &packet), packet));
+    }
+
+    fn clock(&mut self) {
+        let ev = self.rng.bits(8) as u8;
+        self.now = self.now.wrapping_add(self.step);
+        self.dut.set(self.ports.now, self.now);
+        self.dut.set(self.ports.ev, ev);
+        cycle(
+            self.dut,
+            &mut [&mut self.feedback, &mut self.built, &mut self.payload, &mut self.frame],
+        );
+        if self.dut.sampled(self.ports.take) == 1 {
+            self.take(ev);
+        }
+        if self.dut.sampled(self.ports.sent) == 1 {
+            assert_eq!(self.dut.sampled(self.ports.error), 0);
+            let slot = self.sent.pop_front().expect("no DATA or PROBE left for this `sent`");
+            assert_eq!(self.dut.sampled(self.ports.slot), u64::from(slot));
+        }
+        for (count, port) in self.counts.iter_mut().zip(self.ports.events) {
+            *count += self.dut.sampled(port);
+        }
+        while let Some((at, transfer)) = self.frame.take_timed() {
+            if self.bytes.is_empty() {
+                self.firsts.push(at);
+            }
+            let (bytes, last) = packets::beat_bytes(&transfer.word);
+            self.bytes.extend(bytes);
+            if last {
+                self.lasts.push(at);
+                let (frame, packet) = self.due.pop_front().expect("a frame nobody asked for");
+                assert_eq!(self.bytes, frame[..frame.len() - ICRC_LEN], "{packet:?}");
+                if let Trh::Data(header) = packet.trh {
+                    self.sent.push_back(header.message.slot());
+                }
+                self.bytes.clear();
+                self.finished += 1;
+            }
+        }
+    }
+
+    fn run(&mut self, frames: u64) {
+        let mut clocks = 0;
+        while self.finished < frames {
+            self.clock();
+            clocks += 1;
+            assert!(clocks < 2000 + frames * 600, "{} of {frames} frames", self.finished);
+        }
+        self.clock();
+        self.clock();
+        assert!(self.sent.is_empty(), "`sent` is missing for {:?}", self.sent);
+        assert_eq!(self.counts, self.expected_counts, "data, retransmitted, probe, feedback, nack");
+    }
+}
+
+#[test]
+fn frames_are_those_of_the_emitter() {
+    let design = design();
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("tx_build::frames {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, idle, stall, rng);
+            bench.step = rng.below(3) as u32;
+            for _ in 0..150 {
+                let packet = packets::any(rng);
+                bench.send(packet);
+            }
+            bench.run(150);
+        });
+    }
+}
+
+#[test]
+fn every_length_class_is_exact() {
+    tb::run("tx_build::lengths", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for length in packets::EDGE_LENGTHS {
+            let packet = packets::data(rng, *length);
+            bench.send(packet);
+        }
+        bench.run(packets::EDGE_LENGTHS.len() as u64);
+    });
+}
+
+/// 66 beats for 4096 bytes, two for a small packet, no clock between frames.
+#[test]
+fn one_beat_per_clock_from_packet_to_packet() {
+    tb::run("tx_build::rate", &design(), |dut, rng| {
+        for lengths in [vec![4096; 6], vec![1; 60], vec![0; 60], vec![26, 4096, 3, 64, 27, 4000, 12, 7, 9, 2000]] {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for length in &lengths {
+                let packet = packets::data(rng, *length);
+                bench.send(packet);
+            }
+            bench.run(lengths.len() as u64);
+            assert_eq!(bench.firsts[0] - bench.taken[0], LATENCY, "latency");
+            for (i, length) in lengths.iter().enumerate() {
+                let beats = (102 + length.next_multiple_of(4)).div_ceil(64) as u64;
+                assert_eq!(bench.lasts[i] - bench.firsts[i] + 1, beats, "beats of {length} bytes");
+                if i > 0 {
+                    assert_eq!(bench.firsts[i], bench.lasts[i - 1] + 1, "a bubble before packet {i}");
+                }
+            }
+        }
+    });
+}
+
+/// FEEDBACK passes waiting packets, and waits for little else: at most the
+/// packet on the wire, eight beats and the one in stage A before it.
+#[test]
+fn feedback_goes_first() {
+    tb::run("tx_build::feedback", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for _ in 0..6 {
+            let packet = packets::data(rng, 4096);
+            bench.send(packet);
+        }
+        for _ in 0..100 {
+            bench.clock();
+        }
+        let asked = bench.dut.cycles();
+        for _ in 0..4 {
+            let packet = packets::feedback(rng);
+            bench.send_feedback(packet, None);
+        }
+        bench.run(10);
+        let order: Vec<u64> =
+            bench.firsts.iter().zip(&bench.lasts).map(|(first, last)| last - first + 1).collect();
+        let at = order.iter().position(|beats| *beats == 2).unwrap();
+        assert_eq!(order[at..at + 4], [2; 4], "feedback together: {order:?}");
+        assert!(at <= 3, "behind the packets already begun: {order:?}");
+        assert!(bench.firsts[at] - asked <= 66 + 66 + 9, "waited {} clocks", bench.firsts[at] - asked);
+    });
+}
+
+/// A packet's time is read within nine beats of its place on the wire.
+#[test]
+fn timestamps_are_taken_late() {
+    tb::run("tx_build::time", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for _ in 0..20 {
+            let packet = packets::data(rng, 4096);
+            bench.send(packet);
+        }
+        bench.run(20);
+        for (taken, first) in bench.taken.iter().zip(&bench.firsts) {
+            assert!(first - taken <= 14, "taken {} clocks before its first beat", first - taken);
+        }
+    });
+}

@@ -1,0 +1,185 @@
+//! The leaf cells of the packet path: their Rust `update` and their Verilog
+//! text are the same function.
+
+use tessera_rtl::emit::with_big_stack;
+use tessera_rtl::prelude::*;
+use tessera_rtl::wire::{
+    Delay, FeedbackWord, FromWire, KeepBytes, KeepCount, Rom, Rows, ToWire, XorMatrix, XorRegister,
+};
+use tessera_sim::tb::{self, Rng};
+use tessera_sim::verilator::Dut;
+
+/// Every cell once, with its inputs and outputs as ports.
+#[derive(LogicBlock)]
+struct Cells {
+    clk: Signal<In, Clock>,
+    data: Signal<In, Bits<512>>,
+    keep: Signal<In, Bits<64>>,
+    enable: Signal<In, Bit>,
+    kept: Signal<Out, Bits<512>>,
+    count: Signal<Out, Bits<6>>,
+    word: Signal<Out, Bits<40>>,
+    product: Signal<Out, Bits<24>>,
+    registered: Signal<Out, Bits<16>>,
+    delayed: Signal<Out, Bits<64>>,
+    slot: Signal<Out, Bits<12>>,
+    limit: Signal<Out, Bits<24>>,
+    bitmap: Signal<Out, Bits<256>>,
+    bytes: Signal<Out, Bits<480>>,
+    keep_bytes: KeepBytes,
+    keep_count: KeepCount,
+    rom: Rom<6, 40>,
+    matrix: XorMatrix<512, 24>,
+    register: XorRegister<64, 16>,
+    delay: Delay<Bits<64>>,
+    from: FromWire<FeedbackWord, 480>,
+    to: ToWire<FeedbackWord, 480>,
+}
+
+/// Rows of every kind: empty, one bit, far apart, dense.
+fn rows(count: usize, width: usize) -> Rows {
+    (0..count)
+        .map(|row| match row {
+            0 => vec![],
+            1 => vec![width - 1],
+            2 => vec![0, width - 1],
+            _ => (0..width).filter(|bit| (bit * bit + row * bit + row) % (row + 1) < 2).collect(),
+        })
+        .collect()
+}
+
+impl Cells {
+    fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            data: Default::default(),
+            keep: Default::default(),
+            enable: Default::default(),
+            kept: Default::default(),
+            count: Default::default(),
+            word: Default::default(),
+            product: Default::default(),
+            registered: Default::default(),
+            delayed: Default::default(),
+            slot: Default::default(),
+            limit: Default::default(),
+            bitmap: Default::default(),
+            bytes: Default::default(),
+            keep_bytes: Default::default(),
+            keep_count: Default::default(),
+            rom: Rom::new((0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect()),
+            matrix: XorMatrix::new(rows(24, 512)),
+            register: XorRegister::new(rows(16, 64)),
+            delay: Delay::new(5),
+            from: Default::default(),
+            to: Default::default(),
+        }
+    }
+}
+
+impl Logic for Cells {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.register.clock.next = self.clk.val();
+        self.delay.clock.next = self.clk.val();
+        self.keep_bytes.d.next = self.data.val();
+        self.keep_bytes.keep.next = self.keep.val();
+        self.kept.next = self.keep_bytes.q.val();
+        self.keep_count.keep.next = self.keep.val();
+        self.count.next = self.keep_count.q.val();
+        self.rom.address.next = self.data.val().get_bits::<6>(77);
+        self.word.next = self.rom.q.val();
+        self.matrix.d.next = self.data.val();
+        self.product.next = self.matrix.q.val();
+        self.register.enable.next = self.enable.val();
+        self.register.d.next = self.data.val().get_bits::<64>(100);
+        self.registered.next = self.register.q.val();
+        self.delay.d.next = self.data.val().get_bits::<64>(200);
+        self.delayed.next = self.delay.q.val();
+        self.from.d.next = self.data.val().get_bits::<480>(0);
+        self.slot.next = self.from.q.val().slot;
+        self.limit.next = self.from.q.val().limit;
+        self.bitmap.next = self.from.q.val().bitmap;
+        self.to.d.next = self.from.q.val();
+        self.bytes.next = self.to.q.val();
+    }
+}
+
+fn bits<const N: usize>(words: &[u64]) -> Bits<N> {
+    let mut value = Bits::<N>::default();
+    for at in 0..N {
+        value = value.replace_bit(at, words[at / 64] >> (at % 64) & 1 == 1);
+    }
+    value
+}
+
+fn words<const N: usize>(value: Bits<N>) -> Vec<u64> {
+    let mut words = vec![0; N.div_ceil(64)];
+    for at in 0..N {
+        words[at / 64] |= u64::from(value.get_bit(at)) << (at % 64);
+    }
+    words
+}
+
+fn read(dut: &Dut, name: &str) -> Vec<u64> {
+    let port = dut.port(name).unwrap();
+    let mut words = vec![0; port.words()];
+    dut.get_wide(port, &mut words);
+    words
+}
+
+fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 10] {
+    [
+        ("kept", words(cells.kept.val())),
+        ("count", words(cells.count.val())),
+        ("word", words(cells.word.val())),
+        ("product", words(cells.product.val())),
+        ("registered", words(cells.registered.val())),
+        ("delayed", words(cells.delayed.val())),
+        ("slot", words(cells.slot.val())),
+        ("limit", words(cells.limit.val())),
+        ("bitmap", words(cells.bitmap.val())),
+        ("bytes", words(cells.bytes.val())),
+    ]
+}
+
+fn settled(cells: &mut Cells) {
+    assert!(simulate(cells, 100), "the kernel does not settle");
+}
+
+#[test]
+fn kernel_and_text_agree() {
+    let design = tessera_testbenches::design("wire_cells", Cells::new);
+    tb::run("wire_cells::agree", &design, |dut, rng| {
+        let rng: &mut Rng = rng;
+        let (data_port, keep_port, enable_port) =
+            (dut.port("data").unwrap(), dut.port("keep").unwrap(), dut.port("enable").unwrap());
+        with_big_stack(|| {
+            let mut cells = Box::new(Cells::new());
+            cells.connect_all();
+            cells.clk.next = false.into();
+            settled(&mut cells);
+            for clock in 0..300 {
+                let (data, enable) = (rng.wide(512), rng.chance(0.6));
+                let keep = u64::MAX >> rng.below(64);
+                cells.data.next = bits(&data);
+                cells.keep.next = keep.into();
+                cells.enable.next = enable;
+                dut.set_wide(data_port, &data);
+                dut.set(keep_port, keep);
+                dut.set(enable_port, enable);
+                cells.clk.next = false.into();
+                settled(&mut cells);
+                cells.clk.next = true.into();
+                settled(&mut cells);
+                dut.clock();
+                // The shift register begins with whatever memories hold.
+                for (name, value) in outputs(&cells).into_iter().filter(|(name, _)| *name != "delayed" || clock > 5) {
+                    assert_eq!(read(dut, name), value, "{name} in clock {clock}");
+                }
+                assert_eq!(read(dut, "bytes"), words(bits::<480>(&data)), "to and fro");
+                assert_eq!(read(dut, "count")[0], u64::from(keep.count_ones()) % 64);
+            }
+        });
+    });
+}
