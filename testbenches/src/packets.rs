@@ -173,7 +173,10 @@ pub fn data(rng: &mut Rng, payload_len: usize) -> Packet {
             length += *rng.pick(&[0, 1, size - 1, size, more]);
         }
     }
-    Packet { trh: Trh::Data(header(rng, false, payload_log2, index, length)), payload: rng.bytes(payload_len) }
+    Packet {
+        trh: Trh::Data(header(rng, false, payload_log2, index, length)),
+        payload: rng.bytes(payload_len),
+    }
 }
 
 /// A PROBE, right in all its fields.

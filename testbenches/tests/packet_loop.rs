@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
 use tessera_abi::wire::{self, Trh, NO_SAMPLE};
 use tessera_rtl::wire::{IcrcInsert, RxParse, TxBuild};
-use tessera_sim::tb::{self, cycle, AxisDriver, AxisMonitor, Pattern, Rng, StreamDriver, StreamMonitor, Word};
+use tessera_sim::tb::{cycle, AxisDriver, AxisMonitor, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Dut, Model};
 use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 
@@ -138,22 +138,26 @@ fn expect(bench: &mut Loop, packet: &Packet) {
             let layout = Layout::of(&bench.parse, "data_data");
             assert_eq!(layout.bytes(&word, "src_gid"), gid);
             assert_eq!(layout.bytes(&word, "src_mac"), HERE.mac);
-            expect_fields(&layout, &word, &[
-                ("src_endpoint", HERE.endpoint.into()),
-                ("probe", header.probe.into()),
-                ("flags", header.flags.into()),
-                ("payload_log2", header.payload_log2.into()),
-                ("traffic_class", header.traffic_class.into()),
-                ("slot", header.message.slot().into()),
-                ("generation", header.message.generation().into()),
-                ("index", header.index.into()),
-                ("initial_window", header.initial_window.into()),
-                ("length", header.length.into()),
-                ("tag", header.tag),
-                ("imm", header.immediate.into()),
-                ("rtt", header.rtt.into()),
-                ("payload_len", packet.payload.len() as u64),
-            ]);
+            expect_fields(
+                &layout,
+                &word,
+                &[
+                    ("src_endpoint", HERE.endpoint.into()),
+                    ("probe", header.probe.into()),
+                    ("flags", header.flags.into()),
+                    ("payload_log2", header.payload_log2.into()),
+                    ("traffic_class", header.traffic_class.into()),
+                    ("slot", header.message.slot().into()),
+                    ("generation", header.message.generation().into()),
+                    ("index", header.index.into()),
+                    ("initial_window", header.initial_window.into()),
+                    ("length", header.length.into()),
+                    ("tag", header.tag),
+                    ("imm", header.immediate.into()),
+                    ("rtt", header.rtt.into()),
+                    ("payload_len", packet.payload.len() as u64),
+                ],
+            );
             assert_eq!(bench.payload(packet.payload.len()), packet.payload);
         }
         Trh::Feedback(header) => {
@@ -162,22 +166,26 @@ fn expect(bench: &mut Loop, packet: &Packet) {
             assert_eq!(layout.bytes(&word, "src_gid"), gid);
             let bitmap: Vec<u8> = header.bitmap.iter().rev().copied().collect();
             assert_eq!(layout.bytes(&word, "bitmap"), bitmap);
-            expect_fields(&layout, &word, &[
-                ("src_endpoint", HERE.endpoint.into()),
-                ("flags", header.flags.into()),
-                ("ev", header.ev.into()),
-                ("status", header.status.into()),
-                ("slot", header.message.slot().into()),
-                ("generation", header.message.generation().into()),
-                ("cumulative", header.cumulative.into()),
-                ("sequence", header.sequence.into()),
-                ("grant", header.grant.into()),
-                ("duplicates", header.duplicates.into()),
-                ("base", header.base.into()),
-                ("limit", header.limit.into()),
-                ("delay", NO_SAMPLE.into()),
-                ("echo", 0),
-            ]);
+            expect_fields(
+                &layout,
+                &word,
+                &[
+                    ("src_endpoint", HERE.endpoint.into()),
+                    ("flags", header.flags.into()),
+                    ("ev", header.ev.into()),
+                    ("status", header.status.into()),
+                    ("slot", header.message.slot().into()),
+                    ("generation", header.message.generation().into()),
+                    ("cumulative", header.cumulative.into()),
+                    ("sequence", header.sequence.into()),
+                    ("grant", header.grant.into()),
+                    ("duplicates", header.duplicates.into()),
+                    ("base", header.base.into()),
+                    ("limit", header.limit.into()),
+                    ("delay", NO_SAMPLE.into()),
+                    ("echo", 0),
+                ],
+            );
         }
     }
 }

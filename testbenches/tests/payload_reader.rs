@@ -80,7 +80,8 @@ impl<'a> Bench<'a> {
     fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let packet = StreamDriver::new(dut, "packet", idle, rng).unwrap();
         let monitor = |name: &str, rng: &mut Rng| StreamMonitor::new(dut, name, stall, rng).unwrap();
-        let (desc, built, payload) = (monitor("read_desc", rng), monitor("built", rng), monitor("payload", rng));
+        let (desc, built, payload) =
+            (monitor("read_desc", rng), monitor("built", rng), monitor("payload", rng));
         let port = |name: &str| dut.port(name).unwrap();
         let ports = Ports {
             beat: port("read_beat_data"),
@@ -153,7 +154,8 @@ impl<'a> Bench<'a> {
         let now = self.dut.cycles();
         // The host's side: beats in order, then statuses in order.
         let open = self.host.gate.is_open();
-        self.host.offering = (self.host.offering || (open && now >= self.host.wait_until)) && !self.host.beats.is_empty();
+        self.host.offering =
+            (self.host.offering || (open && now >= self.host.wait_until)) && !self.host.beats.is_empty();
         self.dut.set(self.ports.beat_valid, self.host.offering);
         let mut with_beat = false;
         if let Some((word, end)) = self.host.beats.front().filter(|_| self.host.offering) {
@@ -170,10 +172,7 @@ impl<'a> Bench<'a> {
         // A status beside a beat that is refused would come too early: the
         // contract is that beats are never refused.
         self.dut.set(self.ports.status_valid, with_beat || due_status.is_some());
-        cycle(
-            self.dut,
-            &mut [&mut self.packet, &mut self.desc, &mut self.built, &mut self.payload],
-        );
+        cycle(self.dut, &mut [&mut self.packet, &mut self.desc, &mut self.built, &mut self.payload]);
         if due_status.is_some() {
             self.host.statuses.pop_front();
         }
@@ -273,7 +272,9 @@ impl<'a> Bench<'a> {
 
 #[test]
 fn packets_keep_their_order_and_their_bytes() {
-    for (log2, (idle, stall)) in [SMALL_LOG2, 9].into_iter().flat_map(|l| Pattern::matrix().map(move |m| (l, m))) {
+    for (log2, (idle, stall)) in
+        [SMALL_LOG2, 9].into_iter().flat_map(|l| Pattern::matrix().map(move |m| (l, m)))
+    {
         tb::run(&format!("payload_reader::order {log2} {idle:?} {stall:?}"), &design(log2), |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.host.delay = *rng.pick(&[0, 5, 60]);

@@ -11,15 +11,30 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 
 /// Clocks from a frame's last beat to its word.
-const WORD_LATENCY: u64 = 11;
+const WORD_LATENCY: u64 = 10;
 /// Clocks from a frame's last beat to its first payload beat.
-const PAYLOAD_LATENCY: u64 = 11;
+const PAYLOAD_LATENCY: u64 = 10;
 
 /// Outcomes in order of precedence; the last three are accepted.
 const OUTCOMES: [&str; 18] = [
-    "drop_frame", "drop_not_ours", "drop_ip_header", "drop_length", "drop_icrc", "drop_cnp", "drop_bth",
-    "drop_p_key", "drop_endpoint", "drop_q_key", "drop_trh", "drop_unsupported", "drop_fields",
-    "drop_disabled", "drop_overflow", "rx_data", "rx_probe", "rx_feedback",
+    "drop_frame",
+    "drop_not_ours",
+    "drop_ip_header",
+    "drop_length",
+    "drop_icrc",
+    "drop_cnp",
+    "drop_bth",
+    "drop_p_key",
+    "drop_endpoint",
+    "drop_q_key",
+    "drop_trh",
+    "drop_unsupported",
+    "drop_fields",
+    "drop_disabled",
+    "drop_overflow",
+    "rx_data",
+    "rx_probe",
+    "rx_feedback",
 ];
 
 fn small() -> Config {
@@ -86,10 +101,7 @@ impl<'a> Bench<'a> {
     fn clock(&mut self) {
         self.clock_now = self.clock_now.wrapping_add(1);
         self.dut.set(self.now, self.clock_now);
-        cycle(
-            self.dut,
-            &mut [&mut self.input, &mut self.data, &mut self.feedback, &mut self.payload],
-        );
+        cycle(self.dut, &mut [&mut self.input, &mut self.data, &mut self.feedback, &mut self.payload]);
         if self.dut.sampled(self.valid) == 1 && self.dut.sampled(self.last) == 1 {
             self.arrivals.push_back((self.clock_now, self.dut.cycles()));
         }
@@ -255,7 +267,8 @@ fn overflow_drops_whole_frames() {
     let design = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
     tb::run("rx_parse::overflow", &design, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let ready = ["data_ready", "feedback_ready", "payload_ready"].map(|name| bench.dut.port(name).unwrap());
+        let ready =
+            ["data_ready", "feedback_ready", "payload_ready"].map(|name| bench.dut.port(name).unwrap());
         let sent: Vec<(Packet, wire::Route)> =
             (0..300).map(|_| (packets::any(rng), any_route(rng))).collect();
         for (packet, route) in &sent {
@@ -284,11 +297,8 @@ fn overflow_drops_whole_frames() {
         for (packet, route) in sent.iter().chain(&more) {
             let result = bench.results.pop_front().unwrap();
             if result != "drop_overflow" {
-                let arrival = if bench.results.len() < more.len() {
-                    bench.arrivals.pop_front().unwrap().0
-                } else {
-                    7
-                };
+                let arrival =
+                    if bench.results.len() < more.len() { bench.arrivals.pop_front().unwrap().0 } else { 7 };
                 bench.expect(packet, route, arrival);
             }
         }
@@ -353,7 +363,9 @@ const SPOILS: &[Spoil] = &[
     ("drop_trh", "version", |f, rng| f[TRH] ^= 0x10 << rng.below(4)),
     ("drop_trh", "type", |f, rng| f[TRH] = f[TRH] & 0xF0 | *rng.pick(&[0, 4, 5, 8, 15])),
     ("drop_unsupported", "flag", |f, rng| f[TRH + 1] |= *rng.pick(&[4, 8, 16])),
-    ("drop_fields", "payload size", |f, rng| f[TRH + 3] = f[TRH + 3] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])),
+    ("drop_fields", "payload size", |f, rng| {
+        f[TRH + 3] = f[TRH + 3] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])
+    }),
     ("drop_fields", "pad", |f, rng| f[wire::BTH_AT + 1] ^= *rng.pick(&[0x10, 0x20, 0x30])),
     ("drop_fields", "length", |f, _| {
         // One packet of one byte more: another last payload length.
@@ -394,28 +406,29 @@ fn one_reason_is_counted_in_order() {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let mut due: Vec<(&str, String)> = Vec::new();
         let mut good = Vec::new();
-        let mut spoil = |bench: &mut Bench, rng: &mut Rng, first: &Spoil, second: Option<&Spoil>, broken: bool| {
-            let packet = spoilable(rng);
-            let mut frame = packets::frame(&packets::route(&THERE, &HERE, 3, 4), &packet);
-            let mut outcome = first.0;
-            first.2(&mut frame, rng);
-            if let Some(second) = second {
-                second.2(&mut frame, rng);
-                outcome = OUTCOMES[precedence(outcome).min(precedence(second.0))];
-            }
-            reseal(&mut frame);
-            if broken {
-                let at = frame.len() - 1 - rng.below(4) as usize;
-                frame[at] ^= 1 << rng.below(8);
-                outcome = OUTCOMES[precedence(outcome).min(precedence("drop_icrc"))];
-            }
-            due.push((outcome, format!("{} {:?} broken {broken}", first.1, second.map(|s| s.1))));
-            bench.input.send(frame);
-            let (packet, route) = (packets::any(rng), any_route(rng));
-            bench.input.send(packets::frame(&route, &packet));
-            due.push((kind(&packet), String::new()));
-            good.push((packet, route));
-        };
+        let mut spoil =
+            |bench: &mut Bench, rng: &mut Rng, first: &Spoil, second: Option<&Spoil>, broken: bool| {
+                let packet = spoilable(rng);
+                let mut frame = packets::frame(&packets::route(&THERE, &HERE, 3, 4), &packet);
+                let mut outcome = first.0;
+                first.2(&mut frame, rng);
+                if let Some(second) = second {
+                    second.2(&mut frame, rng);
+                    outcome = OUTCOMES[precedence(outcome).min(precedence(second.0))];
+                }
+                reseal(&mut frame);
+                if broken {
+                    let at = frame.len() - 1 - rng.below(4) as usize;
+                    frame[at] ^= 1 << rng.below(8);
+                    outcome = OUTCOMES[precedence(outcome).min(precedence("drop_icrc"))];
+                }
+                due.push((outcome, format!("{} {:?} broken {broken}", first.1, second.map(|s| s.1))));
+                bench.input.send(frame);
+                let (packet, route) = (packets::any(rng), any_route(rng));
+                bench.input.send(packets::frame(&route, &packet));
+                due.push((kind(&packet), String::new()));
+                good.push((packet, route));
+            };
         for first in SPOILS {
             for _ in 0..8 {
                 spoil(&mut bench, rng, first, None, false);
@@ -456,7 +469,16 @@ fn frames_out_of_shape_are_dropped() {
                 reseal(&mut frame);
             }
             // From 106 on the TRH is whole, and contradicts the frame.
-            due.push((if len < 66 { "drop_frame" } else if len < 106 { "drop_trh" } else { "drop_fields" }, len));
+            due.push((
+                if len < 66 {
+                    "drop_frame"
+                } else if len < 106 {
+                    "drop_trh"
+                } else {
+                    "drop_fields"
+                },
+                len,
+            ));
             bench.input.send(frame);
         }
         for len in 66..140usize {

@@ -107,7 +107,8 @@ impl<'a> Bench<'a> {
 
     fn send(&mut self, packet: Packet) {
         if let Trh::Feedback(_) = packet.trh {
-            let sample = *self.rng.pick(&[None, Some(0), Some(1), Some(0xFFFD), Some(0x1_0000), Some(u32::MAX)]);
+            let sample =
+                *self.rng.pick(&[None, Some(0), Some(1), Some(0xFFFD), Some(0x1_0000), Some(u32::MAX)]);
             self.send_feedback(packet, sample);
             return;
         }
@@ -191,10 +192,7 @@ impl<'a> Bench<'a> {
         self.now = self.now.wrapping_add(self.step);
         self.dut.set(self.ports.now, self.now);
         self.dut.set(self.ports.ev, ev);
-        cycle(
-            self.dut,
-            &mut [&mut self.feedback, &mut self.built, &mut self.payload, &mut self.frame],
-        );
+        cycle(self.dut, &mut [&mut self.feedback, &mut self.built, &mut self.payload, &mut self.frame]);
         if self.dut.sampled(self.ports.take) == 1 {
             self.take(ev);
         }
@@ -271,7 +269,9 @@ fn every_length_class_is_exact() {
 #[test]
 fn one_beat_per_clock_from_packet_to_packet() {
     tb::run("tx_build::rate", &design(), |dut, rng| {
-        for lengths in [vec![4096; 6], vec![1; 60], vec![0; 60], vec![26, 4096, 3, 64, 27, 4000, 12, 7, 9, 2000]] {
+        for lengths in
+            [vec![4096; 6], vec![1; 60], vec![0; 60], vec![26, 4096, 3, 64, 27, 4000, 12, 7, 9, 2000]]
+        {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             for length in &lengths {
                 let packet = packets::data(rng, *length);

@@ -67,7 +67,9 @@ impl Cells {
             bytes: Default::default(),
             keep_bytes: Default::default(),
             keep_count: Default::default(),
-            rom: Rom::new((0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect()),
+            rom: Rom::new(
+                (0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect(),
+            ),
             matrix: XorMatrix::new(rows(24, 512)),
             register: XorRegister::new(rows(16, 64)),
             delay: Delay::new(5),
@@ -174,7 +176,9 @@ fn kernel_and_text_agree() {
                 settled(&mut cells);
                 dut.clock();
                 // The shift register begins with whatever memories hold.
-                for (name, value) in outputs(&cells).into_iter().filter(|(name, _)| *name != "delayed" || clock > 5) {
+                for (name, value) in
+                    outputs(&cells).into_iter().filter(|(name, _)| *name != "delayed" || clock > 5)
+                {
                     assert_eq!(read(dut, name), value, "{name} in clock {clock}");
                 }
                 assert_eq!(read(dut, "bytes"), words(bits::<480>(&data)), "to and fro");

@@ -75,17 +75,12 @@ impl Logic for PathScheduler {
         self.scaled.next =
             self.lfsr.q.val().get_bits::<16>(0) * bit_cast::<16, 9>(self.settings.val().path_count);
         self.path.next = 0.into();
-        match self.settings.val().path_policy.index() {
-            1 => {
-                // Above a count that was lowered meanwhile: the first path.
-                if self.counter.q.val() < self.settings.val().path_count {
-                    self.path.next = self.counter.q.val().get_bits::<8>(0);
-                }
-            }
-            2 => {
-                self.path.next = self.scaled.val().get_bits::<8>(16);
-            }
-            _ => {}
+        if self.settings.val().path_policy == 2 {
+            self.path.next = self.scaled.val().get_bits::<8>(16);
+        }
+        // Above a count that was lowered meanwhile: the first path.
+        if (self.settings.val().path_policy == 1) & (self.counter.q.val() < self.settings.val().path_count) {
+            self.path.next = self.counter.q.val().get_bits::<8>(0);
         }
         self.chosen.d.next = self.settings.val().path_base + self.path.val();
         self.ev.next = self.chosen.q.val();

@@ -280,6 +280,7 @@ impl Logic for PayloadReader {
         if self.rst.val() {
             self.waiting.d.next = false;
             self.desc_valid.d.next = false;
+            self.tag.d.next = 0.into();
             self.reserved.d.next = 0.into();
             self.stored.d.next = 0.into();
             self.released.d.next = 0.into();

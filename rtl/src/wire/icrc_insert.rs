@@ -65,6 +65,7 @@ pub struct IcrcInsert {
 
     go: Signal<Local, Bit>,
     grows: Signal<Local, Bit>,
+    added: Signal<Local, Bits<6>>,
     state: [Signal<Local, Bits<32>>; 7],
     crc: Signal<Local, Bits<32>>,
     place: Signal<Local, Bits<10>>,
@@ -113,6 +114,7 @@ impl IcrcInsert {
             out: Fifo::new(5).with_style("distributed"),
             go: Default::default(),
             grows: Default::default(),
+            added: Default::default(),
             state: Default::default(),
             crc: Default::default(),
             place: Default::default(),
@@ -221,14 +223,16 @@ impl Logic for IcrcInsert {
         self.m_axis_tlast.next = self.out.out_data.val().tlast;
         self.out.out_ready.next = self.m_axis_tready.val();
 
-        if self.grows.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
-            self.occupied.d.next = self.occupied.q.val() + 2;
-        } else if self.grows.val() {
-            self.occupied.d.next = self.occupied.q.val() + 1;
-        } else if self.go.val() & !(self.out.out_valid.val() & self.m_axis_tready.val()) {
-            self.occupied.d.next = self.occupied.q.val() + 1;
-        } else if !self.go.val() & self.out.out_valid.val() & self.m_axis_tready.val() {
-            self.occupied.d.next = self.occupied.q.val() - 1;
+        self.added.next = 0.into();
+        if self.grows.val() {
+            self.added.next = 2.into();
+        } else if self.go.val() {
+            self.added.next = 1.into();
+        }
+        if self.out.out_valid.val() & self.m_axis_tready.val() {
+            self.occupied.d.next = self.occupied.q.val() + self.added.val() - 1;
+        } else {
+            self.occupied.d.next = self.occupied.q.val() + self.added.val();
         }
 
         if self.rst.val() {
