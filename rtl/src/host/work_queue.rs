@@ -40,7 +40,7 @@ pub struct WorkQueue {
     /// The endpoint has more to do.
     pub finish_again: Signal<In, Bit>,
     pub finish_ready: Signal<Out, Bit>,
-    queue: Fifo<Bits<8>, 8>,
+    line: Fifo<Bits<8>, 8>,
     /// In the FIFO or being visited.
     queued: Dff<Bits<256>>,
     ring: Dff<Bit>,
@@ -75,7 +75,7 @@ impl WorkQueue {
             finish_valid: Default::default(),
             finish_again: Default::default(),
             finish_ready: Default::default(),
-            queue: Fifo::new(8),
+            line: Fifo::new(8),
             queued: Default::default(),
             ring: Default::default(),
             ring_at: Default::default(),
@@ -97,8 +97,8 @@ impl Logic for WorkQueue {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, queued, ring, ring_at, poke, poke_at, skip, skip_at, visited, current, touched);
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
+        self.line.clk.next = self.clk.val();
+        self.line.rst.next = self.rst.val();
 
         // One mark a clock, rings first: they cannot wait.
         self.mark.next = self.ring.q.val() | self.poke.q.val() | self.skip.q.val();
@@ -124,15 +124,15 @@ impl Logic for WorkQueue {
         }
 
         self.known.next = self.queued.q.val().get_bit(self.at.val().index());
-        self.queue.in_valid.next = false;
-        self.queue.in_data.next = self.current.q.val();
+        self.line.in_valid.next = false;
+        self.line.in_data.next = self.current.q.val();
         self.finish_ready.next = !self.mark.val();
-        self.visit_valid.next = self.queue.out_valid.val() & !self.visited.q.val();
-        self.visit_index.next = self.queue.out_data.val();
-        self.queue.out_ready.next = self.visit_ready.val() & !self.visited.q.val();
-        if self.queue.out_valid.val() & self.visit_ready.val() & !self.visited.q.val() {
+        self.visit_valid.next = self.line.out_valid.val() & !self.visited.q.val();
+        self.visit_index.next = self.line.out_data.val();
+        self.line.out_ready.next = self.visit_ready.val() & !self.visited.q.val();
+        if self.line.out_valid.val() & self.visit_ready.val() & !self.visited.q.val() {
             self.visited.d.next = true;
-            self.current.d.next = self.queue.out_data.val();
+            self.current.d.next = self.line.out_data.val();
             self.touched.d.next = false;
         }
 
@@ -143,14 +143,14 @@ impl Logic for WorkQueue {
                 }
             } else {
                 self.queued.d.next = self.queued.q.val().replace_bit(self.at.val().index(), true);
-                self.queue.in_valid.next = true;
-                self.queue.in_data.next = self.at.val();
+                self.line.in_valid.next = true;
+                self.line.in_data.next = self.at.val();
             }
         } else {
             if self.finish_valid.val() {
                 self.visited.d.next = false;
                 if self.finish_again.val() | self.touched.q.val() {
-                    self.queue.in_valid.next = true;
+                    self.line.in_valid.next = true;
                 } else {
                     self.queued.d.next = self.queued.q.val().replace_bit(self.current.q.val().index(), false);
                 }
