@@ -628,8 +628,17 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.slots.tx_failed.val().into()) << 47)
             | (bit_cast::<64, 1>(self.slots.backstop_expiries.val().into()) << 49)
             | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
-            | (bit_cast::<64, 1>((self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val() | self.wheel_tx.pop_valid.val() & self.wheel_tx.pop_ready.val()).into()) << 50)
-            | (bit_cast::<64, 1>((self.cq_writer.event_dma_error.val() | self.placement.dma_error.val() | self.payload_reader.failed.val().valid).into()) << 52)
+            | (bit_cast::<64, 1>(
+                (self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val()
+                    | self.wheel_tx.pop_valid.val() & self.wheel_tx.pop_ready.val())
+                .into(),
+            ) << 50)
+            | (bit_cast::<64, 1>(
+                (self.cq_writer.event_dma_error.val()
+                    | self.placement.dma_error.val()
+                    | self.payload_reader.failed.val().valid)
+                    .into(),
+            ) << 52)
             | (bit_cast::<64, 1>((self.wheel_rx.late.val() | self.wheel_tx.late.val()).into()) << 54);
         self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
     }

@@ -64,7 +64,7 @@ pub struct Bitmap {
     newest_in_scan: Dff<Bit>,
     newest_in_sum: Dff<Bit>,
     held: Signal<Local, Bits<256>>,
-    set: Signal<Local, Bits<256>>,
+    marked: Signal<Local, Bits<256>>,
     // Scan: the block is written back and its zeros are looked at.
     scan_valid: Dff<Bit>,
     scan_write: Dff<Bit>,
@@ -137,7 +137,7 @@ impl Bitmap {
             newest_in_scan: Default::default(),
             newest_in_sum: Default::default(),
             held: Default::default(),
-            set: Default::default(),
+            marked: Default::default(),
             scan_valid: Default::default(),
             scan_write: Default::default(),
             scan_block: Default::default(),
@@ -218,7 +218,7 @@ impl Logic for Bitmap {
 
         // Select.
         self.held.next = self.ram.read_data.val();
-        self.set.next = 0.into();
+        self.marked.next = 0.into();
         if self.newest_in_sum.q.val() {
             self.held.next = self.sum_bits.q.val();
         }
@@ -226,16 +226,16 @@ impl Logic for Bitmap {
             self.held.next = self.scan_bits.q.val();
         }
         if self.select_kind.q.val() == 1 {
-            self.set.next = self.select_one.q.val();
+            self.marked.next = self.select_one.q.val();
         }
         if self.select_kind.q.val() == 2 {
             self.held.next = 0.into();
-            self.set.next = !self.select_below.q.val();
+            self.marked.next = !self.select_below.q.val();
         }
         self.scan_valid.d.next = self.select_valid.q.val();
         self.scan_write.d.next = self.select_valid.q.val() & (self.select_kind.q.val() != 0);
         self.scan_block.d.next = self.select_block.q.val();
-        self.scan_bits.d.next = self.held.val() | self.set.val();
+        self.scan_bits.d.next = self.held.val() | self.marked.val();
         self.scan_hit.d.next = self.held.val() & self.select_one.q.val();
         self.scan_below.d.next = self.select_below.q.val();
 

@@ -201,7 +201,7 @@ pub struct Interval {
     new_gap: Dff<Bits<20>>,
     /// max(D_MIN, left * gap + skew); skew + guard.
     span: Dff<Bits<32>>,
-    near: Dff<Bits<32>>,
+    nearest: Dff<Bits<32>>,
     hole_at: Dff<Bits<32>>,
     hole_tail_at: Dff<Bits<32>>,
     silent_at: Dff<Bits<32>>,
@@ -322,7 +322,7 @@ impl Interval {
             new_skew: Default::default(),
             new_gap: Default::default(),
             span: Default::default(),
-            near: Default::default(),
+            nearest: Default::default(),
             hole_at: Default::default(),
             hole_tail_at: Default::default(),
             silent_at: Default::default(),
@@ -415,7 +415,7 @@ impl Logic for Interval {
             new_skew,
             new_gap,
             span,
-            near,
+            nearest,
             hole_at,
             hole_tail_at,
             silent_at,
@@ -542,7 +542,7 @@ impl Logic for Interval {
         }
 
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
-        self.probe_at.next = self.at.q.val() + self.near.q.val();
+        self.probe_at.next = self.at.q.val() + self.nearest.q.val();
         self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
         self.silence.next = self.at.q.val() - self.silent_at.q.val();
 
@@ -682,7 +682,7 @@ impl Logic for Interval {
                 if self.from_gap.val() < self.d_min32.val() {
                     self.span.d.next = self.d_min32.val();
                 }
-                self.near.d.next = self.skew32.val() + self.guard32.val();
+                self.nearest.d.next = self.skew32.val() + self.guard32.val();
                 self.pause.d.next = self.rtt32.val() + self.skew32.val() + self.guard32.val();
                 self.give_up_at.d.next =
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
@@ -723,9 +723,9 @@ impl Logic for Interval {
             }
             IntervalState::Times => {
                 self.hole_at.d.next = self.word.q.val().hole_time + self.span.q.val();
-                self.hole_tail_at.d.next = self.word.q.val().hole_time + self.near.q.val();
+                self.hole_tail_at.d.next = self.word.q.val().hole_time + self.nearest.q.val();
                 self.silent_at.d.next = self.word.q.val().last_heard + self.span.q.val() + self.guard32.val();
-                self.mark_due.d.next = self.since_mark.val() >= self.near.q.val();
+                self.mark_due.d.next = self.since_mark.val() >= self.nearest.q.val();
                 // LD-5, or the wait after an expiry that found nothing to ask for.
                 if self.is_answer.val() {
                     self.word.d.next.holding = true;
@@ -737,7 +737,7 @@ impl Logic for Interval {
                             self.word.d.next.backoff = self.word.q.val().backoff + 1;
                         }
                     } else {
-                        self.word.d.next.hold = self.at.q.val() + self.near.q.val();
+                        self.word.d.next.hold = self.at.q.val() + self.nearest.q.val();
                         self.word.d.next.hold_limit = self.job.q.val().cumulative + 1;
                     }
                 }

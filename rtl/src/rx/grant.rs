@@ -48,7 +48,7 @@ pub struct Grant {
     /// Packets.
     pub quota: Signal<Out, Bits<8>>,
     pub allowed: Signal<Out, Bit>,
-    queue: Fifo<Bits<12>, 12>,
+    line: Fifo<Bits<12>, 12>,
     off: Dff<Bit>,
     last_tick: Dff<Bit>,
     share: Dff<Bits<8>>,
@@ -79,7 +79,7 @@ impl Grant {
             outstanding: Default::default(),
             quota: Default::default(),
             allowed: Default::default(),
-            queue: Fifo::new(config.rx_contexts_log2),
+            line: Fifo::new(config.rx_contexts_log2),
             off: Default::default(),
             last_tick: Default::default(),
             share: Default::default(),
@@ -96,13 +96,13 @@ impl Logic for Grant {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out);
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
-        self.queue.in_valid.next = self.enter.val();
-        self.queue.in_data.next = self.enter_context.val();
-        self.queue.out_ready.next = self.leave.val();
-        self.head_valid.next = self.queue.out_valid.val() & !self.off.q.val();
-        self.head_context.next = self.queue.out_data.val();
+        self.line.clk.next = self.clk.val();
+        self.line.rst.next = self.rst.val();
+        self.line.in_valid.next = self.enter.val();
+        self.line.in_data.next = self.enter_context.val();
+        self.line.out_ready.next = self.leave.val();
+        self.head_valid.next = self.line.out_valid.val() & !self.off.q.val();
+        self.head_context.next = self.line.out_data.val();
 
         self.last_tick.d.next = self.tick.val();
         if self.hold_off.val() {

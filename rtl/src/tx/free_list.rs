@@ -26,7 +26,7 @@ pub struct FreeList {
     pub top_slot: Signal<Out, Bits<12>>,
     pub take: Signal<In, Bit>,
     pub count: Signal<Out, Bits<13>>,
-    stack: SdpRam<Bits<12>, 12>,
+    pile: SdpRam<Bits<12>, 12>,
     /// Slots in the stack.
     depth: Dff<Bits<13>>,
     top: Dff<Bits<12>>,
@@ -49,7 +49,7 @@ impl FreeList {
             top_slot: Default::default(),
             take: Default::default(),
             count: Default::default(),
-            stack: SdpRam::new(slots_log2),
+            pile: SdpRam::new(slots_log2),
             depth: Default::default(),
             top: Default::default(),
             held: Default::default(),
@@ -65,14 +65,14 @@ impl Logic for FreeList {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, depth, top, held, fetching, total);
-        self.stack.clock.next = self.clk.val();
+        self.pile.clock.next = self.clk.val();
 
         self.below.next = self.depth.q.val() - 1;
         self.taken.next = self.take.val() & self.held.q.val();
-        self.stack.write_enable.next = false;
-        self.stack.write_address.next = self.depth.q.val().get_bits::<12>(0);
-        self.stack.write_data.next = self.top.q.val();
-        self.stack.read_address.next = self.below.val().get_bits::<12>(0);
+        self.pile.write_enable.next = false;
+        self.pile.write_address.next = self.depth.q.val().get_bits::<12>(0);
+        self.pile.write_data.next = self.top.q.val();
+        self.pile.read_address.next = self.below.val().get_bits::<12>(0);
 
         self.fetching.d.next = false;
         if self.give.val() {
@@ -80,7 +80,7 @@ impl Logic for FreeList {
             self.top.d.next = self.give_slot.val();
             self.held.d.next = true;
             if self.held.q.val() & !self.taken.val() {
-                self.stack.write_enable.next = true;
+                self.pile.write_enable.next = true;
                 self.depth.d.next = self.depth.q.val() + 1;
             }
         } else {
@@ -89,7 +89,7 @@ impl Logic for FreeList {
             } else {
                 if !self.held.q.val() {
                     if self.fetching.q.val() {
-                        self.top.d.next = self.stack.read_data.val();
+                        self.top.d.next = self.pile.read_data.val();
                         self.held.d.next = true;
                         self.depth.d.next = self.below.val();
                     } else {

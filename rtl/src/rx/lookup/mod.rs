@@ -54,7 +54,7 @@ use tessera_abi::wire::{fb, flag};
 pub struct LookupPlace {
     /// One bit per way.
     pub way: Bits<8>,
-    pub set: Bits<13>,
+    pub set_at: Bits<13>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -230,7 +230,7 @@ pub struct Lookup {
 
     est_flag: Constant<Bits<8>>,
     complete: Constant<Bits<8>>,
-    abort: Constant<Bits<8>>,
+    abort_flag: Constant<Bits<8>>,
     busy: Constant<Bits<8>>,
     ce: Constant<Bits<8>>,
     success: Constant<Bits<8>>,
@@ -381,7 +381,7 @@ impl Lookup {
             take: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
             complete: Constant::new((u64::from(fb::COMPLETE)).into()),
-            abort: Constant::new((u64::from(fb::ABORT)).into()),
+            abort_flag: Constant::new((u64::from(fb::ABORT)).into()),
             busy: Constant::new((u64::from(fb::BUSY)).into()),
             ce: Constant::new((u64::from(fb::CE)).into()),
             success: Constant::new((Status::Success as u64).into()),
@@ -463,16 +463,16 @@ impl Logic for Lookup {
         // Ways: the set of the packet, or of the sweep.
         for i in 0..4 {
             if self.sweeping.val() {
-                self.ways[i].set.next = self.sweep_set.q.val();
+                self.ways[i].set_at.next = self.sweep_set.q.val();
             } else {
-                self.ways[i].set.next = self.set0.q.val();
+                self.ways[i].set_at.next = self.set0.q.val();
             }
         }
         for i in 4..8 {
             if self.sweeping.val() {
-                self.ways[i].set.next = self.sweep_set.q.val();
+                self.ways[i].set_at.next = self.sweep_set.q.val();
             } else {
-                self.ways[i].set.next = self.set1.q.val();
+                self.ways[i].set_at.next = self.set1.q.val();
             }
         }
         self.name.next.gid = self.packet.q.val().src_gid;
@@ -605,7 +605,7 @@ impl Logic for Lookup {
                         self.reply_flags.next = self.complete.val();
                         self.reply_count.next = self.packet.q.val().count;
                     } else {
-                        self.reply_flags.next = self.abort.val();
+                        self.reply_flags.next = self.abort_flag.val();
                     }
                 } else {
                     self.give_work.next = true;
@@ -629,7 +629,7 @@ impl Logic for Lookup {
                         if self.est.val() {
                             // RO-5
                             self.is_no_context.d.next = true;
-                            self.reply_flags.next = self.abort.val();
+                            self.reply_flags.next = self.abort_flag.val();
                             self.reply_status.next = self.no_context_status.val();
                         } else {
                             // RO-6
@@ -651,7 +651,7 @@ impl Logic for Lookup {
                                             self.verdict.next = 1.into();
                                         } else {
                                             self.do_short.next = true;
-                                            self.reply_flags.next = self.abort.val();
+                                            self.reply_flags.next = self.abort_flag.val();
                                             self.reply_status.next = self.length.val();
                                         }
                                     }
@@ -748,7 +748,7 @@ impl Logic for Lookup {
         // Entries: opened, sent away, too short; buried; swept; cleared.
         self.lives_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().time_wait);
         self.places.read_address.next = self.retire.q.val().context;
-        self.bury_set.next = self.places.read_data.val().set;
+        self.bury_set.next = self.places.read_data.val().set_at;
         self.write_set0.next = self.set0.q.val();
         self.write_set1.next = self.set1.q.val();
         self.write_hot.next = 0.into();
@@ -804,9 +804,9 @@ impl Logic for Lookup {
         self.places.write_address.next = self.pool.out_data.val();
         self.places.write_data.next.way = self.place.val();
         if self.place.val().get_bits::<4>(0).any() {
-            self.places.write_data.next.set = self.set0.q.val();
+            self.places.write_data.next.set_at = self.set0.q.val();
         } else {
-            self.places.write_data.next.set = self.set1.q.val();
+            self.places.write_data.next.set_at = self.set1.q.val();
         }
 
         // Ends.

@@ -39,7 +39,7 @@ pub struct LookupHeld {
 #[derive(LogicBlock)]
 pub struct LookupWay {
     pub clk: Signal<In, Clock>,
-    pub set: Signal<In, Bits<13>>,
+    pub set_at: Signal<In, Bits<13>>,
     /// Its generation is not compared.
     pub key: Signal<In, LookupName>,
     /// Units of 256 ticks.
@@ -67,7 +67,7 @@ impl LookupWay {
     pub fn new(sets_log2: usize) -> Self {
         Self {
             clk: Default::default(),
-            set: Default::default(),
+            set_at: Default::default(),
             key: Default::default(),
             present: Default::default(),
             hit: Default::default(),
@@ -95,8 +95,8 @@ impl Logic for LookupWay {
         dff_setup!(self, clk, is_hit, is_vacant, is_expired);
         self.names.clock.next = self.clk.val();
         self.holds.clock.next = self.clk.val();
-        self.names.read_address.next = self.set.val();
-        self.holds.read_address.next = self.set.val();
+        self.names.read_address.next = self.set_at.val();
+        self.holds.read_address.next = self.set_at.val();
         self.names.write_enable.next = self.write_name.val();
         self.names.write_address.next = self.write_set.val();
         self.names.write_data.next = self.key.val();
