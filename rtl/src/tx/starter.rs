@@ -129,9 +129,7 @@ impl Logic for Starter {
                 self.clearing.d.next = false;
             }
         }
-        // Low from the first clock of `enable`: a host that enables and then asks
-        // STATUS.ready must not see the state before.
-        self.ready.next = !self.clearing.q.val() & !self.begins.val();
+        self.ready.next = !self.clearing.q.val();
         self.seeded.next = self.drawn.q.val();
         self.restart.next = self.begins.val();
         self.clear.next = self.step.val();

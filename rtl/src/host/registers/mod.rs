@@ -144,6 +144,11 @@ pub struct Registers {
     asked: Dff<Bit>,
     answered: Dff<Bit>,
     all_ready: Dff<Bit>,
+    /// Clocks for which blocks may still take note of a change of CONTROL:
+    /// `all_ready` is low meanwhile, or a host that enables and then asks would
+    /// see the state before.
+    settle: Dff<Bits<4>>,
+    control_at: Constant<Bits<21>>,
     write_out: Dff<TableWrite>,
     bell: Dff<Doorbell>,
     reading: Dff<Reading>,
@@ -262,6 +267,8 @@ impl Registers {
             asked: Default::default(),
             answered: Default::default(),
             all_ready: Default::default(),
+            settle: Default::default(),
+            control_at: at(regs::CONTROL.offset),
             write_out: Default::default(),
             bell: Default::default(),
             reading: Default::default(),
@@ -329,7 +336,7 @@ impl Logic for Registers {
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
-        dff_setup!(self, clk, asked, answered, all_ready, write_out, bell, reading, ar_at);
+        dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(self, clk, from_file, from_views, from_data, mapped, counted, r_data, r_failed);
         self.file.clk.next = self.clk.val();
         self.file.rst.next = self.rst.val();
@@ -339,7 +346,10 @@ impl Logic for Registers {
         self.copies.rst.next = self.rst.val();
         self.counters.events.next = self.events.val();
         self.settings.next = self.file.settings.val();
-        self.all_ready.d.next = self.ready.val() & self.copies.ready.val();
+        if self.settle.q.val() != 0 {
+            self.settle.d.next = self.settle.q.val() - 1;
+        }
+        self.all_ready.d.next = self.ready.val() & self.copies.ready.val() & (self.settle.q.val() == 0);
         self.busy.next = !self.all_ready.q.val() | self.asked.q.val() | self.answered.q.val();
 
         self.prescale.d.next = self.prescale.q.val() + 1;
@@ -425,6 +435,10 @@ impl Logic for Registers {
                     & !self.to_command.q.val()
                     & !self.to_doorbell.q.val();
                 self.file.write.next = self.to_file.q.val();
+                if self.to_file.q.val() & (self.aw_at.q.val() == self.control_at.val()) {
+                    self.settle.d.next = 15.into();
+                    self.all_ready.d.next = false;
+                }
                 if self.to_data.q.val() {
                     self.data.d.next = (self.data.q.val() & !self.window.val()) | self.placed.val();
                 }
@@ -568,6 +582,7 @@ impl Logic for Registers {
             self.aw_held.d.next = false;
             self.w_held.d.next = false;
             self.command.d.next = 0.into();
+            self.settle.d.next = 0.into();
             self.data.d.next = 0.into();
             self.asked.d.next = false;
             self.answered.d.next = false;
