@@ -8,6 +8,9 @@ mod words;
 
 pub use context::{Context, ContextEvent, ContextState};
 pub use grant::Grant;
-pub use lookup::{Lookup, LookupHash, LookupHeld, LookupName, LookupPlace, LookupWay};
+pub use lookup::{
+    Lookup, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace, LookupReply,
+    LookupTables, LookupWay,
+};
 pub use placement::{Placement, Retirement, RingEntry};
 pub use words::{ContextFixed, ContextLive};

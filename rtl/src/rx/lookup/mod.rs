@@ -37,17 +37,24 @@
 //! Verified by `testbenches/tests/lookup.rs`.
 
 mod hash;
+mod judge;
+mod numbers;
+mod reply;
+mod tables;
 mod way;
 
 pub use hash::LookupHash;
+pub use judge::LookupJudge;
+pub use numbers::LookupNumbers;
+pub use reply::LookupReply;
+pub use tables::LookupTables;
 pub use way::{LookupHeld, LookupName, LookupWay};
 
 use crate::prelude::*;
-use crate::stream::Fifo;
 use crate::types::{Receive, Retire, RxData, RxWork, Settings, TxFeedback};
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
-use tessera_abi::wire::{fb, flag};
+use tessera_abi::wire::flag;
 
 /// Where an entry is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -113,20 +120,18 @@ pub struct Lookup {
     pub ready: Signal<Out, Bit>,
 
     hash: LookupHash,
-    /// Four of table 0, then four of table 1.
-    ways: [LookupWay; 8],
+    tables: LookupTables,
     /// Where a context's entry is.
     places: SdpRam<LookupPlace, 12>,
-    /// Free context numbers.
-    pool: Fifo<Bits<12>, 12>,
+    numbers: LookupNumbers,
+    judge: LookupJudge,
+    reply: LookupReply,
 
     state: Dff<State>,
     was_enabled: Dff<Bit>,
     want_key: Dff<Bit>,
     /// Set to clear next, then the number of sets.
     clear_at: Dff<Bits<14>>,
-    /// Context number to free next, then their number.
-    fill_at: Dff<Bits<13>>,
     cleared: Dff<Bit>,
     // The packet at hand.
     packet: Dff<RxData>,
@@ -134,17 +139,7 @@ pub struct Lookup {
     set1: Dff<Bits<13>>,
     answered: Dff<Bit>,
     receive: Dff<Receive>,
-    // Chosen: the entry found, and the place for a new one.
-    /// One bit per way, as all places here.
-    found: Dff<Bits<8>>,
-    found_generation: Dff<Bits<20>>,
-    found_held: Dff<LookupHeld>,
-    vacancy: Dff<Bits<8>>,
-    // Outputs.
-    work: Dff<RxWork>,
-    work_waits: Dff<Bit>,
-    feedback: Dff<TxFeedback>,
-    feedback_waits: Dff<Bit>,
+    // Pulses.
     is_consume: Dff<Bit>,
     is_stale: Dff<Bit>,
     is_busy_receive: Dff<Bit>,
@@ -166,7 +161,6 @@ pub struct Lookup {
     remembered: Dff<Bits<17>>,
     /// Tombstones.
     buried: Dff<Bits<17>>,
-    free: Dff<Bits<13>>,
 
     in_act: Signal<Local, Bit>,
     in_bury: Signal<Local, Bit>,
@@ -177,68 +171,18 @@ pub struct Lookup {
     accept: Signal<Local, Bit>,
     /// The packet is decided in this clock.
     act: Signal<Local, Bit>,
-    est: Signal<Local, Bit>,
-    name: Signal<Local, LookupName>,
-    hits: Signal<Local, Bits<8>>,
-    vacant: Signal<Local, Bits<8>>,
-    expired: Signal<Local, Bits<8>>,
-    vacant0: Signal<Local, Bits<4>>,
-    vacant1: Signal<Local, Bits<4>>,
-    room0: Signal<Local, Bits<3>>,
-    room1: Signal<Local, Bits<3>>,
-    lowest0: Signal<Local, Bits<4>>,
-    lowest1: Signal<Local, Bits<4>>,
-    hit_generation: [Signal<Local, Bits<20>>; 9],
-    hit_held: [Signal<Local, LookupHeld>; 9],
-    is_found: Signal<Local, Bit>,
-    same: Signal<Local, Bit>,
-    newer: Signal<Local, Bit>,
-    difference: Signal<Local, Bits<20>>,
-    is_tombstone: Signal<Local, Bit>,
-    replaces: Signal<Local, Bit>,
-    /// RO-5, RO-6: nothing stands in the way yet.
-    opens: Signal<Local, Bit>,
     place: Signal<Local, Bits<8>>,
-    /// Remembered besides the tombstone to replace.
-    others: Signal<Local, Bits<17>>,
-    resources: Signal<Local, Bit>,
-    /// Only the posted receive decides.
-    asks: Signal<Local, Bit>,
-    fits: Signal<Local, Bit>,
-    do_open: Signal<Local, Bit>,
-    /// A tombstone for a message longer than its receive.
-    do_short: Signal<Local, Bit>,
-    /// RO-4: the context found is sent away.
-    do_away: Signal<Local, Bit>,
-    give_work: Signal<Local, Bit>,
-    verdict: Signal<Local, Bits<2>>,
-    reply: Signal<Local, Bit>,
-    reply_flags: Signal<Local, Bits<8>>,
-    reply_status: Signal<Local, Bits<8>>,
-    ce_flag: Signal<Local, Bits<8>>,
-    reply_count: Signal<Local, Bits<24>>,
     write_hot: Signal<Local, Bits<8>>,
     write_held: Signal<Local, LookupHeld>,
-    write_names: Signal<Local, Bit>,
     write_set0: Signal<Local, Bits<13>>,
     write_set1: Signal<Local, Bits<13>>,
     lives_to: Signal<Local, Bits<32>>,
     bury_set: Signal<Local, Bits<13>>,
     gone: [Signal<Local, Bits<4>>; 9],
-    put: Signal<Local, Bit>,
-    take: Signal<Local, Bit>,
 
     est_flag: Constant<Bits<8>>,
-    complete: Constant<Bits<8>>,
-    abort_flag: Constant<Bits<8>>,
-    busy: Constant<Bits<8>>,
-    ce: Constant<Bits<8>>,
-    success: Constant<Bits<8>>,
     length: Constant<Bits<8>>,
-    no_context_status: Constant<Bits<8>>,
-    limit: Constant<Bits<17>>,
     sets: Constant<Bits<14>>,
-    contexts: Constant<Bits<13>>,
 }
 
 impl Lookup {
@@ -288,28 +232,21 @@ impl Lookup {
             opened: Default::default(),
             ready: Default::default(),
             hash: LookupHash::new(),
-            ways: std::array::from_fn(|_| LookupWay::new(config.table_sets_log2)),
+            tables: LookupTables::new(config.table_sets_log2),
             places: SdpRam::new(config.rx_contexts_log2),
-            pool: Fifo::new(config.rx_contexts_log2),
+            numbers: LookupNumbers::new(config.rx_contexts_log2),
+            judge: LookupJudge::new(config),
+            reply: LookupReply::new(),
             state: Default::default(),
             was_enabled: Default::default(),
             want_key: Default::default(),
             clear_at: Default::default(),
-            fill_at: Default::default(),
             cleared: Default::default(),
             packet: Default::default(),
             set0: Default::default(),
             set1: Default::default(),
             answered: Default::default(),
             receive: Default::default(),
-            found: Default::default(),
-            found_generation: Default::default(),
-            found_held: Default::default(),
-            vacancy: Default::default(),
-            work: Default::default(),
-            work_waits: Default::default(),
-            feedback: Default::default(),
-            feedback_waits: Default::default(),
             is_consume: Default::default(),
             is_stale: Default::default(),
             is_busy_receive: Default::default(),
@@ -326,7 +263,6 @@ impl Lookup {
             swept: Default::default(),
             remembered: Default::default(),
             buried: Default::default(),
-            free: Default::default(),
             in_act: Default::default(),
             in_bury: Default::default(),
             in_clear: Default::default(),
@@ -334,62 +270,17 @@ impl Lookup {
             pick: Default::default(),
             accept: Default::default(),
             act: Default::default(),
-            est: Default::default(),
-            name: Default::default(),
-            hits: Default::default(),
-            vacant: Default::default(),
-            expired: Default::default(),
-            vacant0: Default::default(),
-            vacant1: Default::default(),
-            room0: Default::default(),
-            room1: Default::default(),
-            lowest0: Default::default(),
-            lowest1: Default::default(),
-            hit_generation: Default::default(),
-            hit_held: Default::default(),
-            is_found: Default::default(),
-            same: Default::default(),
-            newer: Default::default(),
-            difference: Default::default(),
-            is_tombstone: Default::default(),
-            replaces: Default::default(),
-            opens: Default::default(),
             place: Default::default(),
-            others: Default::default(),
-            resources: Default::default(),
-            asks: Default::default(),
-            fits: Default::default(),
-            do_open: Default::default(),
-            do_short: Default::default(),
-            do_away: Default::default(),
-            give_work: Default::default(),
-            verdict: Default::default(),
-            reply: Default::default(),
-            reply_flags: Default::default(),
-            reply_status: Default::default(),
-            ce_flag: Default::default(),
-            reply_count: Default::default(),
             write_hot: Default::default(),
             write_held: Default::default(),
-            write_names: Default::default(),
             write_set0: Default::default(),
             write_set1: Default::default(),
             lives_to: Default::default(),
             bury_set: Default::default(),
             gone: Default::default(),
-            put: Default::default(),
-            take: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
-            complete: Constant::new((u64::from(fb::COMPLETE)).into()),
-            abort_flag: Constant::new((u64::from(fb::ABORT)).into()),
-            busy: Constant::new((u64::from(fb::BUSY)).into()),
-            ce: Constant::new((u64::from(fb::CE)).into()),
-            success: Constant::new((Status::Success as u64).into()),
             length: Constant::new((Status::Length as u64).into()),
-            no_context_status: Constant::new((Status::NoContext as u64).into()),
-            limit: Constant::new((config.tombstones as u64).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
-            contexts: Constant::new((1u64 << config.rx_contexts_log2).into()),
         }
     }
 }
@@ -404,21 +295,12 @@ impl Logic for Lookup {
             was_enabled,
             want_key,
             clear_at,
-            fill_at,
             cleared,
             packet,
             set0,
             set1,
             answered,
             receive,
-            found,
-            found_generation,
-            found_held,
-            vacancy,
-            work,
-            work_waits,
-            feedback,
-            feedback_waits,
             is_consume,
             is_stale,
             is_busy_receive,
@@ -434,12 +316,13 @@ impl Logic for Lookup {
             sweep_due,
             swept,
             remembered,
-            buried,
-            free
+            buried
         );
         self.places.clock.next = self.clk.val();
-        self.pool.clk.next = self.clk.val();
-        self.pool.rst.next = self.rst.val();
+        self.numbers.clk.next = self.clk.val();
+        self.numbers.rst.next = self.rst.val();
+        self.reply.clk.next = self.clk.val();
+        self.reply.rst.next = self.rst.val();
         self.hash.clk.next = self.clk.val();
         self.hash.rst.next = self.rst.val();
 
@@ -450,8 +333,8 @@ impl Logic for Lookup {
         self.sweeping.next = (self.state.q.val() == State::SweepRead)
             | (self.state.q.val() == State::SweepCompare)
             | self.in_clear.val();
-        self.est.next = (self.packet.q.val().flags & self.est_flag.val()) != 0;
-        self.ask_valid.next = (self.state.q.val() == State::Read) & !self.est.val();
+        self.ask_valid.next =
+            (self.state.q.val() == State::Read) & ((self.packet.q.val().flags & self.est_flag.val()) == 0);
         self.ask_endpoint.next = self.packet.q.val().endpoint;
 
         // The hash of the packet on offer.
@@ -460,90 +343,21 @@ impl Logic for Lookup {
         self.hash.endpoint.next = self.packet_data.val().src_endpoint;
         self.hash.slot.next = self.packet_data.val().slot;
 
-        // Ways: the set of the packet, or of the sweep.
-        for i in 0..4 {
-            if self.sweeping.val() {
-                self.ways[i].set_at.next = self.sweep_set.q.val();
-            } else {
-                self.ways[i].set_at.next = self.set0.q.val();
-            }
+        // The tables: the sets of the packet, or of the sweep.
+        if self.sweeping.val() {
+            self.tables.set0.next = self.sweep_set.q.val();
+            self.tables.set1.next = self.sweep_set.q.val();
+        } else {
+            self.tables.set0.next = self.set0.q.val();
+            self.tables.set1.next = self.set1.q.val();
         }
-        for i in 4..8 {
-            if self.sweeping.val() {
-                self.ways[i].set_at.next = self.sweep_set.q.val();
-            } else {
-                self.ways[i].set_at.next = self.set1.q.val();
-            }
-        }
-        self.name.next.gid = self.packet.q.val().src_gid;
-        self.name.next.endpoint = self.packet.q.val().src_endpoint;
-        self.name.next.slot = self.packet.q.val().slot;
-        self.name.next.generation = self.packet.q.val().generation;
-        self.hit_generation[0].next = 0.into();
-        self.hit_held[0].next.state = 0.into();
-        self.hit_held[0].next.value = 0.into();
-        self.hit_held[0].next.status = 0.into();
-        for i in 0..8 {
-            self.ways[i].clk.next = self.clk.val();
-            self.ways[i].present.next = self.now.val().get_bits::<24>(8);
-            self.ways[i].key.next = self.name.val();
-            // At most one way is hit.
-            if self.ways[i].hit.val() {
-                self.hit_generation[i + 1].next = self.ways[i].generation.val();
-                self.hit_held[i + 1].next = self.ways[i].held.val();
-            } else {
-                self.hit_generation[i + 1].next = self.hit_generation[i].val();
-                self.hit_held[i + 1].next = self.hit_held[i].val();
-            }
-        }
-        self.hits.next = bit_cast::<8, 1>(self.ways[0].hit.val().into())
-            | (bit_cast::<8, 1>(self.ways[1].hit.val().into()) << 1)
-            | (bit_cast::<8, 1>(self.ways[2].hit.val().into()) << 2)
-            | (bit_cast::<8, 1>(self.ways[3].hit.val().into()) << 3)
-            | (bit_cast::<8, 1>(self.ways[4].hit.val().into()) << 4)
-            | (bit_cast::<8, 1>(self.ways[5].hit.val().into()) << 5)
-            | (bit_cast::<8, 1>(self.ways[6].hit.val().into()) << 6)
-            | (bit_cast::<8, 1>(self.ways[7].hit.val().into()) << 7);
-        self.vacant.next = bit_cast::<8, 1>(self.ways[0].vacant.val().into())
-            | (bit_cast::<8, 1>(self.ways[1].vacant.val().into()) << 1)
-            | (bit_cast::<8, 1>(self.ways[2].vacant.val().into()) << 2)
-            | (bit_cast::<8, 1>(self.ways[3].vacant.val().into()) << 3)
-            | (bit_cast::<8, 1>(self.ways[4].vacant.val().into()) << 4)
-            | (bit_cast::<8, 1>(self.ways[5].vacant.val().into()) << 5)
-            | (bit_cast::<8, 1>(self.ways[6].vacant.val().into()) << 6)
-            | (bit_cast::<8, 1>(self.ways[7].vacant.val().into()) << 7);
-        self.expired.next = bit_cast::<8, 1>(self.ways[0].expired.val().into())
-            | (bit_cast::<8, 1>(self.ways[1].expired.val().into()) << 1)
-            | (bit_cast::<8, 1>(self.ways[2].expired.val().into()) << 2)
-            | (bit_cast::<8, 1>(self.ways[3].expired.val().into()) << 3)
-            | (bit_cast::<8, 1>(self.ways[4].expired.val().into()) << 4)
-            | (bit_cast::<8, 1>(self.ways[5].expired.val().into()) << 5)
-            | (bit_cast::<8, 1>(self.ways[6].expired.val().into()) << 6)
-            | (bit_cast::<8, 1>(self.ways[7].expired.val().into()) << 7);
-
-        // Choose: the entry found, and the emptier set's lowest free way.
-        self.vacant0.next = self.vacant.val().get_bits::<4>(0);
-        self.vacant1.next = self.vacant.val().get_bits::<4>(4);
-        self.room0.next = bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(0))
-            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(1))
-            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(2))
-            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(3));
-        self.room1.next = bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(0))
-            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(1))
-            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(2))
-            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(3));
-        self.lowest0.next = self.vacant0.val() & (!self.vacant0.val() + 1);
-        self.lowest1.next = self.vacant1.val() & (!self.vacant1.val() + 1);
-        if self.state.q.val() == State::Choose {
-            self.found.d.next = self.hits.val();
-            self.found_generation.d.next = self.hit_generation[8].val();
-            self.found_held.d.next = self.hit_held[8].val();
-            if self.room0.val() >= self.room1.val() {
-                self.vacancy.d.next = bit_cast::<8, 4>(self.lowest0.val());
-            } else {
-                self.vacancy.d.next = bit_cast::<8, 4>(self.lowest1.val()) << 4;
-            }
-        }
+        self.tables.clk.next = self.clk.val();
+        self.tables.present.next = self.now.val().get_bits::<24>(8);
+        self.tables.choose.next = self.state.q.val() == State::Choose;
+        self.tables.key.next.gid = self.packet.q.val().src_gid;
+        self.tables.key.next.endpoint = self.packet.q.val().src_endpoint;
+        self.tables.key.next.slot = self.packet.q.val().slot;
+        self.tables.key.next.generation = self.packet.q.val().generation;
 
         // The receive on offer.
         if self.answer_valid.val() {
@@ -551,198 +365,61 @@ impl Logic for Lookup {
             self.receive.d.next = self.answer.val();
         }
 
-        // Act: what the packet is.
-        self.is_found.next = self.found.q.val().any();
-        self.difference.next = self.packet.q.val().generation - self.found_generation.q.val();
-        self.same.next = self.is_found.val() & (self.difference.val() == 0);
-        self.newer.next =
-            self.is_found.val() & (self.difference.val() != 0) & !self.difference.val().get_bit(19);
-        self.is_tombstone.next = self.found_held.q.val().state == 2;
-        self.replaces.next = self.newer.val() & self.is_tombstone.val();
-        self.opens.next = (!self.is_found.val() | self.replaces.val()) & !self.est.val();
-        if self.replaces.val() {
-            self.place.next = self.found.q.val();
-            self.others.next = self.remembered.q.val() - 1;
+        // Act.
+        self.act.next =
+            self.in_act.val() & self.reply.free.val() & (self.answered.q.val() | !self.judge.asks.val());
+        self.judge.act.next = self.act.val();
+        self.judge.packet.next = self.packet.q.val();
+        self.judge.found.next = self.tables.found.val().any();
+        self.judge.generation.next = self.tables.found_generation.val();
+        self.judge.held.next = self.tables.found_held.val();
+        self.judge.vacancy.next = self.tables.vacancy.val().any();
+        self.judge.context_available.next = self.numbers.available.val();
+        self.judge.block_available.next = self.block_available.val();
+        self.judge.remembered.next = self.remembered.q.val();
+        self.judge.receive.next = self.receive.q.val();
+        self.numbers.take.next = self.judge.open.val();
+        if self.judge.replaces.val() {
+            self.place.next = self.tables.found.val();
         } else {
-            self.place.next = self.vacancy.q.val();
-            self.others.next = self.remembered.q.val();
+            self.place.next = self.tables.vacancy.val();
         }
-        self.resources.next =
-            self.pool.out_valid.val() & self.block_available.val() & (self.others.val() < self.limit.val());
-        self.asks.next = self.opens.val() & self.place.val().any() & self.resources.val();
-        self.fits.next = self.receive.q.val().length >= self.packet.q.val().length;
-        self.act.next = self.in_act.val()
-            & !self.work_waits.q.val()
-            & !self.feedback_waits.q.val()
-            & (self.answered.q.val() | !self.asks.val());
-
-        self.do_open.next = false;
-        self.do_short.next = false;
-        self.do_away.next = false;
-        self.give_work.next = false;
-        self.verdict.next = 2.into();
-        self.reply.next = false;
-        self.reply_flags.next = self.busy.val();
-        self.reply_status.next = 0.into();
-        self.reply_count.next = 0.into();
-        self.is_consume.d.next = false;
-        self.is_stale.d.next = false;
-        self.is_busy_receive.d.next = false;
-        self.is_busy_resources.d.next = false;
-        self.is_busy_conflict.d.next = false;
-        self.is_no_context.d.next = false;
-        self.is_finished.d.next = false;
-        self.is_opened.d.next = false;
-        if self.act.val() {
-            self.give_work.next = self.packet.q.val().payload_len != 0;
-            if self.same.val() {
-                if self.is_tombstone.val() {
-                    // RO-2
-                    self.is_finished.d.next = true;
-                    self.reply.next = true;
-                    self.reply_status.next = self.found_held.q.val().status;
-                    if self.found_held.q.val().status == self.success.val() {
-                        self.reply_flags.next = self.complete.val();
-                        self.reply_count.next = self.packet.q.val().count;
-                    } else {
-                        self.reply_flags.next = self.abort_flag.val();
-                    }
-                } else {
-                    self.give_work.next = true;
-                    self.verdict.next = 0.into();
-                }
-            } else {
-                if self.is_found.val() & !self.newer.val() {
-                    // RO-3
-                    self.is_stale.d.next = true;
-                } else {
-                    self.reply.next = true;
-                    if self.newer.val() & !self.is_tombstone.val() {
-                        // RO-4
-                        self.is_busy_resources.d.next = true;
-                        if self.found_held.q.val().state == 1 {
-                            self.do_away.next = true;
-                            self.give_work.next = true;
-                            self.verdict.next = 3.into();
-                        }
-                    } else {
-                        if self.est.val() {
-                            // RO-5
-                            self.is_no_context.d.next = true;
-                            self.reply_flags.next = self.abort_flag.val();
-                            self.reply_status.next = self.no_context_status.val();
-                        } else {
-                            // RO-6
-                            if !self.place.val().any() {
-                                self.is_busy_conflict.d.next = true;
-                            } else {
-                                if !self.resources.val() {
-                                    self.is_busy_resources.d.next = true;
-                                } else {
-                                    if !self.receive.q.val().available {
-                                        self.is_busy_receive.d.next = true;
-                                    } else {
-                                        if self.fits.val() {
-                                            self.do_open.next = true;
-                                            self.is_opened.d.next = true;
-                                            self.is_consume.d.next = true;
-                                            self.reply.next = false;
-                                            self.give_work.next = true;
-                                            self.verdict.next = 1.into();
-                                        } else {
-                                            self.do_short.next = true;
-                                            self.reply_flags.next = self.abort_flag.val();
-                                            self.reply_status.next = self.length.val();
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-
-        // Work.
-        if self.work_ready.val() {
-            self.work_waits.d.next = false;
-        }
-        if self.act.val() {
-            self.work_waits.d.next = self.give_work.val();
-            self.work.d.next.verdict = self.verdict.val();
-            if self.do_open.val() {
-                self.work.d.next.context = self.pool.out_data.val();
-            } else {
-                self.work.d.next.context = self.found_held.q.val().value.get_bits::<12>(0);
-            }
-            self.work.d.next.buffer = self.receive.q.val().address;
-            self.work.d.next.entry = self.receive.q.val().entry;
-            self.work.d.next.src_mac = self.packet.q.val().src_mac;
-            self.work.d.next.src_gid = self.packet.q.val().src_gid;
-            self.work.d.next.src_endpoint = self.packet.q.val().src_endpoint;
-            self.work.d.next.endpoint = self.packet.q.val().endpoint;
-            self.work.d.next.ce = self.packet.q.val().ce;
-            self.work.d.next.probe = self.packet.q.val().probe;
-            self.work.d.next.flags = self.packet.q.val().flags;
-            self.work.d.next.ev = self.packet.q.val().ev;
-            self.work.d.next.payload_log2 = self.packet.q.val().payload_log2;
-            self.work.d.next.traffic_class = self.packet.q.val().traffic_class;
-            self.work.d.next.slot = self.packet.q.val().slot;
-            self.work.d.next.generation = self.packet.q.val().generation;
-            self.work.d.next.index = self.packet.q.val().index;
-            self.work.d.next.initial_window = self.packet.q.val().initial_window;
-            self.work.d.next.length = self.packet.q.val().length;
-            self.work.d.next.count = self.packet.q.val().count;
-            self.work.d.next.tag = self.packet.q.val().tag;
-            self.work.d.next.imm = self.packet.q.val().imm;
-            self.work.d.next.rtt = self.packet.q.val().rtt;
-            self.work.d.next.timestamp = self.packet.q.val().timestamp;
-            self.work.d.next.arrival = self.packet.q.val().arrival;
-            self.work.d.next.payload_len = self.packet.q.val().payload_len;
-        }
-        self.work_valid.next = self.work_waits.q.val();
-        self.work_data.next = self.work.q.val();
-
-        // RO-7
-        if self.packet.q.val().ce {
-            self.ce_flag.next = self.ce.val();
+        self.reply.act.next = self.act.val();
+        self.reply.packet.next = self.packet.q.val();
+        self.reply.receive.next = self.receive.q.val();
+        self.reply.work.next = self.judge.work.val();
+        self.reply.verdict.next = self.judge.verdict.val();
+        self.reply.answers.next = self.judge.answers.val();
+        self.reply.flags.next = self.judge.flags.val();
+        self.reply.status.next = self.judge.status.val();
+        self.reply.all.next = self.judge.all.val();
+        if self.judge.open.val() {
+            self.reply.number.next = self.numbers.number.val();
         } else {
-            self.ce_flag.next = 0.into();
+            self.reply.number.next = self.tables.found_held.val().value.get_bits::<12>(0);
         }
-        if self.feedback_ready.val() {
-            self.feedback_waits.d.next = false;
-        }
-        if self.act.val() {
-            self.feedback_waits.d.next = self.reply.val();
-            self.feedback.d.next.dst_mac = self.packet.q.val().src_mac;
-            self.feedback.d.next.dst_gid = self.packet.q.val().src_gid;
-            self.feedback.d.next.dst_endpoint = self.packet.q.val().src_endpoint;
-            self.feedback.d.next.endpoint = self.packet.q.val().endpoint;
-            self.feedback.d.next.flags = self.reply_flags.val() | self.ce_flag.val();
-            self.feedback.d.next.ev_echo = self.packet.q.val().ev;
-            self.feedback.d.next.status = self.reply_status.val();
-            self.feedback.d.next.slot = self.packet.q.val().slot;
-            self.feedback.d.next.generation = self.packet.q.val().generation;
-            self.feedback.d.next.cumulative = self.reply_count.val();
-            self.feedback.d.next.sequence = 0.into();
-            self.feedback.d.next.grant = self.reply_count.val();
-            self.feedback.d.next.duplicates = 0.into();
-            self.feedback.d.next.base = 0.into();
-            self.feedback.d.next.limit = 0.into();
-            self.feedback.d.next.sample = true;
-            self.feedback.d.next.arrival = self.packet.q.val().arrival;
-            self.feedback.d.next.echo = self.packet.q.val().timestamp;
-            self.feedback.d.next.bitmap = 0.into();
-        }
-        self.feedback_valid.next = self.feedback_waits.q.val();
-        self.feedback_data.next = self.feedback.q.val();
+        self.work_valid.next = self.reply.work_valid.val();
+        self.work_data.next = self.reply.work_data.val();
+        self.reply.work_ready.next = self.work_ready.val();
+        self.feedback_valid.next = self.reply.feedback_valid.val();
+        self.feedback_data.next = self.reply.feedback_data.val();
+        self.reply.feedback_ready.next = self.feedback_ready.val();
+
+        self.is_consume.d.next = self.judge.open.val();
         self.consume.next = self.is_consume.q.val();
+        self.is_stale.d.next = self.judge.stale.val();
         self.stale.next = self.is_stale.q.val();
+        self.is_busy_receive.d.next = self.judge.busy_receive.val();
         self.busy_receive.next = self.is_busy_receive.q.val();
+        self.is_busy_resources.d.next = self.judge.busy_resources.val();
         self.busy_resources.next = self.is_busy_resources.q.val();
+        self.is_busy_conflict.d.next = self.judge.busy_conflict.val();
         self.busy_conflict.next = self.is_busy_conflict.q.val();
+        self.is_no_context.d.next = self.judge.no_context.val();
         self.no_context.next = self.is_no_context.q.val();
+        self.is_finished.d.next = self.judge.finished.val();
         self.finished.next = self.is_finished.q.val();
+        self.is_opened.d.next = self.judge.opened.val();
         self.opened.next = self.is_opened.q.val();
 
         // Entries: opened, sent away, too short; buried; swept; cleared.
@@ -752,22 +429,21 @@ impl Logic for Lookup {
         self.write_set0.next = self.set0.q.val();
         self.write_set1.next = self.set1.q.val();
         self.write_hot.next = 0.into();
-        self.write_names.next = self.do_open.val() | self.do_short.val();
         self.write_held.next.state = 2.into();
         self.write_held.next.value = self.lives_to.val().get_bits::<24>(8);
         self.write_held.next.status = self.length.val();
-        if self.do_open.val() {
+        if self.judge.open.val() {
             self.write_hot.next = self.place.val();
             self.write_held.next.state = 1.into();
-            self.write_held.next.value = bit_cast::<24, 12>(self.pool.out_data.val());
+            self.write_held.next.value = bit_cast::<24, 12>(self.numbers.number.val());
         }
-        if self.do_short.val() {
+        if self.judge.too_long.val() {
             self.write_hot.next = self.place.val();
         }
-        if self.do_away.val() {
-            self.write_hot.next = self.found.q.val();
+        if self.judge.away.val() {
+            self.write_hot.next = self.tables.found.val();
             self.write_held.next.state = 3.into();
-            self.write_held.next.value = self.found_held.q.val().value;
+            self.write_held.next.value = self.tables.found_held.val().value;
         }
         if self.in_bury.val() & self.retire.q.val().bury {
             self.write_hot.next = self.places.read_data.val().way;
@@ -778,7 +454,7 @@ impl Logic for Lookup {
             self.write_set1.next = self.bury_set.val();
         }
         if self.in_clear.val() {
-            self.write_hot.next = self.expired.val();
+            self.write_hot.next = self.tables.expired.val();
             self.write_held.next.state = 0.into();
             self.write_set0.next = self.sweep_set.q.val();
             self.write_set1.next = self.sweep_set.q.val();
@@ -789,19 +465,13 @@ impl Logic for Lookup {
             self.write_set0.next = self.clear_at.q.val().get_bits::<13>(0);
             self.write_set1.next = self.clear_at.q.val().get_bits::<13>(0);
         }
-        for i in 0..4 {
-            self.ways[i].write_set.next = self.write_set0.val();
-        }
-        for i in 4..8 {
-            self.ways[i].write_set.next = self.write_set1.val();
-        }
-        for i in 0..8 {
-            self.ways[i].write_held.next = self.write_hot.val().get_bit(i);
-            self.ways[i].write_name.next = self.write_hot.val().get_bit(i) & self.write_names.val();
-            self.ways[i].new_held.next = self.write_held.val();
-        }
-        self.places.write_enable.next = self.do_open.val();
-        self.places.write_address.next = self.pool.out_data.val();
+        self.tables.write.next = self.write_hot.val();
+        self.tables.write_names.next = self.judge.open.val() | self.judge.too_long.val();
+        self.tables.write_set0.next = self.write_set0.val();
+        self.tables.write_set1.next = self.write_set1.val();
+        self.tables.new_held.next = self.write_held.val();
+        self.places.write_enable.next = self.judge.open.val();
+        self.places.write_address.next = self.numbers.number.val();
         self.places.write_data.next.way = self.place.val();
         if self.place.val().get_bits::<4>(0).any() {
             self.places.write_data.next.set_at = self.set0.q.val();
@@ -820,28 +490,14 @@ impl Logic for Lookup {
         self.retire_ready.next = !self.retire_waits.q.val() & self.cleared.q.val();
 
         // Context numbers.
-        if self.cleared.q.val() {
-            self.pool.in_valid.next = self.in_bury.val() & self.retire.q.val().free;
-            self.pool.in_data.next = self.retire.q.val().context;
-        } else {
-            self.pool.in_valid.next = self.fill_at.q.val() != self.contexts.val();
-            self.pool.in_data.next = self.fill_at.q.val().get_bits::<12>(0);
-        }
-        self.put.next = self.pool.in_valid.val() & self.pool.in_ready.val();
-        self.pool.out_ready.next = self.do_open.val();
-        self.take.next = self.pool.out_valid.val() & self.do_open.val();
-        if self.put.val() & !self.take.val() {
-            self.free.d.next = self.free.q.val() + 1;
-        }
-        if !self.put.val() & self.take.val() {
-            self.free.d.next = self.free.q.val() - 1;
-        }
-        self.free_contexts.next = self.free.q.val();
+        self.numbers.give.next = self.in_bury.val() & self.retire.q.val().free;
+        self.numbers.given.next = self.retire.q.val().context;
+        self.free_contexts.next = self.numbers.free.val();
 
         // Counts. A sweep step, a packet and an end are never in one clock.
         self.gone[0].next = 0.into();
         for i in 0..8 {
-            if self.expired.val().get_bit(i) {
+            if self.tables.expired.val().get_bit(i) {
                 self.gone[i + 1].next = self.gone[i].val() + 1;
             } else {
                 self.gone[i + 1].next = self.gone[i].val();
@@ -855,14 +511,15 @@ impl Logic for Lookup {
             self.remembered.d.next = self.remembered.q.val() - bit_cast::<17, 4>(self.swept.q.val());
             self.buried.d.next = self.buried.q.val() - bit_cast::<17, 4>(self.swept.q.val());
         } else {
-            if (self.do_open.val() | self.do_short.val()) & !self.replaces.val() {
+            if (self.judge.open.val() | self.judge.too_long.val()) & !self.judge.replaces.val() {
                 self.remembered.d.next = self.remembered.q.val() + 1;
             }
-            if (self.do_short.val() & !self.replaces.val()) | (self.in_bury.val() & self.retire.q.val().bury)
+            if (self.judge.too_long.val() & !self.judge.replaces.val())
+                | (self.in_bury.val() & self.retire.q.val().bury)
             {
                 self.buried.d.next = self.buried.q.val() + 1;
             }
-            if self.do_open.val() & self.replaces.val() {
+            if self.judge.open.val() & self.judge.replaces.val() {
                 self.buried.d.next = self.buried.q.val() - 1;
             }
         }
@@ -946,10 +603,7 @@ impl Logic for Lookup {
         if self.clear_at.q.val() != self.sets.val() {
             self.clear_at.d.next = self.clear_at.q.val() + 1;
         }
-        if self.put.val() & !self.cleared.q.val() {
-            self.fill_at.d.next = self.fill_at.q.val() + 1;
-        }
-        if (self.clear_at.q.val() == self.sets.val()) & (self.fill_at.q.val() == self.contexts.val()) {
+        if (self.clear_at.q.val() == self.sets.val()) & self.numbers.ready.val() {
             self.cleared.d.next = true;
         }
         self.ready.next = self.cleared.q.val();
@@ -959,11 +613,8 @@ impl Logic for Lookup {
             self.was_enabled.d.next = false;
             self.want_key.d.next = false;
             self.clear_at.d.next = 0.into();
-            self.fill_at.d.next = 0.into();
             self.cleared.d.next = false;
             self.answered.d.next = false;
-            self.work_waits.d.next = false;
-            self.feedback_waits.d.next = false;
             self.is_consume.d.next = false;
             self.retire_waits.d.next = false;
             self.sweep_set.d.next = 0.into();
@@ -972,7 +623,6 @@ impl Logic for Lookup {
             self.swept.d.next = 0.into();
             self.remembered.d.next = 0.into();
             self.buried.d.next = 0.into();
-            self.free.d.next = 0.into();
         }
     }
 }

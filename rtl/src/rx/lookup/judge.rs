@@ -1,0 +1,253 @@
+//! What a packet is, given what is held of its message: RO-2 to RO-6.
+//!
+//! ```text
+//!  entry found?  ──same generation──> context: work            tombstone: its status
+//!                ──older────────────> stale
+//!                ──newer────────────> context: away, BUSY      tombstone: as not found
+//!  not found     ──EST──────────────> ABORT(no_context)
+//!                ──place? context, block, tombstone place? receive? long enough?──> open
+//! ```
+//!
+//! Contract: combinational, about six LUT levels. Without `act` nothing is
+//! decided; `asks` says that the answer of the receive ring is needed first.
+//!
+//! Verified as part of `testbenches/tests/lookup`.
+
+use super::LookupHeld;
+use crate::prelude::*;
+use crate::types::{Receive, RxData};
+use tessera_abi::params::Config;
+use tessera_abi::status::Status;
+use tessera_abi::wire::{fb, flag};
+
+#[derive(LogicBlock)]
+pub struct LookupJudge {
+    /// The packet is decided in this clock; every output but `asks` is low without it.
+    pub act: Signal<In, Bit>,
+    pub packet: Signal<In, RxData>,
+    /// An entry of the packet's key.
+    pub found: Signal<In, Bit>,
+    /// Its.
+    pub generation: Signal<In, Bits<20>>,
+    pub held: Signal<In, LookupHeld>,
+    /// A way for a new entry.
+    pub vacancy: Signal<In, Bit>,
+    pub context_available: Signal<In, Bit>,
+    pub block_available: Signal<In, Bit>,
+    /// Contexts and tombstones.
+    pub remembered: Signal<In, Bits<17>>,
+    pub receive: Signal<In, Receive>,
+    /// Only the posted receive decides.
+    pub asks: Signal<Out, Bit>,
+    /// The entry found is a tombstone that a newer generation may take.
+    pub replaces: Signal<Out, Bit>,
+    pub open: Signal<Out, Bit>,
+    /// A tombstone for a message longer than its receive.
+    pub too_long: Signal<Out, Bit>,
+    /// RO-4: the context found is sent away.
+    pub away: Signal<Out, Bit>,
+    pub work: Signal<Out, Bit>,
+    pub verdict: Signal<Out, Bits<2>>,
+    /// FEEDBACK is due.
+    pub answers: Signal<Out, Bit>,
+    pub flags: Signal<Out, Bits<8>>,
+    pub status: Signal<Out, Bits<8>>,
+    /// The reply says that everything has arrived.
+    pub all: Signal<Out, Bit>,
+    pub stale: Signal<Out, Bit>,
+    pub busy_receive: Signal<Out, Bit>,
+    pub busy_resources: Signal<Out, Bit>,
+    pub busy_conflict: Signal<Out, Bit>,
+    pub no_context: Signal<Out, Bit>,
+    pub finished: Signal<Out, Bit>,
+    pub opened: Signal<Out, Bit>,
+
+    est: Signal<Local, Bit>,
+    difference: Signal<Local, Bits<20>>,
+    same: Signal<Local, Bit>,
+    newer: Signal<Local, Bit>,
+    tombstone: Signal<Local, Bit>,
+    /// RO-5, RO-6: nothing stands in the way yet.
+    opens: Signal<Local, Bit>,
+    is_replacing: Signal<Local, Bit>,
+    /// Remembered besides the tombstone to replace.
+    others: Signal<Local, Bits<17>>,
+    has_place: Signal<Local, Bit>,
+    resources: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
+
+    est_flag: Constant<Bits<8>>,
+    complete: Constant<Bits<8>>,
+    abort_flag: Constant<Bits<8>>,
+    busy: Constant<Bits<8>>,
+    success: Constant<Bits<8>>,
+    length: Constant<Bits<8>>,
+    no_context_status: Constant<Bits<8>>,
+    limit: Constant<Bits<17>>,
+}
+
+impl LookupJudge {
+    /// With the tombstone limit of a configuration.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            act: Default::default(),
+            packet: Default::default(),
+            found: Default::default(),
+            generation: Default::default(),
+            held: Default::default(),
+            vacancy: Default::default(),
+            context_available: Default::default(),
+            block_available: Default::default(),
+            remembered: Default::default(),
+            receive: Default::default(),
+            asks: Default::default(),
+            replaces: Default::default(),
+            open: Default::default(),
+            too_long: Default::default(),
+            away: Default::default(),
+            work: Default::default(),
+            verdict: Default::default(),
+            answers: Default::default(),
+            flags: Default::default(),
+            status: Default::default(),
+            all: Default::default(),
+            stale: Default::default(),
+            busy_receive: Default::default(),
+            busy_resources: Default::default(),
+            busy_conflict: Default::default(),
+            no_context: Default::default(),
+            finished: Default::default(),
+            opened: Default::default(),
+            est: Default::default(),
+            difference: Default::default(),
+            same: Default::default(),
+            newer: Default::default(),
+            tombstone: Default::default(),
+            opens: Default::default(),
+            is_replacing: Default::default(),
+            others: Default::default(),
+            has_place: Default::default(),
+            resources: Default::default(),
+            fits: Default::default(),
+            est_flag: Constant::new((u64::from(flag::EST)).into()),
+            complete: Constant::new((u64::from(fb::COMPLETE)).into()),
+            abort_flag: Constant::new((u64::from(fb::ABORT)).into()),
+            busy: Constant::new((u64::from(fb::BUSY)).into()),
+            success: Constant::new((Status::Success as u64).into()),
+            length: Constant::new((Status::Length as u64).into()),
+            no_context_status: Constant::new((Status::NoContext as u64).into()),
+            limit: Constant::new((config.tombstones as u64).into()),
+        }
+    }
+}
+
+impl Logic for LookupJudge {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.est.next = (self.packet.val().flags & self.est_flag.val()) != 0;
+        self.difference.next = self.packet.val().generation - self.generation.val();
+        self.same.next = self.found.val() & (self.difference.val() == 0);
+        self.newer.next =
+            self.found.val() & (self.difference.val() != 0) & !self.difference.val().get_bit(19);
+        self.tombstone.next = self.held.val().state == 2;
+        self.is_replacing.next = self.newer.val() & self.tombstone.val();
+        self.replaces.next = self.is_replacing.val();
+        self.opens.next = (!self.found.val() | self.is_replacing.val()) & !self.est.val();
+        if self.is_replacing.val() {
+            self.others.next = self.remembered.val() - 1;
+        } else {
+            self.others.next = self.remembered.val();
+        }
+        self.has_place.next = self.is_replacing.val() | self.vacancy.val();
+        self.resources.next = self.context_available.val()
+            & self.block_available.val()
+            & (self.others.val() < self.limit.val());
+        self.asks.next = self.opens.val() & self.has_place.val() & self.resources.val();
+        self.fits.next = self.receive.val().length >= self.packet.val().length;
+
+        self.open.next = false;
+        self.too_long.next = false;
+        self.away.next = false;
+        self.work.next = false;
+        self.verdict.next = 2.into();
+        self.answers.next = false;
+        self.flags.next = self.busy.val();
+        self.status.next = 0.into();
+        self.all.next = false;
+        self.stale.next = false;
+        self.busy_receive.next = false;
+        self.busy_resources.next = false;
+        self.busy_conflict.next = false;
+        self.no_context.next = false;
+        self.finished.next = false;
+        self.opened.next = false;
+        if self.act.val() {
+            self.work.next = self.packet.val().payload_len != 0;
+            if self.same.val() {
+                if self.tombstone.val() {
+                    // RO-2
+                    self.finished.next = true;
+                    self.answers.next = true;
+                    self.status.next = self.held.val().status;
+                    if self.held.val().status == self.success.val() {
+                        self.flags.next = self.complete.val();
+                        self.all.next = true;
+                    } else {
+                        self.flags.next = self.abort_flag.val();
+                    }
+                } else {
+                    self.work.next = true;
+                    self.verdict.next = 0.into();
+                }
+            } else {
+                if self.found.val() & !self.newer.val() {
+                    // RO-3
+                    self.stale.next = true;
+                } else {
+                    self.answers.next = true;
+                    if self.newer.val() & !self.tombstone.val() {
+                        // RO-4
+                        self.busy_resources.next = true;
+                        if self.held.val().state == 1 {
+                            self.away.next = true;
+                            self.work.next = true;
+                            self.verdict.next = 3.into();
+                        }
+                    } else {
+                        if self.est.val() {
+                            // RO-5
+                            self.no_context.next = true;
+                            self.flags.next = self.abort_flag.val();
+                            self.status.next = self.no_context_status.val();
+                        } else {
+                            // RO-6
+                            if !self.has_place.val() {
+                                self.busy_conflict.next = true;
+                            } else {
+                                if !self.resources.val() {
+                                    self.busy_resources.next = true;
+                                } else {
+                                    if !self.receive.val().available {
+                                        self.busy_receive.next = true;
+                                    } else {
+                                        if self.fits.val() {
+                                            self.open.next = true;
+                                            self.opened.next = true;
+                                            self.answers.next = false;
+                                            self.work.next = true;
+                                            self.verdict.next = 1.into();
+                                        } else {
+                                            self.too_long.next = true;
+                                            self.flags.next = self.abort_flag.val();
+                                            self.status.next = self.length.val();
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The context numbers that are not in use, in the order they were freed.
+//!
+//! ```text
+//!  give ──> ring ──> number, take
+//!           ^ filled with all numbers after reset
+//! ```
+//!
+//! Contract: one give and one take per clock; a number given is offered three
+//! clocks later. After reset one number is filled in per clock, then `ready`.
+//!
+//! Verified as part of `testbenches/tests/lookup`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+
+#[derive(LogicBlock)]
+pub struct LookupNumbers {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub available: Signal<Out, Bit>,
+    pub number: Signal<Out, Bits<12>>,
+    /// Takes `number`; ignored while none is available.
+    pub take: Signal<In, Bit>,
+    pub give: Signal<In, Bit>,
+    pub given: Signal<In, Bits<12>>,
+    /// Numbers not taken.
+    pub free: Signal<Out, Bits<13>>,
+    pub ready: Signal<Out, Bit>,
+
+    ring: Fifo<Bits<12>, 12>,
+
+    /// Number to fill in next, then how many there are.
+    fill_at: Dff<Bits<13>>,
+    filled: Dff<Bit>,
+    count: Dff<Bits<13>>,
+
+    put: Signal<Local, Bit>,
+    taken: Signal<Local, Bit>,
+
+    total: Constant<Bits<13>>,
+}
+
+impl LookupNumbers {
+    /// `2^numbers_log2` numbers.
+    pub fn new(numbers_log2: usize) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            available: Default::default(),
+            number: Default::default(),
+            take: Default::default(),
+            give: Default::default(),
+            given: Default::default(),
+            free: Default::default(),
+            ready: Default::default(),
+            ring: Fifo::new(numbers_log2),
+            fill_at: Default::default(),
+            filled: Default::default(),
+            count: Default::default(),
+            put: Default::default(),
+            taken: Default::default(),
+            total: Constant::new((1u64 << numbers_log2).into()),
+        }
+    }
+}
+
+impl Logic for LookupNumbers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, fill_at, filled, count);
+        self.ring.clk.next = self.clk.val();
+        self.ring.rst.next = self.rst.val();
+        if self.filled.q.val() {
+            self.ring.in_valid.next = self.give.val();
+            self.ring.in_data.next = self.given.val();
+        } else {
+            self.ring.in_valid.next = self.fill_at.q.val() != self.total.val();
+            self.ring.in_data.next = self.fill_at.q.val().get_bits::<12>(0);
+        }
+        self.put.next = self.ring.in_valid.val() & self.ring.in_ready.val();
+        self.ring.out_ready.next = self.take.val();
+        self.taken.next = self.ring.out_valid.val() & self.take.val();
+        if self.put.val() & !self.taken.val() {
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        if !self.put.val() & self.taken.val() {
+            self.count.d.next = self.count.q.val() - 1;
+        }
+        if self.put.val() & !self.filled.q.val() {
+            self.fill_at.d.next = self.fill_at.q.val() + 1;
+        }
+        if self.fill_at.q.val() == self.total.val() {
+            self.filled.d.next = true;
+        }
+        self.available.next = self.ring.out_valid.val() & self.filled.q.val();
+        self.number.next = self.ring.out_data.val();
+        self.free.next = self.count.q.val();
+        self.ready.next = self.filled.q.val();
+
+        if self.rst.val() {
+            self.fill_at.d.next = 0.into();
+            self.filled.d.next = false;
+            self.count.d.next = 0.into();
+        }
+    }
+}

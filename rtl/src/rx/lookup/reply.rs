@@ -1,0 +1,169 @@
+//! The words that leave `lookup`: work for the context, answers without one.
+//!
+//! ```text
+//!  packet, decision ── act ──┬─> work word ────> work
+//!                            └─> RO-7 answer ──> feedback
+//! ```
+//!
+//! Contract: offered from the clock after `act`, which comes only while `free`.
+//!
+//! Verified as part of `testbenches/tests/lookup`.
+
+use crate::prelude::*;
+use crate::types::{Receive, RxData, RxWork, TxFeedback};
+use tessera_abi::wire::fb;
+
+#[derive(LogicBlock)]
+pub struct LookupReply {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    /// Takes over the packet and what was decided.
+    pub act: Signal<In, Bit>,
+    pub packet: Signal<In, RxData>,
+    pub receive: Signal<In, Receive>,
+    /// Of the context found or opened.
+    pub number: Signal<In, Bits<12>>,
+    pub work: Signal<In, Bit>,
+    pub verdict: Signal<In, Bits<2>>,
+    pub answers: Signal<In, Bit>,
+    pub flags: Signal<In, Bits<8>>,
+    pub status: Signal<In, Bits<8>>,
+    pub all: Signal<In, Bit>,
+    /// Both outputs are empty: `act` may come.
+    pub free: Signal<Out, Bit>,
+    pub work_valid: Signal<Out, Bit>,
+    pub work_data: Signal<Out, RxWork>,
+    pub work_ready: Signal<In, Bit>,
+    pub feedback_valid: Signal<Out, Bit>,
+    pub feedback_data: Signal<Out, TxFeedback>,
+    pub feedback_ready: Signal<In, Bit>,
+
+    work_word: Dff<RxWork>,
+    work_waits: Dff<Bit>,
+    feedback_word: Dff<TxFeedback>,
+    feedback_waits: Dff<Bit>,
+
+    ce_flag: Signal<Local, Bits<8>>,
+    count: Signal<Local, Bits<24>>,
+
+    ce: Constant<Bits<8>>,
+}
+
+impl LookupReply {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            act: Default::default(),
+            packet: Default::default(),
+            receive: Default::default(),
+            number: Default::default(),
+            work: Default::default(),
+            verdict: Default::default(),
+            answers: Default::default(),
+            flags: Default::default(),
+            status: Default::default(),
+            all: Default::default(),
+            free: Default::default(),
+            work_valid: Default::default(),
+            work_data: Default::default(),
+            work_ready: Default::default(),
+            feedback_valid: Default::default(),
+            feedback_data: Default::default(),
+            feedback_ready: Default::default(),
+            work_word: Default::default(),
+            work_waits: Default::default(),
+            feedback_word: Default::default(),
+            feedback_waits: Default::default(),
+            ce_flag: Default::default(),
+            count: Default::default(),
+            ce: Constant::new((u64::from(fb::CE)).into()),
+        }
+    }
+}
+
+impl Logic for LookupReply {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, work_word, work_waits, feedback_word, feedback_waits);
+        self.free.next = !self.work_waits.q.val() & !self.feedback_waits.q.val();
+
+        if self.work_ready.val() {
+            self.work_waits.d.next = false;
+        }
+        if self.act.val() {
+            self.work_waits.d.next = self.work.val();
+            self.work_word.d.next.verdict = self.verdict.val();
+            self.work_word.d.next.context = self.number.val();
+            self.work_word.d.next.buffer = self.receive.val().address;
+            self.work_word.d.next.entry = self.receive.val().entry;
+            self.work_word.d.next.src_mac = self.packet.val().src_mac;
+            self.work_word.d.next.src_gid = self.packet.val().src_gid;
+            self.work_word.d.next.src_endpoint = self.packet.val().src_endpoint;
+            self.work_word.d.next.endpoint = self.packet.val().endpoint;
+            self.work_word.d.next.ce = self.packet.val().ce;
+            self.work_word.d.next.probe = self.packet.val().probe;
+            self.work_word.d.next.flags = self.packet.val().flags;
+            self.work_word.d.next.ev = self.packet.val().ev;
+            self.work_word.d.next.payload_log2 = self.packet.val().payload_log2;
+            self.work_word.d.next.traffic_class = self.packet.val().traffic_class;
+            self.work_word.d.next.slot = self.packet.val().slot;
+            self.work_word.d.next.generation = self.packet.val().generation;
+            self.work_word.d.next.index = self.packet.val().index;
+            self.work_word.d.next.initial_window = self.packet.val().initial_window;
+            self.work_word.d.next.length = self.packet.val().length;
+            self.work_word.d.next.count = self.packet.val().count;
+            self.work_word.d.next.tag = self.packet.val().tag;
+            self.work_word.d.next.imm = self.packet.val().imm;
+            self.work_word.d.next.rtt = self.packet.val().rtt;
+            self.work_word.d.next.timestamp = self.packet.val().timestamp;
+            self.work_word.d.next.arrival = self.packet.val().arrival;
+            self.work_word.d.next.payload_len = self.packet.val().payload_len;
+        }
+        self.work_valid.next = self.work_waits.q.val();
+        self.work_data.next = self.work_word.q.val();
+
+        if self.packet.val().ce {
+            self.ce_flag.next = self.ce.val();
+        } else {
+            self.ce_flag.next = 0.into();
+        }
+        if self.all.val() {
+            self.count.next = self.packet.val().count;
+        } else {
+            self.count.next = 0.into();
+        }
+        if self.feedback_ready.val() {
+            self.feedback_waits.d.next = false;
+        }
+        if self.act.val() {
+            self.feedback_waits.d.next = self.answers.val();
+            self.feedback_word.d.next.dst_mac = self.packet.val().src_mac;
+            self.feedback_word.d.next.dst_gid = self.packet.val().src_gid;
+            self.feedback_word.d.next.dst_endpoint = self.packet.val().src_endpoint;
+            self.feedback_word.d.next.endpoint = self.packet.val().endpoint;
+            self.feedback_word.d.next.flags = self.flags.val() | self.ce_flag.val();
+            self.feedback_word.d.next.ev_echo = self.packet.val().ev;
+            self.feedback_word.d.next.status = self.status.val();
+            self.feedback_word.d.next.slot = self.packet.val().slot;
+            self.feedback_word.d.next.generation = self.packet.val().generation;
+            self.feedback_word.d.next.cumulative = self.count.val();
+            self.feedback_word.d.next.sequence = 0.into();
+            self.feedback_word.d.next.grant = self.count.val();
+            self.feedback_word.d.next.duplicates = 0.into();
+            self.feedback_word.d.next.base = 0.into();
+            self.feedback_word.d.next.limit = 0.into();
+            self.feedback_word.d.next.sample = true;
+            self.feedback_word.d.next.arrival = self.packet.val().arrival;
+            self.feedback_word.d.next.echo = self.packet.val().timestamp;
+            self.feedback_word.d.next.bitmap = 0.into();
+        }
+        self.feedback_valid.next = self.feedback_waits.q.val();
+        self.feedback_data.next = self.feedback_word.q.val();
+
+        if self.rst.val() {
+            self.work_waits.d.next = false;
+            self.feedback_waits.d.next = false;
+        }
+    }
+}

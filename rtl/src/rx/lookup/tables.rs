@@ -1,0 +1,191 @@
+//! The two tables: eight ways read at once, the entry found and a place for a
+//! new one.
+//!
+//! ```text
+//!  set 0 ──> ways 0..4 ─┬─> hit ──────> found, its generation and holding
+//!  set 1 ──> ways 4..8 ─┼─> vacant ───> vacancy
+//!  key ─────────────────┘   expired ──> for the sweep
+//! ```
+//!
+//! Contract: sets held for three clocks; `choose` in the third; `found` and
+//! `vacancy` stand from the next clock to the next `choose`. A key is in at most
+//! one way. A write is seen by reads of later clocks.
+//!
+//! Verified as part of `testbenches/tests/lookup`.
+
+use super::{LookupHeld, LookupName, LookupWay};
+use crate::prelude::*;
+
+#[derive(LogicBlock)]
+pub struct LookupTables {
+    pub clk: Signal<In, Clock>,
+    /// Of table 0.
+    pub set0: Signal<In, Bits<13>>,
+    /// Of table 1.
+    pub set1: Signal<In, Bits<13>>,
+    pub key: Signal<In, LookupName>,
+    /// Units of 256 ticks.
+    pub present: Signal<In, Bits<24>>,
+    /// Two clocks after the sets were applied: takes what was found over.
+    pub choose: Signal<In, Bit>,
+    /// One bit per way, as all places here.
+    pub found: Signal<Out, Bits<8>>,
+    pub found_generation: Signal<Out, Bits<20>>,
+    pub found_held: Signal<Out, LookupHeld>,
+    /// The lowest free way of the emptier set, of table 0 on a tie.
+    pub vacancy: Signal<Out, Bits<8>>,
+    /// Of the sets of two clocks ago.
+    pub expired: Signal<Out, Bits<8>>,
+    /// Ways to write.
+    pub write: Signal<In, Bits<8>>,
+    /// Their names too: `key`.
+    pub write_names: Signal<In, Bit>,
+    pub write_set0: Signal<In, Bits<13>>,
+    pub write_set1: Signal<In, Bits<13>>,
+    pub new_held: Signal<In, LookupHeld>,
+
+    ways: [LookupWay; 8],
+
+    is_found: Dff<Bits<8>>,
+    its_generation: Dff<Bits<20>>,
+    its_held: Dff<LookupHeld>,
+    is_vacant: Dff<Bits<8>>,
+
+    hits: Signal<Local, Bits<8>>,
+    vacant: Signal<Local, Bits<8>>,
+    vacant0: Signal<Local, Bits<4>>,
+    vacant1: Signal<Local, Bits<4>>,
+    room0: Signal<Local, Bits<3>>,
+    room1: Signal<Local, Bits<3>>,
+    lowest0: Signal<Local, Bits<4>>,
+    lowest1: Signal<Local, Bits<4>>,
+    hit_generation: [Signal<Local, Bits<20>>; 9],
+    hit_held: [Signal<Local, LookupHeld>; 9],
+}
+
+impl LookupTables {
+    /// Two tables of `2^sets_log2` sets of four ways.
+    pub fn new(sets_log2: usize) -> Self {
+        Self {
+            clk: Default::default(),
+            set0: Default::default(),
+            set1: Default::default(),
+            key: Default::default(),
+            present: Default::default(),
+            choose: Default::default(),
+            found: Default::default(),
+            found_generation: Default::default(),
+            found_held: Default::default(),
+            vacancy: Default::default(),
+            expired: Default::default(),
+            write: Default::default(),
+            write_names: Default::default(),
+            write_set0: Default::default(),
+            write_set1: Default::default(),
+            new_held: Default::default(),
+            ways: std::array::from_fn(|_| LookupWay::new(sets_log2)),
+            is_found: Default::default(),
+            its_generation: Default::default(),
+            its_held: Default::default(),
+            is_vacant: Default::default(),
+            hits: Default::default(),
+            vacant: Default::default(),
+            vacant0: Default::default(),
+            vacant1: Default::default(),
+            room0: Default::default(),
+            room1: Default::default(),
+            lowest0: Default::default(),
+            lowest1: Default::default(),
+            hit_generation: Default::default(),
+            hit_held: Default::default(),
+        }
+    }
+}
+
+impl Logic for LookupTables {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, is_found, its_generation, its_held, is_vacant);
+        for i in 0..4 {
+            self.ways[i].set_at.next = self.set0.val();
+            self.ways[i].write_set.next = self.write_set0.val();
+        }
+        for i in 4..8 {
+            self.ways[i].set_at.next = self.set1.val();
+            self.ways[i].write_set.next = self.write_set1.val();
+        }
+        self.hit_generation[0].next = 0.into();
+        self.hit_held[0].next.state = 0.into();
+        self.hit_held[0].next.value = 0.into();
+        self.hit_held[0].next.status = 0.into();
+        for i in 0..8 {
+            self.ways[i].clk.next = self.clk.val();
+            self.ways[i].present.next = self.present.val();
+            self.ways[i].write_held.next = self.write.val().get_bit(i);
+            self.ways[i].write_name.next = self.write.val().get_bit(i) & self.write_names.val();
+            self.ways[i].new_held.next = self.new_held.val();
+            self.ways[i].key.next = self.key.val();
+            // At most one way is hit.
+            if self.ways[i].hit.val() {
+                self.hit_generation[i + 1].next = self.ways[i].generation.val();
+                self.hit_held[i + 1].next = self.ways[i].held.val();
+            } else {
+                self.hit_generation[i + 1].next = self.hit_generation[i].val();
+                self.hit_held[i + 1].next = self.hit_held[i].val();
+            }
+        }
+        self.hits.next = bit_cast::<8, 1>(self.ways[0].hit.val().into())
+            | (bit_cast::<8, 1>(self.ways[1].hit.val().into()) << 1)
+            | (bit_cast::<8, 1>(self.ways[2].hit.val().into()) << 2)
+            | (bit_cast::<8, 1>(self.ways[3].hit.val().into()) << 3)
+            | (bit_cast::<8, 1>(self.ways[4].hit.val().into()) << 4)
+            | (bit_cast::<8, 1>(self.ways[5].hit.val().into()) << 5)
+            | (bit_cast::<8, 1>(self.ways[6].hit.val().into()) << 6)
+            | (bit_cast::<8, 1>(self.ways[7].hit.val().into()) << 7);
+        self.vacant.next = bit_cast::<8, 1>(self.ways[0].vacant.val().into())
+            | (bit_cast::<8, 1>(self.ways[1].vacant.val().into()) << 1)
+            | (bit_cast::<8, 1>(self.ways[2].vacant.val().into()) << 2)
+            | (bit_cast::<8, 1>(self.ways[3].vacant.val().into()) << 3)
+            | (bit_cast::<8, 1>(self.ways[4].vacant.val().into()) << 4)
+            | (bit_cast::<8, 1>(self.ways[5].vacant.val().into()) << 5)
+            | (bit_cast::<8, 1>(self.ways[6].vacant.val().into()) << 6)
+            | (bit_cast::<8, 1>(self.ways[7].vacant.val().into()) << 7);
+        self.expired.next = bit_cast::<8, 1>(self.ways[0].expired.val().into())
+            | (bit_cast::<8, 1>(self.ways[1].expired.val().into()) << 1)
+            | (bit_cast::<8, 1>(self.ways[2].expired.val().into()) << 2)
+            | (bit_cast::<8, 1>(self.ways[3].expired.val().into()) << 3)
+            | (bit_cast::<8, 1>(self.ways[4].expired.val().into()) << 4)
+            | (bit_cast::<8, 1>(self.ways[5].expired.val().into()) << 5)
+            | (bit_cast::<8, 1>(self.ways[6].expired.val().into()) << 6)
+            | (bit_cast::<8, 1>(self.ways[7].expired.val().into()) << 7);
+
+        // Choose: the entry found, and the emptier set's lowest free way.
+        self.vacant0.next = self.vacant.val().get_bits::<4>(0);
+        self.vacant1.next = self.vacant.val().get_bits::<4>(4);
+        self.room0.next = bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(0))
+            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(1))
+            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(2))
+            + bit_cast::<3, 1>(self.vacant0.val().get_bits::<1>(3));
+        self.room1.next = bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(0))
+            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(1))
+            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(2))
+            + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(3));
+        self.lowest0.next = self.vacant0.val() & (!self.vacant0.val() + 1);
+        self.lowest1.next = self.vacant1.val() & (!self.vacant1.val() + 1);
+        if self.choose.val() {
+            self.is_found.d.next = self.hits.val();
+            self.its_generation.d.next = self.hit_generation[8].val();
+            self.its_held.d.next = self.hit_held[8].val();
+            if self.room0.val() >= self.room1.val() {
+                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest0.val());
+            } else {
+                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest1.val()) << 4;
+            }
+        }
+
+        self.found.next = self.is_found.q.val();
+        self.found_generation.next = self.its_generation.q.val();
+        self.found_held.next = self.its_held.q.val();
+        self.vacancy.next = self.is_vacant.q.val();
+    }
+}
