@@ -172,7 +172,8 @@ impl Interval {
         self.probe_due = Some(self.probe_due.map_or(due, |old| old.min(due)));
     }
 
-    fn interval(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
+    /// Length of the loss-detection interval for `view`, without GUARD.
+    pub fn interval(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
         let whole = ((view.left as u64 * self.gap as u64) >> 4) + skew as u64;
         whole.max(settings.d_min as u64)
     }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The modules carry the names of the hardware's blocks, so each is the oracle
-//! of the block's own testbench.
+//! of the block's own testbench; [`scoreboard`] judges whole NICs by contract.
 
 pub mod bitmap;
 pub mod context;
@@ -31,6 +31,7 @@ pub mod queue;
 pub mod receiver;
 pub mod retransmit_queue;
 pub mod rx_parse;
+pub mod scoreboard;
 pub mod sender;
 pub mod settings;
 pub mod slots;

@@ -150,6 +150,7 @@ pub struct Node {
     pub identity: Identity,
     pub memory: Vec<u8>,
     pub offset: Ticks,
+    pub settings: Settings,
     pub recvs: BTreeMap<(u16, u16), Buffer>,
     pub sends: BTreeMap<(u16, u16), SendEntry>,
     pub done: Vec<(u64, Completion)>,
@@ -224,6 +225,7 @@ impl World {
             Node {
                 nic,
                 identity,
+                settings,
                 memory: Vec::new(),
                 // One NIC's time wraps 32 bits early in the run.
                 offset: (1u64 << 32) - 3000 + 77_777 * i as u64,

@@ -1,0 +1,333 @@
+//! Judges the feedback a NIC sends against what had arrived (RC-7, RC-8, LD, GR).
+
+use std::collections::BTreeSet;
+
+use tessera_abi::params::{BLOCK_PACKETS, WINDOW_PACKETS};
+use tessera_abi::status::Status;
+use tessera_abi::wire::{fb, FeedbackHeader, Route, NO_SAMPLE};
+
+use super::super::{Bench, Fault};
+use super::message::{Answerable, Message, Name};
+use super::{hash, Receiving, Recv};
+use crate::bitmap::Block;
+use crate::grant;
+use crate::interval::Interval;
+
+impl Receiving {
+    pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
+        let id = header.message;
+        let name = (route.dst_ip, route.dst_endpoint, id);
+        let Some(message) = self.messages.get_mut(&name) else {
+            bench.fault(Some(id), "RC-7", Fault::Undue);
+            return;
+        };
+        let qkey = bench.setup.endpoints.iter().find(|e| e.number == route.src_endpoint).map(|e| e.qkey);
+        bench.field(id, "TX-3", "source endpoint", route.src_endpoint as u64, message.local as u64);
+        bench.field(id, "TX-3", "Q_Key", route.qkey as u64, qkey.unwrap_or(!route.qkey) as u64);
+        if !message.macs.contains(&route.dst_mac) {
+            bench.fault(Some(id), "RC-3", Fault::Field { field: "destination MAC", got: 0, want: 1 });
+        }
+        //= RC-8
+        let sampled = header.delay != NO_SAMPLE;
+        let fits = |a: &Answerable| !a.answered && a.ev == header.ev && a.timestamp == header.echo && sampled;
+        // Of copies, the one that has to be answered was.
+        let due = message.answers.iter().position(|a| fits(a) && a.due);
+        let new = || message.answers.iter().position(|a| fits(a) && a.new);
+        let found = due.or_else(new).or_else(|| message.answers.iter().position(fits));
+        let mut answer = found.and_then(|at| message.answers.get_mut(at));
+        if let Some(answer) = answer.as_mut() {
+            answer.answered = true;
+            let held = bench.tick_at(bench.clock) - bench.tick_at(answer.clock);
+            let apart = (held as i64 - header.delay as i64).unsigned_abs();
+            if apart > bench.tolerance.stamp as u64 {
+                bench.field(id, "RC-8", "delay", header.delay as u64, held);
+            }
+        }
+        let ends = header.flags & (fb::COMPLETE | fb::ABORT) != 0;
+        let timer_driven = header.flags & (fb::NACK | fb::GRANT | fb::ABORT) != 0;
+        if answer.is_none() && (sampled || !timer_driven || header.ev != 0 || header.echo != 0) {
+            bench.fault(Some(id), "RC-7", Fault::Undue);
+            return;
+        }
+        if header.flags & fb::BUSY != 0 {
+            self.busy(bench, name, found, header);
+        } else if ends {
+            self.ended(bench, name, found, header);
+        } else {
+            self.reported(bench, name, found, header);
+        }
+    }
+
+    //= RO-6
+    //= RO-7
+    fn busy(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
+        let room = self.has_room(bench, &name);
+        let Some(message) = self.messages.get_mut(&name) else { return };
+        let blank = [
+            ("sequence", header.sequence as u64),
+            ("cumulative", header.cumulative as u64),
+            ("grant", header.grant as u64),
+            ("base", header.base as u64),
+            ("limit", header.limit as u64),
+            ("bitmap", header.bitmap.iter().map(|&byte| byte as u64).sum()),
+        ];
+        for (field, got) in blank {
+            bench.field(name.2, "RO-7", field, got, 0);
+        }
+        let Some(answer) = found.and_then(|at| message.answers.get(at)) else { return };
+        let (new, probe, index, clock) = (answer.new, answer.probe, answer.index, answer.clock);
+        let written = new && message.placed[index as usize];
+        let open = message.open_since.is_some_and(|since| clock > since);
+        if written || open || room {
+            bench.fault(Some(name.2), "RO-6", Fault::UndueBusy);
+        }
+        // The packet was not kept after all.
+        if new && !written {
+            message.set(index, false);
+            message.recent.retain(|&(_, _, recent)| recent != index);
+            message.payloads.remove(&index);
+            message.complete = None;
+        }
+        if new || probe {
+            message.interval = Interval::new(bench.now(), &bench.setup.settings);
+            message.counted.retain(|&at| at > clock);
+        }
+        if message.distinct == 0 {
+            message.probed = false;
+        }
+        self.clocks.set(name, None);
+    }
+
+    /// Whether a BUSY cannot be right: a receive has been there for a while
+    /// and no table is nearly full.
+    fn has_room(&self, bench: &Bench, name: &Name) -> bool {
+        let Some(message) = self.messages.get(name) else { return false };
+        let endpoint = (message.local & 0xFF) as u16;
+        let old = bench.clock.saturating_sub(Self::lag(bench) + Bench::clocks(bench.tolerance.host));
+        let ready = |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old;
+        let receives =
+            self.recvs.range((endpoint, 0)..=(endpoint, u16::MAX)).map(|(_, r)| r).filter(ready).count();
+        let time_wait = Bench::clocks(bench.setup.settings.time_wait) + Self::lag(bench);
+        let (mut live, mut claims, mut held) = (0, 0, 0);
+        for other in self.messages.values() {
+            let forgotten = other.done.is_some_and(|(at, _)| at + time_wait < bench.clock);
+            held += !forgotten as usize;
+            if other.done.is_none() {
+                live += 1;
+                claims +=
+                    (other.recv.is_none() && other.name != *name && other.local == message.local) as usize;
+            }
+        }
+        let config = &bench.setup.config;
+        let blocks = 1usize << config.bitmap_blocks_log2;
+        let table = 8usize << config.table_sets_log2;
+        // A replaced context keeps its place until its writes have drained.
+        let place = (name.0, name.1, name.2.slot());
+        let draining =
+            self.messages.values().any(|m| m.replaced && (m.name.0, m.name.1, m.name.2.slot()) == place);
+        receives > claims
+            && !draining
+            && live < (1 << config.rx_contexts_log2) / 2
+            && live * 5 < blocks
+            && held < config.tombstones / 2
+            && held < table / 8
+    }
+
+    fn ended(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
+        let endpoint_recvs: Vec<u32> = {
+            let Some(message) = self.messages.get(&name) else { return };
+            let endpoint = (message.local & 0xFF) as u16;
+            let range = self.recvs.range((endpoint, 0)..=(endpoint, u16::MAX));
+            range.filter(|(_, recv)| recv.bound.is_none()).map(|(_, recv)| recv.entry.length).collect()
+        };
+        let Some(message) = self.messages.get_mut(&name) else { return };
+        self.clocks.set(name, None);
+        let id = name.2;
+        if header.flags & fb::ABORT == 0 {
+            //= RC-6
+            let (missing, unwritten) = (message.count - message.distinct, message.unwritten());
+            if missing + unwritten > 0 {
+                bench.fault(Some(id), "RC-6", Fault::Early { missing, unwritten });
+            }
+            bench.field(id, "RC-6", "status", header.status as u64, Status::Success as u64);
+            bench.field(id, "RC-6", "cumulative", header.cumulative as u64, message.count as u64);
+            bench.field(id, "RC-6", "grant", header.grant as u64, message.count as u64);
+            if header.sequence != 0 {
+                bench.field(
+                    id,
+                    "RC-8",
+                    "sequence",
+                    header.sequence as u64,
+                    message.sequence.wrapping_add(1) as u64,
+                );
+                message.sequence = header.sequence;
+            }
+            message.told = Some(Status::Success as u8);
+            return;
+        }
+        let settings = &bench.setup.settings;
+        let silent =
+            bench.now() + bench.tolerance.timer as u64 >= message.last_heard + settings.rx_give_up as u64;
+        let repeats =
+            message.told == Some(header.status) || message.done.is_some_and(|(_, s)| s == header.status);
+        let legal = match Status::from_code(header.status) {
+            Ok(Status::NoContext) => found.is_some() && message.open_since.is_none(),
+            Ok(Status::Length) => {
+                repeats || endpoint_recvs.iter().any(|&length| length < message.opener.length)
+            }
+            Ok(Status::GaveUp) => repeats || silent,
+            Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
+            _ => repeats,
+        };
+        if !legal {
+            bench.fault(Some(id), "RO-2", Fault::Status(header.status));
+        }
+        message.told = Some(header.status);
+    }
+
+    fn reported(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
+        let id = name.2;
+        let (clock, now, settings) = (bench.clock, bench.now(), bench.setup.settings);
+        let live = self.live.iter().filter_map(|name| self.messages.get(name));
+        let outstanding: u64 = live.map(Message::owed).sum();
+        let skew = self.skew.of(hash(name.0));
+        let lag = Self::lag(bench);
+        let Some(message) = self.messages.get_mut(&name) else { return };
+        // What was composed before the end may still be on its way out.
+        let over = message.done.is_some_and(|(at, _)| at + lag < clock);
+        if message.told.is_some() || over {
+            bench.fault(Some(id), "RC-6", Fault::Undue);
+            return;
+        }
+        message.sequence = message.sequence.wrapping_add(1);
+        bench.field(id, "RC-8", "sequence", header.sequence as u64, message.sequence as u64);
+        message.sequence = header.sequence;
+        bench.field(id, "RC-8", "status", header.status as u64, 0);
+        let answered = found
+            .and_then(|at| message.answers.get(at))
+            .map(|answer| (answer.clock, answer.serial, answer.due, answer.counted));
+        if let Some((at, ..)) = answered {
+            message.open_since.get_or_insert(at);
+        } else {
+            message.open_since.get_or_insert(clock.saturating_sub(lag));
+        }
+        //= RC-7
+        let since = message.last_feedback.saturating_sub(lag);
+        if let Some((at, _, due, counted)) = answered {
+            let come = message.counted.iter().filter(|&&c| c > since && c <= at).count() as u32;
+            let enough = counted && come >= settings.ack_every;
+            if !due && !enough {
+                bench.fault(Some(id), "RC-7", Fault::Undue);
+            }
+        }
+        //= RC-8
+        // What came after the packet answered, or too lately for a timer's word.
+        let settled = clock.saturating_sub(lag);
+        message.recent.retain(|&(at, ..)| at > clock.saturating_sub(2 * lag));
+        let after = answered.map_or(0, |(_, serial, ..)| serial);
+        let recent = message.recent.iter().filter(|&&(at, serial, _)| at > settled && serial > after);
+        let young: BTreeSet<u32> = recent.map(|&(.., index)| index).collect();
+        let high = message.cumulative;
+        let low = young.first().map_or(high, |&index| index.min(high));
+        let lenient = bench.tolerance.overflow;
+        if header.cumulative > high || (header.cumulative < low && !lenient) {
+            bench.fault(Some(id), "RC-8", Fault::Cumulative { got: header.cumulative, low, high });
+        }
+        if header.duplicates as u32 > message.duplicates {
+            bench.field(id, "RC-8", "duplicates", header.duplicates as u64, message.duplicates as u64);
+        }
+        let nack = header.flags & fb::NACK != 0;
+        let block = header.cumulative.min(message.count - 1) / BLOCK_PACKETS * BLOCK_PACKETS;
+        if !nack {
+            bench.field(id, "RC-8", "base", header.base as u64, block as u64);
+            bench.field(id, "RC-8", "limit", header.limit as u64, 0);
+        }
+        let bits = Block::from_bytes(header.bitmap);
+        for bit in 0..BLOCK_PACKETS {
+            let index = header.base + bit;
+            let (says, is) = match message.arrived.get(index as usize) {
+                None => continue,
+                Some(arrived) => (bits.get(bit), *arrived),
+            };
+            if (says && !is) || (!says && is && !young.contains(&index) && !lenient) {
+                bench.fault(Some(id), "RC-8", Fault::Bitmap(index));
+                break;
+            }
+        }
+        let lowest = bits.first_zero().map_or(header.base + BLOCK_PACKETS, |bit| header.base + bit);
+        if header.base == block && header.cumulative < message.count && header.cumulative != lowest {
+            let fault = Fault::Cumulative { got: header.cumulative, low: lowest, high: lowest };
+            bench.fault(Some(id), "RC-8", fault);
+        }
+        //= GR-2
+        let most = message.count.min(high / BLOCK_PACKETS * BLOCK_PACKETS + WINDOW_PACKETS);
+        if header.grant > most || header.grant < message.grant {
+            bench.fault(Some(id), "GR-2", Fault::Grant { got: header.grant, most });
+        }
+        if header.flags & fb::GRANT != 0 {
+            if header.grant <= message.granted_by_flag {
+                bench.fault(Some(id), "GR-3", Fault::Grant { got: header.grant, most });
+            }
+            message.granted_by_flag = header.grant;
+        }
+        if header.grant > message.grant {
+            let log2 = message.opener.payload_log2;
+            let more =
+                grant::bytes(message.opener.length, log2, message.grant, header.grant.min(message.count));
+            let limit = settings.credit_limit as u64;
+            // Others' arrivals since, and the rounding of the last packet, only lower this.
+            if outstanding > 0 && outstanding + more > limit {
+                bench.fault(Some(id), "GR-2", Fault::Credit { outstanding: outstanding + more, limit });
+            }
+            message.grant = header.grant.min(message.count);
+        }
+        message.last_feedback = clock;
+        message.counted.retain(|&at| at > clock.saturating_sub(2 * lag));
+        if nack {
+            Self::nacked(bench, message, header, &bits, skew);
+        }
+        let view = message.view();
+        message.interval.rearm(now, &view, skew, &settings);
+        self.watch(bench, name);
+    }
+
+    //= LD-4
+    //= LD-5
+    fn nacked(bench: &mut Bench, message: &mut Message, header: &FeedbackHeader, bits: &Block, skew: u32) {
+        let (id, clock, now, settings) = (message.name.2, bench.clock, bench.now(), bench.setup.settings);
+        let asks = bits.zeros_below(header.limit.saturating_sub(header.base));
+        if asks == 0 || !header.base.is_multiple_of(BLOCK_PACKETS) || header.limit > header.grant {
+            bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: header.grant });
+        }
+        let view = message.view();
+        let burst = message.burst.filter(|&(at, base, count)| {
+            clock <= at + Self::lag(bench) && header.base > base && count < settings.nack_burst
+        });
+        if let Some((at, _, count)) = burst {
+            message.burst = Some((at, header.base, count + 1));
+            return;
+        }
+        message.burst = Some((clock, header.base, 1));
+        let span = message.interval.interval(&view, skew, &settings);
+        let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
+        match message.interval.deadline() {
+            Some(deadline) => {
+                let slack = slack + span / 4 + deadline.saturating_sub(now) / 4;
+                if now + slack < deadline {
+                    bench.fault(Some(id), "LD-2", Fault::EarlyNack(deadline - slack - now));
+                }
+            }
+            // Nothing was missing for a while: what it asks for has just come.
+            None if clock.saturating_sub(Self::lag(bench)) > message.complete.unwrap_or(clock) => {
+                bench.fault(Some(id), "LD-1", Fault::EarlyNack(0));
+            }
+            None => {}
+        }
+        // Beyond the highest arrived only after silence or on a PROBE's word.
+        let silent = now + slack + span / 4 >= message.last_heard + span;
+        if header.limit > view.highest && !silent && !message.probed {
+            bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
+        }
+        message.interval.nacked(now, &view, header.limit, skew, &settings);
+    }
+}

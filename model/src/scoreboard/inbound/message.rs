@@ -1,0 +1,156 @@
+//! What is known of one message, from the packets that came for it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bitvec::vec::BitVec;
+use tessera_abi::params::BLOCK_PACKETS;
+use tessera_abi::wire::{self, DataHeader, MessageId};
+
+use super::super::Bench;
+use crate::grant;
+use crate::interval::{Interval, View};
+use crate::rx_parse::Origin;
+use crate::Ticks;
+
+/// Names a message: source address, source endpoint, message number.
+pub(super) type Name = ([u8; 4], u32, MessageId);
+/// A packet that may draw an answer.
+pub(super) struct Answerable {
+    pub(super) clock: u64,
+    /// Counts the arrivals of its message.
+    pub(super) serial: u64,
+    pub(super) ev: u8,
+    pub(super) timestamp: u32,
+    pub(super) index: u32,
+    pub(super) probe: bool,
+    /// First arrival of its index.
+    pub(super) new: bool,
+    /// Must be answered (RC-7), if the message is open.
+    pub(super) due: bool,
+    /// May be answered by count, should enough have come.
+    pub(super) counted: bool,
+    pub(super) answered: bool,
+}
+
+pub(super) struct Message {
+    pub(super) name: Name,
+    pub(super) opener: DataHeader,
+    pub(super) local: u32,
+    pub(super) macs: BTreeSet<[u8; 6]>,
+    pub(super) count: u32,
+    pub(super) arrived: BitVec,
+    pub(super) placed: BitVec,
+    pub(super) payloads: BTreeMap<u32, Vec<u8>>,
+    pub(super) serial: u64,
+    pub(super) distinct: u32,
+    pub(super) cumulative: u32,
+    pub(super) highest: u32,
+    pub(super) duplicates: u32,
+    /// Arrivals young enough for the NIC not to have seen them.
+    pub(super) recent: VecDeque<(u64, u64, u32)>,
+    /// Clocks of new packets since the last few feedbacks.
+    pub(super) counted: VecDeque<u64>,
+    pub(super) answers: VecDeque<Answerable>,
+    /// Open beyond doubt since the packet that came at this clock.
+    pub(super) open_since: Option<u64>,
+    pub(super) recv: Option<(u16, u16)>,
+    pub(super) grant: u32,
+    pub(super) granted_by_flag: u32,
+    pub(super) sequence: u8,
+    pub(super) last_feedback: u64,
+    pub(super) interval: Interval,
+    pub(super) probed: bool,
+    pub(super) burst: Option<(u64, u32, u32)>,
+    pub(super) last_heard: Ticks,
+    pub(super) complete: Option<u64>,
+    /// Status and clock of the completion entry.
+    pub(super) done: Option<(u64, u8)>,
+    /// Status the sender was told.
+    pub(super) told: Option<u8>,
+    pub(super) replaced: bool,
+}
+impl Message {
+    pub(super) fn new(bench: &Bench, name: Name, origin: &Origin, packet: &DataHeader) -> Self {
+        let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
+        let bits = BitVec::repeat(false, count as usize);
+        Self {
+            name,
+            opener: *packet,
+            local: origin.local.number,
+            macs: BTreeSet::new(),
+            count,
+            arrived: bits.clone(),
+            placed: bits,
+            payloads: BTreeMap::new(),
+            serial: 0,
+            distinct: 0,
+            cumulative: 0,
+            highest: 0,
+            duplicates: 0,
+            recent: VecDeque::new(),
+            counted: VecDeque::new(),
+            answers: VecDeque::new(),
+            open_since: None,
+            recv: None,
+            grant: packet.initial_window_packets().min(count),
+            granted_by_flag: 0,
+            sequence: 0,
+            last_feedback: bench.clock,
+            interval: Interval::new(bench.now(), &bench.setup.settings),
+            probed: false,
+            burst: None,
+            last_heard: bench.now(),
+            complete: None,
+            done: None,
+            told: None,
+            replaced: false,
+        }
+    }
+
+    pub(super) fn payload_len(&self, index: u32) -> u32 {
+        wire::payload_len(self.opener.length, self.opener.payload_log2, index)
+    }
+
+    pub(super) fn set(&mut self, index: u32, value: bool) {
+        self.arrived.set(index as usize, value);
+        if value {
+            self.distinct += 1;
+            self.highest = self.highest.max(index + 1);
+            let rest = &self.arrived[self.cumulative as usize..];
+            self.cumulative += rest.first_zero().unwrap_or(rest.len()) as u32;
+        } else {
+            self.distinct -= 1;
+            self.cumulative = self.cumulative.min(index);
+            self.highest = self.arrived.last_one().map_or(0, |last| last as u32 + 1);
+        }
+    }
+
+    pub(super) fn view(&self) -> View {
+        let start = (self.cumulative / BLOCK_PACKETS * BLOCK_PACKETS) as usize;
+        let end = (self.grant as usize).min(start + BLOCK_PACKETS as usize);
+        let left = if start < end { self.arrived[start..end].count_zeros() as u32 } else { 0 };
+        View { cumulative: self.cumulative, highest: self.highest, grant: self.grant, left }
+    }
+
+    /// Bytes granted, as far as the wire knows, and not arrived: a lower bound.
+    pub(super) fn owed(&self) -> u64 {
+        if self.done.is_some() || self.complete.is_some() || self.open_since.is_none() {
+            return 0;
+        }
+        let log2 = self.opener.payload_log2;
+        let granted = grant::bytes(self.opener.length, log2, 0, self.grant);
+        let last = self.count - 1;
+        let short = (1u64 << log2) - self.payload_len(last) as u64;
+        let short = if self.arrived[last as usize] { short } else { 0 };
+        granted.saturating_sub(((self.distinct as u64) << log2) - short)
+    }
+
+    pub(super) fn unwritten(&self) -> u32 {
+        let written = |index: u32| self.placed[index as usize] || self.payload_len(index) == 0;
+        (0..self.count).filter(|&index| !written(index)).count() as u32
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.done.is_some() || self.told.is_some()
+    }
+}

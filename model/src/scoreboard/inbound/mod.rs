@@ -1,0 +1,463 @@
+//! What a NIC does with what arrives: places, answers, asks for, grants, ends
+//! (rules RO, RC, LD, GR).
+//!
+//! ```text
+//!  arrived ─> Message { bits, answerable packets, shadow of loss detection }
+//!  wrote ───> placed bits        answered ─> reports, grants, NACKs against both
+//! ```
+//!
+//! Whether a first packet opened its message is the NIC's secret until it
+//! answers: an arrival counts until a BUSY takes it back.
+
+mod feedback;
+mod message;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tessera_abi::status::Status;
+use tessera_abi::wire::{self, flag, generation_age, Age, DataHeader, MessageId};
+
+use super::{Bench, Duties, Fault};
+use crate::interval::SkewTable;
+use crate::queue::{Completion, RecvEntry};
+use crate::rx_parse::Origin;
+use crate::settings::Settings;
+use crate::timer_wheel::TimerWheel;
+use crate::Ticks;
+use message::{Answerable, Message, Name};
+
+/// Names whatever generation of a slot.
+type Place = ([u8; 4], u32, u16);
+struct Recv {
+    entry: RecvEntry,
+    posted: u64,
+    bound: Option<Name>,
+    /// Still to be completed.
+    open: bool,
+}
+enum Duty {
+    Write(Name, u32),
+    /// Serial and clock of the packet.
+    Answer(Name, u64, u64),
+    Complete(Name),
+    /// ACK_EVERY packets have come without any feedback.
+    Count(Name),
+}
+/// The receiving half of one NIC.
+pub(super) struct Receiving {
+    recvs: BTreeMap<(u16, u16), Recv>,
+    messages: BTreeMap<Name, Message>,
+    /// Messages without their completion: the only ones searched.
+    live: BTreeSet<Name>,
+    /// Receives to be completed, by address.
+    buffers: BTreeSet<(u64, (u16, u16))>,
+    current: BTreeMap<Place, MessageId>,
+    skew: SkewTable,
+    duties: Duties<Duty>,
+    clocks: TimerWheel<Name>,
+    order: BTreeMap<u16, Vec<u16>>,
+}
+fn hash(ip: [u8; 4]) -> u8 {
+    SkewTable::hash(&wire::ipv4_gid(ip))
+}
+impl Receiving {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            recvs: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            live: BTreeSet::new(),
+            buffers: BTreeSet::new(),
+            current: BTreeMap::new(),
+            skew: SkewTable::new(settings),
+            duties: Duties::default(),
+            clocks: TimerWheel::default(),
+            order: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn posted(&mut self, bench: &mut Bench, endpoint: u32, index: u16, entry: &RecvEntry) {
+        let key = ((endpoint & 0xFF) as u16, index);
+        let recv = Recv { entry: *entry, posted: bench.clock, bound: None, open: true };
+        self.recvs.insert(key, recv);
+        self.buffers.insert((entry.address, key));
+        self.order.entry(key.0).or_default().push(index);
+    }
+
+    fn lag(bench: &Bench) -> u64 {
+        Bench::clocks(bench.tolerance.pipeline)
+    }
+
+    pub(super) fn arrived(
+        &mut self,
+        bench: &mut Bench,
+        origin: &Origin,
+        packet: &DataHeader,
+        payload: &[u8],
+    ) {
+        let name = (origin.ip, origin.endpoint, packet.message);
+        let place = (origin.ip, origin.endpoint, packet.message.slot());
+        if let Some(&held) = self.current.get(&place) {
+            match generation_age(packet.message.generation(), held.generation()) {
+                //= RO-3
+                Age::Older => return,
+                Age::Same => {}
+                //= RO-4
+                Age::Newer => {
+                    if let Some(old) = self.messages.get_mut(&(origin.ip, origin.endpoint, held)) {
+                        old.replaced = true;
+                        self.clocks.set(old.name, None);
+                    }
+                }
+            }
+        }
+        self.current.insert(place, packet.message);
+        //= RO-2
+        let time_wait = Bench::clocks(bench.setup.settings.time_wait);
+        let ended = self.messages.get(&name).and_then(|message| message.done).map(|(at, _)| at + time_wait);
+        let wavering = Bench::clocks(bench.tolerance.timer) + Self::lag(bench);
+        if ended.is_some_and(|end| bench.clock > end + wavering) {
+            // Its tombstone is gone: nothing is known of it any more.
+            self.messages.remove(&name);
+        }
+        let going = ended.is_some_and(|end| bench.clock + wavering > end);
+        let live = &mut self.live;
+        let message = self.messages.entry(name).or_insert_with(|| {
+            live.insert(name);
+            Message::new(bench, name, origin, packet)
+        });
+        let (settings, now, clock) = (bench.setup.settings, bench.now(), bench.clock);
+        message.macs.insert(origin.mac);
+        message.serial += 1;
+        let mut answer = Answerable {
+            clock,
+            serial: message.serial,
+            ev: packet.ev,
+            timestamp: packet.timestamp,
+            index: packet.index,
+            probe: packet.probe,
+            new: false,
+            due: packet.probe || packet.flags & flag::AR != 0,
+            counted: false,
+            answered: false,
+        };
+        let lag = Self::lag(bench);
+        //= RO-2
+        if message.is_over() || message.complete.is_some() {
+            // Until COMPLETE is out a copy draws no answer, then it must.
+            answer.due = message.told.is_some() && !going;
+            Self::owe(&mut self.duties, bench, message, answer, lag);
+            return;
+        }
+        //= RO-5
+        if message.open_since.is_none() && message.distinct == 0 && packet.flags & flag::EST != 0 {
+            answer.due = true;
+            Self::owe(&mut self.duties, bench, message, answer, lag);
+            return;
+        }
+        //= RO-9
+        let own = &message.opener;
+        let immediate = |header: &DataHeader| (header.flags & flag::IMM != 0).then_some(header.immediate);
+        if (packet.length, packet.payload_log2, packet.tag, packet.initial_window)
+            != (own.length, own.payload_log2, own.tag, own.initial_window)
+            || immediate(packet) != immediate(own)
+            || origin.local.number != message.local
+        {
+            return;
+        }
+        //= RC-1
+        if !packet.probe && packet.index >= message.grant {
+            return;
+        }
+        let skew = self.skew.of(hash(origin.ip));
+        message.last_heard = now;
+        message.interval.heard(now, packet.rtt, &settings);
+        if packet.probe {
+            message.probed = true;
+            message.interval.probe(now, packet.index, message.grant, skew, &settings);
+        } else if message.arrived[packet.index as usize] {
+            message.duplicates += 1;
+        } else {
+            answer.new = true;
+            answer.counted = true;
+            answer.due |= origin.ce;
+            message.set(packet.index, true);
+            message.recent.push_back((clock, message.serial, packet.index));
+            message.counted.push_back(clock);
+            let since = message.counted.iter().filter(|&&at| at > message.last_feedback).count();
+            if since >= settings.ack_every as usize {
+                self.duties.add(clock + lag, Duty::Count(name));
+            }
+            if packet.flags & flag::RETX == 0 {
+                if let Some(sample) = message.interval.sample(now, packet) {
+                    self.skew.sample(hash(origin.ip), sample, &settings);
+                }
+            }
+            if !payload.is_empty() {
+                message.payloads.insert(packet.index, payload.to_vec());
+                let due = clock + lag + Bench::clocks(bench.tolerance.host);
+                self.duties.add(due, Duty::Write(name, packet.index));
+            }
+            //= RC-6
+            if message.distinct == message.count {
+                message.complete = Some(clock);
+                let due = clock + lag + Bench::clocks(bench.tolerance.host);
+                self.duties.add(due, Duty::Complete(name));
+                // COMPLETE answers it, after its own time.
+                answer.due = false;
+            }
+        }
+        Self::owe(&mut self.duties, bench, message, answer, lag);
+        let view = message.view();
+        message.interval.rearm(now, &view, skew, &settings);
+        self.watch(bench, name);
+    }
+
+    fn owe(duties: &mut Duties<Duty>, bench: &Bench, message: &mut Message, answer: Answerable, lag: u64) {
+        // Older ones could only be answered far too late.
+        let old = bench.clock.saturating_sub(8 * lag);
+        while message.answers.front().is_some_and(|answer| answer.clock < old) {
+            message.answers.pop_front();
+        }
+        if answer.due {
+            let duty = Duty::Answer(message.name, answer.serial, answer.clock);
+            duties.add(bench.clock + lag, duty);
+        }
+        message.answers.push_back(answer);
+    }
+
+    /// When a missing NACK would show.
+    fn watch(&mut self, bench: &Bench, name: Name) {
+        let Some(message) = self.messages.get(&name) else { return };
+        let settings = &bench.setup.settings;
+        let over = message.is_over() || message.complete.is_some() || message.replaced;
+        let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
+            let skew = self.skew.of(hash(name.0));
+            let span = message.interval.interval(&message.view(), skew, settings);
+            let tail = skew as u64 + settings.guard as u64;
+            let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64 + span + 2 * tail;
+            deadline.max(bench.now()) + slack + (deadline.saturating_sub(bench.now())) / 4
+        });
+        self.clocks.set(name, due);
+    }
+
+    pub(super) fn wrote(&mut self, bench: &mut Bench, address: u64, bytes: &[u8]) {
+        let end = address + bytes.len() as u64;
+        let covers = |recv: &Recv| {
+            address >= recv.entry.address && end <= recv.entry.address + recv.entry.length as u64
+        };
+        // Buffers may overlap: look at a few below the address.
+        let below = self.buffers.range(..=(address, (u16::MAX, u16::MAX))).rev().take(16);
+        let keys: Vec<_> =
+            below.map(|&(_, key)| key).filter(|key| self.recvs.get(key).is_some_and(covers)).collect();
+        if keys.is_empty() {
+            bench.fault(None, "§7.2", Fault::OutsideBuffer { address, length: bytes.len() });
+            return;
+        }
+        for key in &keys {
+            let Some(recv) = self.recvs.get(key) else { continue };
+            let offset = address - recv.entry.address;
+            let fits = |message: &Message| {
+                let index = offset >> message.opener.payload_log2;
+                index < message.count as u64
+                    && index << message.opener.payload_log2 == offset
+                    && message.payload_len(index as u32) as usize == bytes.len()
+                    && message.payloads.contains_key(&(index as u32))
+                    && !message.placed[index as usize]
+                    && (message.local & 0xFF) as u16 == key.0
+                    && recv.entry.length >= message.opener.length
+            };
+            let live = self.live.iter().filter_map(|name| self.messages.get(name));
+            let name = match recv.bound {
+                Some(name) => {
+                    self.messages.get(&name).filter(|message| fits(message)).map(|message| message.name)
+                }
+                None => {
+                    // Bytes decide between messages that could have opened it.
+                    let mut could = live.filter(|m| m.recv.is_none() && fits(m));
+                    let same = |m: &&Message| {
+                        m.payloads
+                            .get(&((offset >> m.opener.payload_log2) as u32))
+                            .is_some_and(|p| p == bytes)
+                    };
+                    let first = could.clone().find(same);
+                    first.or_else(|| could.next()).map(|message| message.name)
+                }
+            };
+            let Some(name) = name else { continue };
+            if let Some(recv) = self.recvs.get_mut(key) {
+                recv.bound = Some(name);
+            }
+            let Some(message) = self.messages.get_mut(&name) else { continue };
+            message.recv = Some(*key);
+            let index = (offset >> message.opener.payload_log2) as u32;
+            message.placed.set(index as usize, true);
+            bench.summary.writes += 1;
+            //= RC-2
+            if message.payloads.get(&index).is_some_and(|payload| payload != bytes) {
+                bench.fault(Some(name.2), "RC-2", Fault::Misplaced(index));
+            }
+            message.payloads.remove(&index);
+            return;
+        }
+        bench.fault(None, "RC-2", Fault::Unexplained { address, length: bytes.len() });
+    }
+
+    pub(super) fn completed(&mut self, bench: &mut Bench, done: &Completion) {
+        let key = (done.endpoint, done.entry);
+        let Some(recv) = self.recvs.get_mut(&key).filter(|recv| recv.open) else {
+            let fault = Fault::UnknownCompletion { endpoint: done.endpoint, entry: done.entry };
+            bench.fault(Some(done.message), "RC-6", fault);
+            return;
+        };
+        recv.open = false;
+        self.buffers.remove(&(recv.entry.address, key));
+        let id = done.message;
+        if done.status == Status::LocalProtection as u8 {
+            let setup = &bench.setup;
+            let entry = recv.entry;
+            let mut keys = setup.keys.iter().filter(|k| k.key == entry.lkey && k.local_write);
+            if keys.any(|k| k.covers(entry.address, entry.length)) {
+                bench.fault(None, "RO-6", Fault::Status(done.status));
+            }
+            recv.bound.get_or_insert(([0; 4], 0, id));
+            return;
+        }
+        let ip = std::array::from_fn(|i| done.peer_gid[12 + i]);
+        let name = (ip, done.peer_endpoint, id);
+        let Some(message) = self.messages.get_mut(&name).filter(|m| m.recv.is_none_or(|own| own == key))
+        else {
+            bench.fault(Some(id), "RC-6", Fault::UnknownMessage(0));
+            return;
+        };
+        if recv.bound.is_some_and(|bound| bound != name) || message.done.is_some() {
+            let fault = Fault::UnknownCompletion { endpoint: done.endpoint, entry: done.entry };
+            bench.fault(Some(id), "RC-6", fault);
+            return;
+        }
+        recv.bound = Some(name);
+        message.recv = Some(key);
+        message.done = Some((bench.clock, done.status));
+        self.live.remove(&name);
+        message.open_since.get_or_insert(bench.clock);
+        self.clocks.set(name, None);
+        let opener = &message.opener;
+        let immediate = (opener.flags & flag::IMM != 0).then_some(opener.immediate);
+        bench.field(id, "RC-6", "length", done.length as u64, opener.length as u64);
+        bench.field(id, "RC-6", "tag", done.tag, opener.tag);
+        let value = |immediate: Option<u32>| immediate.map_or(u64::MAX, |value| value as u64);
+        bench.field(id, "RC-6", "immediate", value(done.immediate), value(immediate));
+        bench.field(id, "RC-6", "endpoint", done.endpoint as u64, (message.local & 0xFF) as u64);
+        let settings = &bench.setup.settings;
+        let give_up = message.last_heard + settings.rx_give_up as u64;
+        let legal = match Status::from_code(done.status) {
+            Ok(Status::Success) => {
+                let missing = message.count - message.distinct;
+                let unwritten = message.unwritten();
+                if missing + unwritten > 0 || recv.entry.length < opener.length {
+                    bench.fault(Some(id), "RC-6", Fault::Early { missing, unwritten });
+                }
+                true
+            }
+            Ok(Status::GaveUp) => bench.now() + bench.tolerance.timer as u64 >= give_up,
+            Ok(Status::Replaced) => message.replaced,
+            Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
+            _ => false,
+        };
+        if !legal {
+            bench.fault(Some(id), "RC-6", Fault::Status(done.status));
+        }
+    }
+
+    pub(super) fn due(&self, bench: &Bench) -> Option<u64> {
+        let clocks = |tick: Ticks| (tick * Bench::clocks(1)).saturating_sub(bench.setup.time_at_zero);
+        [self.duties.due(), self.clocks.next().map(clocks)].into_iter().flatten().min()
+    }
+
+    pub(super) fn overdue(&mut self, bench: &mut Bench) {
+        let lag = Self::lag(bench);
+        while let Some(duty) = self.duties.pop(bench.clock) {
+            let name = match duty {
+                Duty::Write(name, _) | Duty::Answer(name, ..) | Duty::Complete(name) | Duty::Count(name) => {
+                    name
+                }
+            };
+            let Some(message) = self.messages.get_mut(&name) else { continue };
+            if bench.tolerance.overflow || message.replaced {
+                continue;
+            }
+            match duty {
+                Duty::Write(_, index) => {
+                    let refused = !message.arrived[index as usize];
+                    if !refused
+                        && message.payloads.contains_key(&index)
+                        && message.done.is_none_or(|(_, s)| s == 0)
+                    {
+                        bench.fault(Some(name.2), "RC-2", Fault::MissingWrite(index));
+                    }
+                }
+                Duty::Answer(_, serial, at) => {
+                    let open = message.answers.iter().find(|a| !a.answered && a.serial == serial);
+                    // Once whole, only COMPLETE speaks.
+                    let silenced = message.complete.is_some_and(|whole| at >= whole.saturating_sub(lag))
+                        && message.told.is_none();
+                    if let Some(index) = open.filter(|_| !silenced).map(|answer| answer.index) {
+                        bench.fault(Some(name.2), "RC-7", Fault::Unanswered(index));
+                    }
+                }
+                Duty::Count(_) => {
+                    let old = bench.clock.saturating_sub(lag);
+                    let since = message.last_feedback;
+                    let waiting = message.counted.iter().filter(|&&at| at > since && at <= old).count();
+                    let over = message.is_over() || message.complete.is_some();
+                    if !over && waiting as u32 >= bench.setup.settings.ack_every {
+                        bench.fault(
+                            Some(name.2),
+                            "RC-7",
+                            Fault::Unanswered(message.highest.saturating_sub(1)),
+                        );
+                        message.last_feedback = bench.clock;
+                    }
+                }
+                Duty::Complete(_) => {
+                    if message.complete.is_some() && message.told.is_none() {
+                        bench.fault(Some(name.2), "RC-6", Fault::Unanswered(message.count - 1));
+                    }
+                    if message.complete.is_some() && message.done.is_none() {
+                        bench.fault(Some(name.2), "RC-6", Fault::MissingCompletion);
+                    }
+                }
+            }
+        }
+        let (now, settings) = (bench.now(), bench.setup.settings);
+        while let Some(name) = self.clocks.pop(now) {
+            let skew = self.skew.of(hash(name.0));
+            let Some(message) = self.messages.get_mut(&name) else { continue };
+            let view = message.view();
+            let ask = message.interval.expire(now, &view, skew, &settings);
+            let missing = view.cumulative < ask.limit;
+            if missing && message.open_since.is_some() && !bench.tolerance.overflow {
+                bench.fault(Some(name.2), "LD-4", Fault::MissingNack(view.cumulative));
+            }
+            message.interval.postpone(now, skew, &settings);
+            self.watch(bench, name);
+        }
+    }
+
+    pub(super) fn finish(&mut self, bench: &mut Bench) {
+        //= RO-8
+        for (&endpoint, order) in &self.order {
+            let used =
+                |index: &u16| self.recvs.get(&(endpoint, *index)).is_some_and(|recv| recv.bound.is_some());
+            let last = order.iter().rposition(used);
+            let skipped = last.and_then(|last| order[..last].iter().find(|index| !used(index)));
+            if let Some(&index) = skipped {
+                bench.fault(None, "RO-8", Fault::ReceiveSkipped(index));
+            }
+        }
+        for message in self.messages.values() {
+            if message.recv.is_some() && message.done.is_none() {
+                bench.fault(Some(message.name.2), "§7.7", Fault::MissingCompletion);
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Judges a run of whole NICs by contract, from what can be seen outside.
+//!
+//! ```text
+//!  frames in, out ──┐                ┌─ outbound: what a NIC sends, ends, retransmits
+//!  posts ───────────┼─> Scoreboard ──┤
+//!  payload writes ──┤   one per run  ├─ inbound: what it places, answers, asks for, grants
+//!  completions ─────┘                └─ paths: which way
+//! ```
+//!
+//! The scoreboard follows the NIC: where the specification leaves a choice
+//! (slot, generation, order of slots, moment within a tolerance) it takes the
+//! NIC's and checks that it was legal; where the specification decides, it
+//! demands that. What is compared, and how far times and order may differ, is
+//! written down in `docs/verification.md`.
+//!
+//! Feed events in the order of their clocks; at equal clocks arrivals first.
+
+mod fault;
+mod inbound;
+mod outbound;
+mod paths;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tessera_abi::params::{Config, CLOCKS_PER_TICK};
+use tessera_abi::queue::{COMPLETION_LEN, DONE_RECV, DONE_SEND};
+use tessera_abi::wire::{self, MessageId, Trh};
+
+use crate::queue::{Completion, RecvEntry, SendEntry};
+use crate::rx_parse::{self, Inbound as Judged};
+use crate::settings::{Endpoint, Identity, MemoryKey, Settings};
+use crate::Ticks;
+pub use fault::{Fault, Violation};
+use inbound::Receiving;
+use outbound::Sending;
+use paths::Paths;
+
+/// How a NIC under observation is set up.
+#[derive(Clone, Debug)]
+pub struct NicSetup {
+    /// Sizes.
+    pub config: Config,
+    /// Addresses.
+    pub identity: Identity,
+    /// Registers.
+    pub settings: Settings,
+    /// Endpoints.
+    pub endpoints: Vec<Endpoint>,
+    /// Memory keys; only refusals of posts depend on them.
+    pub keys: Vec<MemoryKey>,
+    /// The NIC's time in clocks when the run's clock is 0 (TIME * 16).
+    pub time_at_zero: u64,
+}
+
+/// How far a NIC may lag behind the rules, ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance {
+    /// Last beat of a frame in to last beat of what it causes on the wire.
+    pub pipeline: u32,
+    /// Anything that waits for host memory: payload writes, completions, reads.
+    pub host: u32,
+    /// A timer after (or, by estimates that differ, before) its rule; a quarter
+    /// of the rule's interval is allowed on top.
+    pub timer: u32,
+    /// Timestamps against the clock they were seen at.
+    pub stamp: u32,
+    /// Frames may be dropped as `overflow`: what they should have caused is
+    /// then not demanded.
+    pub overflow: bool,
+    /// Host memory may fail: `local_dma` and `remote_dma` are legal.
+    pub dma_faults: bool,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self { pipeline: 96, host: 256, timer: 32, stamp: 32, overflow: false, dma_faults: false }
+    }
+}
+
+/// Something seen at a NIC.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A frame's last beat entered.
+    Received(&'a [u8]),
+    /// A frame's last beat left.
+    Sent(&'a [u8]),
+    /// A send entry was posted; `payload` is its buffer at that time.
+    PostedSend {
+        /// Endpoint number.
+        endpoint: u32,
+        /// Running index.
+        index: u16,
+        /// The entry.
+        entry: &'a SendEntry,
+        /// Its bytes.
+        payload: &'a [u8],
+    },
+    /// A receive entry was posted.
+    PostedRecv {
+        /// Endpoint number.
+        endpoint: u32,
+        /// Running index.
+        index: u16,
+        /// The entry.
+        entry: &'a RecvEntry,
+    },
+    /// A payload write became visible.
+    Wrote {
+        /// First address.
+        address: u64,
+        /// Bytes.
+        bytes: &'a [u8],
+    },
+    /// A completion entry became visible.
+    Completed(&'a [u8; COMPLETION_LEN]),
+}
+
+/// What a run amounted to; a clean run also has to have done something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Frames judged, in and out.
+    pub frames: u64,
+    /// Payload writes matched with a packet.
+    pub writes: u64,
+    /// Completions matched with an entry.
+    pub completions: u64,
+    /// Feedback packets judged.
+    pub feedbacks: u64,
+    /// Retransmissions matched with a NACK.
+    pub retransmissions: u64,
+    /// Violations.
+    pub violations: u64,
+}
+
+/// Common to both halves: set-up, clock, and where violations go.
+struct Bench {
+    nic: usize,
+    setup: NicSetup,
+    tolerance: Tolerance,
+    clock: u64,
+    summary: Summary,
+    violations: Vec<Violation>,
+}
+
+impl Bench {
+    fn tick_at(&self, clock: u64) -> Ticks {
+        (self.setup.time_at_zero + clock) / CLOCKS_PER_TICK as u64
+    }
+    fn now(&self) -> Ticks {
+        self.tick_at(self.clock)
+    }
+    fn fault(&mut self, message: Option<MessageId>, rule: &'static str, fault: Fault) {
+        self.summary.violations += 1;
+        self.violations.push(Violation { clock: self.clock, nic: self.nic, message, rule, fault });
+    }
+    fn field(&mut self, message: MessageId, rule: &'static str, field: &'static str, got: u64, want: u64) {
+        if got != want {
+            self.fault(Some(message), rule, Fault::Field { field, got, want });
+        }
+    }
+    /// `ticks` of tolerance in clocks.
+    fn clocks(ticks: u32) -> u64 {
+        ticks as u64 * CLOCKS_PER_TICK as u64
+    }
+}
+
+struct Side {
+    bench: Bench,
+    sending: Sending,
+    receiving: Receiving,
+    paths: Paths,
+}
+
+/// The scoreboard of one run.
+pub struct Scoreboard {
+    sides: Vec<Side>,
+}
+
+impl Scoreboard {
+    /// A scoreboard for NICs that start idle.
+    pub fn new(setups: Vec<NicSetup>, tolerance: Tolerance) -> Self {
+        let side = |(nic, setup): (usize, NicSetup)| Side {
+            sending: Sending::default(),
+            receiving: Receiving::new(&setup.settings),
+            paths: Paths::new(&setup.settings),
+            bench: Bench {
+                nic,
+                setup,
+                tolerance,
+                clock: 0,
+                summary: Summary::default(),
+                violations: Vec::new(),
+            },
+        };
+        Self { sides: setups.into_iter().enumerate().map(side).collect() }
+    }
+
+    /// Tells what was seen at `nic` in clock `clock`. Events of a NIC this
+    /// scoreboard was not made for are ignored.
+    pub fn observe(&mut self, clock: u64, nic: usize, event: Event<'_>) {
+        let Some(side) = self.sides.get_mut(nic) else { return };
+        side.advance(clock);
+        let Side { bench, sending, receiving, paths } = side;
+        match event {
+            Event::Received(frame) => {
+                bench.summary.frames += 1;
+                let endpoints = &bench.setup.endpoints;
+                let find = |index: u16| endpoints.iter().find(|e| e.index() == index).copied();
+                match rx_parse::judge(frame, &bench.setup.identity, find) {
+                    Ok(Judged::Data(origin, header, payload)) => {
+                        receiving.arrived(bench, &origin, &header, payload);
+                    }
+                    Ok(Judged::Feedback(origin, header)) => sending.heard(bench, &origin, &header),
+                    Err(_) => {}
+                }
+            }
+            Event::Sent(frame) => {
+                bench.summary.frames += 1;
+                let Ok(packet) = wire::parse(frame) else {
+                    bench.fault(None, "RX-3", Fault::NotRm(frame.len()));
+                    return;
+                };
+                let message = match &packet.trh {
+                    Trh::Data(header) => header.message,
+                    Trh::Feedback(header) => header.message,
+                };
+                if !packet.icrc_ok {
+                    bench.fault(Some(message), "RX-2", Fault::Icrc);
+                }
+                let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
+                let identity = bench.setup.identity;
+                let route = &packet.route;
+                bench.field(message, "§2", "source MAC", mac(route.src_mac), mac(identity.mac));
+                let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
+                bench.field(message, "§2", "source address", ip(route.src_ip), ip(identity.ip));
+                bench.field(message, "RX-4", "P_Key", route.pkey as u64, identity.pkey as u64);
+                bench.field(message, "§2", "TOS", route.tos as u64, wire::TOS as u64);
+                if wire::ipv4_checksum(&frame[wire::IP_AT..wire::UDP_AT]) != 0 {
+                    let fault = Fault::Field { field: "IPv4 checksum", got: 1, want: 0 };
+                    bench.fault(Some(message), "§2", fault);
+                }
+                let high = (route.sport & 0xFF00) as u64;
+                bench.field(message, "§6", "UDP source port", high, wire::SPORT_BASE as u64);
+                paths.sent(bench, message, route.sport as u8);
+                match &packet.trh {
+                    Trh::Data(header) => {
+                        bench.field(message, "§6", "EV", header.ev as u64, (route.sport & 0xFF) as u64);
+                        let late = (bench.now() as u32).wrapping_sub(header.timestamp) as i32;
+                        if late < -1 || late > bench.tolerance.stamp as i32 {
+                            let fault = Fault::Field {
+                                field: "timestamp",
+                                got: header.timestamp as u64,
+                                want: bench.now() as u32 as u64,
+                            };
+                            bench.fault(Some(message), "§2", fault);
+                        }
+                        sending.sent(bench, route, header, packet.payload);
+                    }
+                    Trh::Feedback(header) => {
+                        bench.summary.feedbacks += 1;
+                        receiving.answered(bench, route, header);
+                    }
+                }
+            }
+            Event::PostedSend { endpoint, index, entry, payload } => {
+                sending.posted(bench, endpoint, index, entry, payload);
+            }
+            Event::PostedRecv { endpoint, index, entry } => {
+                receiving.posted(bench, endpoint, index, entry);
+            }
+            Event::Wrote { address, bytes } => receiving.wrote(bench, address, bytes),
+            Event::Completed(entry) => {
+                let done = Completion::parse(entry);
+                bench.summary.completions += 1;
+                match done.opcode {
+                    DONE_SEND => sending.completed(bench, &done),
+                    DONE_RECV => receiving.completed(bench, &done),
+                    other => {
+                        let fault =
+                            Fault::Field { field: "opcode", got: other as u64, want: DONE_SEND as u64 };
+                        bench.fault(Some(done.message), "§1", fault);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Violations so far, of all NICs, by clock.
+    pub fn violations(&self) -> Vec<Violation> {
+        let mut all: Vec<_> = self.sides.iter().flat_map(|side| side.bench.violations.clone()).collect();
+        all.sort_by_key(|violation| violation.clock);
+        all
+    }
+
+    /// Ends the run at `clock`: everything posted must have ended.
+    pub fn finish(mut self, clock: u64) -> (Summary, Vec<Violation>) {
+        let mut total = Summary::default();
+        for side in &mut self.sides {
+            side.advance(clock);
+            side.sending.finish(&mut side.bench);
+            side.receiving.finish(&mut side.bench);
+            let summary = side.bench.summary;
+            total.frames += summary.frames;
+            total.writes += summary.writes;
+            total.completions += summary.completions;
+            total.feedbacks += summary.feedbacks;
+            total.retransmissions += summary.retransmissions;
+            total.violations += summary.violations;
+        }
+        (total, self.violations())
+    }
+}
+
+impl Side {
+    fn advance(&mut self, clock: u64) {
+        // Duties fall due in between: judge each at its own clock.
+        while let Some(due) =
+            [self.sending.due(), self.receiving.due(&self.bench)].into_iter().flatten().min()
+        {
+            if due >= clock {
+                break;
+            }
+            self.bench.clock = self.bench.clock.max(due);
+            self.sending.overdue(&mut self.bench);
+            self.receiving.overdue(&mut self.bench);
+        }
+        self.bench.clock = self.bench.clock.max(clock);
+    }
+}
+
+/// Duties by the clock they must be done by.
+#[derive(Clone, Debug)]
+struct Duties<D> {
+    by_clock: BTreeSet<(u64, u64)>,
+    duties: BTreeMap<u64, D>,
+    serial: u64,
+}
+
+impl<D> Default for Duties<D> {
+    fn default() -> Self {
+        Self { by_clock: BTreeSet::new(), duties: BTreeMap::new(), serial: 0 }
+    }
+}
+
+impl<D> Duties<D> {
+    fn add(&mut self, due: u64, duty: D) {
+        self.serial += 1;
+        self.by_clock.insert((due, self.serial));
+        self.duties.insert(self.serial, duty);
+    }
+    fn due(&self) -> Option<u64> {
+        self.by_clock.first().map(|&(due, _)| due)
+    }
+    fn pop(&mut self, clock: u64) -> Option<D> {
+        let &(due, serial) = self.by_clock.first()?;
+        if due > clock {
+            return None;
+        }
+        self.by_clock.pop_first();
+        self.duties.remove(&serial)
+    }
+}

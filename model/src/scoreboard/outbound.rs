@@ -1,0 +1,455 @@
+//! What a NIC sends of its own messages, and how they end (rules TX).
+//!
+//! The NIC chooses slots, generations and their order; this follows it from
+//! the first packet of each message on and checks every later one.
+
+use std::collections::btree_map::Entry;
+use std::collections::BTreeMap;
+
+use tessera_abi::status::Status;
+use tessera_abi::wire::{self, fb, flag, DataHeader, FeedbackHeader, MessageId, Route};
+
+use super::{Bench, Duties, Fault};
+use crate::bitmap::Block;
+use crate::feedback;
+use crate::queue::{Completion, SendEntry};
+use crate::rx_parse::Origin;
+use crate::slots;
+use crate::Ticks;
+
+struct Posted {
+    number: u32,
+    entry: SendEntry,
+    payload: Vec<u8>,
+    bound: bool,
+}
+
+/// A message from its first packet to its completion.
+struct Message {
+    key: (u16, u16),
+    number: u32,
+    entry: SendEntry,
+    payload: Vec<u8>,
+    count: u32,
+    window: u32,
+    next: u32,
+    /// Grant over time, for flags that depend on when it was read.
+    grants: Vec<(u64, u32)>,
+    cumulative: u32,
+    established: Option<u64>,
+    busy_at: Option<u64>,
+    refused: bool,
+    opened: Ticks,
+    progress: Ticks,
+    last_sequence: Option<u8>,
+    first_sent: Vec<Ticks>,
+    /// How often each index may be sent again.
+    asked: BTreeMap<u32, u32>,
+    may_probe: bool,
+    probes: u32,
+    /// Last emission or feedback.
+    stirred: Ticks,
+    /// The status a COMPLETE or ABORT brought, and when.
+    told: Option<(u64, u8)>,
+    done: Option<u64>,
+}
+
+impl Message {
+    fn grant_at(&self, clock: u64) -> u32 {
+        self.grants.iter().rev().find(|(at, _)| *at <= clock).map_or(0, |&(_, grant)| grant)
+    }
+    fn limit_at(&self, clock: u64) -> u32 {
+        self.window.max(self.grant_at(clock)).min(self.count)
+    }
+}
+
+enum Duty {
+    /// The completion of a message that was told its end.
+    Completion(MessageId),
+    /// The completion of the message a slot was taken from.
+    SlotFree(MessageId),
+}
+
+/// The sending half of one NIC.
+#[derive(Default)]
+pub(super) struct Sending {
+    posted: BTreeMap<(u16, u16), Posted>,
+    order: BTreeMap<u16, Vec<u16>>,
+    messages: BTreeMap<u32, Message>,
+    slots: BTreeMap<u16, MessageId>,
+    rtt_low: Option<u32>,
+    duties: Duties<Duty>,
+}
+
+impl Sending {
+    pub(super) fn posted(
+        &mut self,
+        _bench: &mut Bench,
+        endpoint: u32,
+        index: u16,
+        entry: &SendEntry,
+        payload: &[u8],
+    ) {
+        let key = ((endpoint & 0xFF) as u16, index);
+        let posted = Posted { number: endpoint, entry: *entry, payload: payload.to_vec(), bound: false };
+        self.posted.insert(key, posted);
+        self.order.entry(key.0).or_default().push(index);
+    }
+
+    /// Slowest the pipeline and host reads may react.
+    fn reaction(bench: &Bench) -> u64 {
+        Bench::clocks(bench.tolerance.pipeline + bench.tolerance.host)
+    }
+
+    fn rtt_low(&self, bench: &Bench) -> u64 {
+        let default = bench.setup.settings.rtt_default;
+        self.rtt_low.map_or(default, |low| low.min(default)) as u64
+    }
+
+    //= TX-3
+    //= TX-4
+    pub(super) fn heard(&mut self, bench: &mut Bench, origin: &Origin, header: &FeedbackHeader) {
+        let rtt_low = self.rtt_low(bench);
+        let (clock, now) = (bench.clock, bench.now());
+        let Some(message) = self.messages.get_mut(&header.message.0) else { return };
+        let ours = wire::ipv4_gid(origin.ip) == message.entry.gid
+            && origin.endpoint == message.entry.endpoint
+            && origin.local.number == message.number;
+        if !ours || message.told.is_some() || message.done.is_some() {
+            return;
+        }
+        if feedback::sane(header, message.next, message.count).is_err() {
+            return;
+        }
+        message.stirred = now;
+        message.probes = 0;
+        if header.flags & (fb::ABORT | fb::COMPLETE) != 0 {
+            let abort = header.flags & fb::ABORT != 0;
+            message.told = Some((clock, if abort { header.status } else { Status::Success as u8 }));
+            self.duties.add(clock + Self::reaction(bench), Duty::Completion(header.message));
+            return;
+        }
+        if header.flags & fb::BUSY != 0 {
+            if message.established.is_none() {
+                message.refused = true;
+                message.may_probe = true;
+                message.busy_at.get_or_insert(clock);
+            }
+            return;
+        }
+        message.established.get_or_insert(clock);
+        message.busy_at = None;
+        let grant = message.grant_at(clock);
+        let wanted = header.grant.min(message.count);
+        if wanted > grant {
+            message.grants.push((clock, wanted));
+        }
+        if wanted > grant || header.cumulative > message.cumulative {
+            message.progress = now;
+        }
+        message.cumulative = message.cumulative.max(header.cumulative);
+        let news = message.last_sequence.is_none_or(|last| slots::newer(header.sequence, last));
+        if !news {
+            return;
+        }
+        message.last_sequence = Some(header.sequence);
+        if let Some(sample) = slots::sample(now, header) {
+            let sample = sample.clamp(1, slots::RTT_MAX);
+            self.rtt_low = Some(self.rtt_low.map_or(sample, |low| low.min(sample)));
+        }
+        //= TX-6
+        //= TX-7
+        if header.flags & fb::NACK != 0 {
+            message.may_probe = true;
+            let end = header.limit.min(message.next).saturating_sub(header.base);
+            let slack = bench.tolerance.stamp as u64;
+            for bit in Block::from_bytes(header.bitmap).zeros(end) {
+                let index = header.base + bit;
+                let sent = message.first_sent.get(index as usize).copied().unwrap_or(now);
+                if sent + rtt_low <= now + slack {
+                    *message.asked.entry(index).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// Finds what the first packet of an unknown message was posted as.
+    fn bind(&mut self, bench: &mut Bench, route: &Route, header: &DataHeader, payload: &[u8]) -> Option<()> {
+        let endpoint = (route.src_endpoint & 0xFF) as u16;
+        let fits = |posted: &Posted| {
+            !posted.bound
+                && posted.number == route.src_endpoint
+                && posted.entry.count().is_some()
+                && posted.entry.length == header.length
+                && posted.entry.tag == header.tag
+                && posted.entry.endpoint == route.dst_endpoint
+                && posted.entry.ip() == route.dst_ip
+        };
+        let order = self.order.get(&endpoint)?;
+        let candidates = order.iter().filter(|&&index| self.posted.get(&(endpoint, index)).is_some_and(fits));
+        let same = |index: &&u16| {
+            self.posted.get(&(endpoint, **index)).is_some_and(|posted| posted.payload.starts_with(payload))
+        };
+        // Two entries may differ in their bytes alone: prefer the one that fits.
+        let index = *candidates.clone().find(same).or_else(|| candidates.clone().next())?;
+        let key = (endpoint, index);
+        let posted = self.posted.get_mut(&key)?;
+        posted.bound = true;
+        let settings = &bench.setup.settings;
+        let message = Message {
+            key,
+            number: posted.number,
+            entry: posted.entry,
+            payload: std::mem::take(&mut posted.payload),
+            count: posted.entry.count()?,
+            window: slots::initial_window(&posted.entry, settings),
+            next: 0,
+            grants: Vec::new(),
+            cumulative: 0,
+            established: None,
+            busy_at: None,
+            refused: false,
+            opened: bench.now(),
+            progress: bench.now(),
+            last_sequence: None,
+            first_sent: Vec::new(),
+            asked: BTreeMap::new(),
+            may_probe: false,
+            probes: 0,
+            stirred: bench.now(),
+            told: None,
+            done: None,
+        };
+        //= TX-1
+        let slot = header.message.slot();
+        if slot as usize >> bench.setup.config.tx_slots_log2 != 0 {
+            let fault = Fault::Field { field: "slot", got: slot as u64, want: 0 };
+            bench.fault(Some(header.message), "TX-1", fault);
+        }
+        if let Some(old) = self.slots.insert(slot, header.message) {
+            let want = (old.generation() + 1) & 0xF_FFFF;
+            bench.field(
+                header.message,
+                "TX-1",
+                "generation",
+                header.message.generation() as u64,
+                want as u64,
+            );
+            let due = bench.clock + Self::reaction(bench);
+            self.duties.add(due, Duty::SlotFree(old));
+        }
+        self.messages.insert(header.message.0, message);
+        Some(())
+    }
+
+    pub(super) fn sent(&mut self, bench: &mut Bench, route: &Route, header: &DataHeader, payload: &[u8]) {
+        let id = header.message;
+        if !self.messages.contains_key(&id.0) {
+            let begins = !header.probe && header.index == 0 && header.flags & flag::RETX == 0;
+            if !begins || self.bind(bench, route, header, payload).is_none() {
+                bench.fault(Some(id), "TX-1", Fault::UnknownMessage(header.index));
+                return;
+            }
+        }
+        let (clock, now, reaction) = (bench.clock, bench.now(), Self::reaction(bench));
+        let rtt_low = self.rtt_low(bench);
+        let Some(message) = self.messages.get_mut(&id.0) else { return };
+        Self::fields(bench, message, route, header);
+        //= TX-12
+        let ended = message.done.map(|at| at + Bench::clocks(bench.tolerance.pipeline));
+        let told = message.told.map(|(at, _)| at + reaction);
+        if ended.into_iter().chain(told).any(|last| clock > last) {
+            bench.fault(Some(id), "TX-12", Fault::AfterEnd(header.index));
+            return;
+        }
+        let settings = bench.setup.settings;
+        if header.probe {
+            //= TX-9
+            bench.field(id, "TX-9", "PROBE index", header.index as u64, message.next as u64);
+            let silent = now - message.stirred;
+            let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto as u64);
+            if !message.may_probe && silent + (bench.tolerance.timer as u64) < least {
+                bench.fault(Some(id), "TX-9", Fault::UndueProbe(header.index));
+            }
+            message.may_probe = false;
+            message.probes += 1;
+            message.stirred = now;
+            if !payload.is_empty() {
+                bench.fault(Some(id), "RX-6", Fault::Payload(header.index));
+            }
+            return;
+        }
+        message.stirred = now;
+        let start = (header.index as usize) << message.entry.payload_log2;
+        let length = wire::payload_len(message.entry.length, message.entry.payload_log2, header.index);
+        if message.payload.get(start..start + length as usize) != Some(payload) {
+            bench.fault(Some(id), "§7.2", Fault::Payload(header.index));
+        }
+        //= TX-2
+        let limits = (message.limit_at(clock.saturating_sub(reaction)), message.limit_at(clock));
+        let last = header.index + 1 == message.count;
+        let must = last || (limits.0 == limits.1 && header.index + 1 == limits.1);
+        let may = last || (limits.0..=limits.1).contains(&(header.index + 1));
+        let ar = header.flags & flag::AR != 0;
+        if (must && !ar) || (ar && !may) {
+            bench.fault(Some(id), "TX-2", Fault::Flag("AR", header.index));
+        }
+        if header.flags & flag::RETX != 0 {
+            //= TX-7
+            let granted = match message.asked.entry(header.index) {
+                Entry::Occupied(mut credit) if *credit.get() > 0 => {
+                    *credit.get_mut() -= 1;
+                    true
+                }
+                _ => false,
+            };
+            if !granted || header.index >= message.next {
+                bench.fault(Some(id), "TX-7", Fault::Unasked(header.index));
+            } else {
+                bench.summary.retransmissions += 1;
+            }
+            return;
+        }
+        //= TX-1
+        if header.index != message.next {
+            bench.fault(Some(id), "TX-1", Fault::OutOfOrder { got: header.index, want: message.next });
+        }
+        if header.index >= limits.1 {
+            bench.fault(Some(id), "TX-1", Fault::BeyondGrant { index: header.index, limit: limits.1 });
+        }
+        //= TX-11
+        if message.busy_at.is_some_and(|at| clock > at + reaction) {
+            bench.fault(Some(id), "TX-11", Fault::SentWhileBusy(header.index));
+        }
+        message.next = message.next.max(header.index + 1);
+        message.first_sent.resize(message.next as usize, now);
+    }
+
+    fn fields(bench: &mut Bench, message: &Message, route: &Route, header: &DataHeader) {
+        let id = header.message;
+        let entry = &message.entry;
+        let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
+        let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
+        let immediate = if entry.immediate.is_some() { flag::IMM } else { 0 };
+        let pairs = [
+            ("destination MAC", mac(route.dst_mac), mac(entry.mac)),
+            ("destination address", ip(route.dst_ip), ip(entry.ip())),
+            ("destination endpoint", route.dst_endpoint as u64, entry.endpoint as u64),
+            ("source endpoint", route.src_endpoint as u64, message.number as u64),
+            ("Q_Key", route.qkey as u64, entry.qkey as u64),
+            ("PSN", route.psn as u64, header.index as u64),
+            ("payload size", header.payload_log2 as u64, entry.payload_log2 as u64),
+            ("traffic class", header.traffic_class as u64, entry.traffic_class as u64),
+            ("initial window", header.initial_window as u64, (message.window & 0xFF) as u64),
+            ("length", header.length as u64, entry.length as u64),
+            ("tag", header.tag, entry.tag),
+            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, immediate as u64),
+            ("reserved flag", (header.flags >> 7) as u64, 0),
+        ];
+        for (field, got, want) in pairs {
+            bench.field(id, "§2", field, got, want);
+        }
+        if let Some(immediate) = entry.immediate {
+            bench.field(id, "§2", "immediate", header.immediate as u64, immediate as u64);
+        }
+        //= TX-2
+        let est = header.flags & flag::EST != 0;
+        let must = message.established.is_some_and(|at| bench.clock > at + Self::reaction(bench));
+        if (est && message.established.is_none()) || (must && !est) {
+            bench.fault(Some(id), "TX-2", Fault::Flag("EST", header.index));
+        }
+    }
+
+    //= TX-10
+    pub(super) fn completed(&mut self, bench: &mut Bench, done: &Completion) {
+        let key = (done.endpoint, done.entry);
+        let Some(posted) = self.posted.remove(&key) else {
+            let fault = Fault::UnknownCompletion { endpoint: done.endpoint, entry: done.entry };
+            bench.fault(Some(done.message), "TX-10", fault);
+            return;
+        };
+        if let Some(order) = self.order.get_mut(&key.0) {
+            order.retain(|&index| index != key.1);
+        }
+        let entry = &posted.entry;
+        bench.field(done.message, "TX-10", "length", done.length as u64, entry.length as u64);
+        bench.field(done.message, "TX-10", "tag", done.tag, entry.tag);
+        bench.field(done.message, "TX-10", "peer endpoint", done.peer_endpoint as u64, entry.endpoint as u64);
+        if done.peer_gid != entry.gid {
+            let fault = Fault::Field { field: "peer GID", got: 1, want: 0 };
+            bench.fault(Some(done.message), "TX-10", fault);
+        }
+        let legal = if posted.bound {
+            self.legal_end(bench, done, key)
+        } else {
+            Self::legal_refusal(bench, done, entry)
+        };
+        if !legal {
+            bench.fault(Some(done.message), "TX-10", Fault::Status(done.status));
+        }
+    }
+
+    fn legal_refusal(bench: &Bench, done: &Completion, entry: &SendEntry) -> bool {
+        let permitted = entry.length == 0
+            || bench
+                .setup
+                .keys
+                .iter()
+                .any(|key| key.key == entry.lkey && key.covers(entry.address, entry.length));
+        match Status::from_code(done.status) {
+            Ok(Status::BadRequest) => entry.count().is_none(),
+            Ok(Status::LocalProtection) => !permitted,
+            Ok(Status::LocalDma) => bench.tolerance.dma_faults,
+            _ => false,
+        }
+    }
+
+    fn legal_end(&mut self, bench: &mut Bench, done: &Completion, key: (u16, u16)) -> bool {
+        let Some(message) = self.messages.get_mut(&done.message.0).filter(|message| message.key == key)
+        else {
+            bench.fault(Some(done.message), "TX-10", Fault::UnknownMessage(0));
+            return true;
+        };
+        message.done = Some(bench.clock);
+        message.payload = Vec::new();
+        let (now, settings) = (bench.now(), &bench.setup.settings);
+        let passed = |since: Ticks, bound: u32| now + bench.tolerance.timer as u64 >= since + bound as u64;
+        let told = message.told.map(|(_, status)| status);
+        match Status::from_code(done.status) {
+            Ok(Status::Unheard) => {
+                message.established.is_none() && !message.refused && passed(message.opened, settings.t_open)
+            }
+            Ok(Status::ReceiverNotReady) => {
+                message.established.is_none() && message.refused && passed(message.opened, settings.t_open)
+            }
+            Ok(Status::RetryExceeded) => message.probes >= settings.max_retry,
+            Ok(Status::GrantTimeout) => {
+                message.established.is_some() && passed(message.progress, settings.grant_wait)
+            }
+            Ok(Status::LocalDma) => bench.tolerance.dma_faults,
+            _ => told == Some(done.status),
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<u64> {
+        self.duties.due()
+    }
+
+    pub(super) fn overdue(&mut self, bench: &mut Bench) {
+        while let Some(duty) = self.duties.pop(bench.clock) {
+            let (message, fault) = match duty {
+                Duty::Completion(id) => (id, Fault::MissingCompletion),
+                Duty::SlotFree(old) => (old, Fault::SlotReused(old.0)),
+            };
+            if self.messages.get(&message.0).is_some_and(|message| message.done.is_none()) {
+                bench.fault(Some(message), "TX-12", fault);
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, bench: &mut Bench) {
+        for &(_, index) in self.posted.keys() {
+            bench.fault(None, "§7.7", Fault::NeverEnded(index));
+        }
+    }
+}
