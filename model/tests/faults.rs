@@ -227,6 +227,32 @@ fn a_newer_message_replaces_one_its_sender_gave_up() {
     assert_eq!(statuses(&world, 1), [Status::Replaced, Status::Success]);
 }
 
+// Decision 0013: what was sent away stays known until the newer one opens.
+//= RO-4 test
+#[test]
+fn a_late_copy_of_a_replaced_message_opens_nothing() {
+    let settings = Settings { max_retry: 1, ..Settings::default() };
+    let tiny = Config { tx_slots_log2: 0, ..small() };
+    let mut world = World::new(2, &tiny, settings, Faults::default(), seed());
+    world.kept = Some(Vec::new());
+    world.recv(1, 0, 50_000);
+    world.send(0, 1, 0, 50_000, 8);
+    world.run(1000);
+    world.faults.loss = 1.0;
+    world.run(ticks(4000));
+    let old = world.kept.take().expect("kept")[0].1.clone();
+    world.faults = Faults::default();
+    world.send(0, 1, 0, 4000, 8);
+    world.run(world.clock + ticks(150));
+    assert_eq!(statuses(&world, 1), [Status::Replaced]);
+    world.inject(1, world.clock + 1, old);
+    world.run(world.clock + 2);
+    world.recv(1, 0, 4000);
+    finish(&mut world);
+    assert_eq!(statuses(&world, 1), [Status::Replaced, Status::Success]);
+    assert_eq!(world.nodes[1].nic.counters().dropped(Drop::Finished), 1);
+}
+
 //= TX-1 test
 #[test]
 fn generations_wrap() {

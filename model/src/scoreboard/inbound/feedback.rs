@@ -176,6 +176,7 @@ impl Receiving {
                 repeats || endpoint_recvs.iter().any(|&length| length < message.opener.length)
             }
             Ok(Status::GaveUp) => repeats || silent,
+            Ok(Status::Replaced) => repeats || message.replaced,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
             _ => repeats,
         };

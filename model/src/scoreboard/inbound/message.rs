@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bitvec::vec::BitVec;
 use tessera_abi::params::BLOCK_PACKETS;
-use tessera_abi::wire::{self, DataHeader, MessageId};
+use tessera_abi::wire::{self, flag, DataHeader, MessageId};
 
 use super::super::Bench;
 use crate::grant;
@@ -69,6 +69,25 @@ pub(super) struct Message {
     pub(super) told: Option<u8>,
     pub(super) replaced: bool,
 }
+impl Answerable {
+    /// `packet` as the next arrival of `message`.
+    pub(super) fn of(bench: &Bench, message: &mut Message, packet: &DataHeader) -> Self {
+        message.serial += 1;
+        Self {
+            clock: bench.clock,
+            serial: message.serial,
+            ev: packet.ev,
+            timestamp: packet.timestamp,
+            index: packet.index,
+            probe: packet.probe,
+            new: false,
+            due: packet.probe || packet.flags & flag::AR != 0,
+            counted: false,
+            answered: false,
+        }
+    }
+}
+
 impl Message {
     pub(super) fn new(bench: &Bench, name: Name, origin: &Origin, packet: &DataHeader) -> Self {
         let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);

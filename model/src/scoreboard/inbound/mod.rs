@@ -99,7 +99,24 @@ impl Receiving {
         if let Some(&held) = self.current.get(&place) {
             match generation_age(packet.message.generation(), held.generation()) {
                 //= RO-3
-                Age::Older => return,
+                //= RO-4
+                Age::Older => {
+                    // Until the newer one opens, what is held of this one may answer.
+                    let newer = self.messages.get(&(origin.ip, origin.endpoint, held));
+                    let open = newer.is_some_and(|newer| newer.open_since.is_some());
+                    if let Some(old) = self.messages.get_mut(&name).filter(|_| !open) {
+                        old.macs.insert(origin.mac);
+                        let answer = Answerable::of(bench, old, packet);
+                        Self::owe(
+                            &mut self.duties,
+                            bench,
+                            old,
+                            Answerable { due: false, ..answer },
+                            Self::lag(bench),
+                        );
+                    }
+                    return;
+                }
                 Age::Same => {}
                 //= RO-4
                 Age::Newer => {
@@ -127,19 +144,7 @@ impl Receiving {
         });
         let (settings, now, clock) = (bench.setup.settings, bench.now(), bench.clock);
         message.macs.insert(origin.mac);
-        message.serial += 1;
-        let mut answer = Answerable {
-            clock,
-            serial: message.serial,
-            ev: packet.ev,
-            timestamp: packet.timestamp,
-            index: packet.index,
-            probe: packet.probe,
-            new: false,
-            due: packet.probe || packet.flags & flag::AR != 0,
-            counted: false,
-            answered: false,
-        };
+        let mut answer = Answerable::of(bench, message, packet);
         let lag = Self::lag(bench);
         //= RO-2
         if message.is_over() || message.complete.is_some() {
