@@ -40,7 +40,7 @@ fn reset(dut: &mut Dut) {
     let (rst, valid) = (dut.port("rst").unwrap(), dut.port("in_valid").unwrap());
     dut.set(valid, 0u64);
     dut.set(rst, 1u64);
-    dut.clock();
+    // One clock is enough.
     dut.clock();
     dut.set(rst, 0u64);
 }

@@ -39,6 +39,7 @@
 //!
 //! Verified by `testbenches/tests/timer_wheel.rs`.
 
+use super::TimerPlace;
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::TimerInsert;
@@ -86,6 +87,7 @@ pub struct TimerWheel {
     heads: SdpRam<TimerHead, 12>,
     nodes: SdpRam<TimerNode, 13>,
     out: Fifo<TimerPop, 4>,
+    place: TimerPlace,
 
     // Time, in ticks; the lower bits of a wheel tick are zero.
     present: Dff<Bits<32>>,
@@ -109,14 +111,6 @@ pub struct TimerWheel {
     seek_take: Dff<Bit>,
     seek_level1: Dff<Bit>,
     seek_node: Dff<Bits<13>>,
-    seek_due: Dff<Bits<32>>,
-    seek_past: Dff<Bit>,
-    seek_near: Dff<Bit>,
-    seek_far: Dff<Bit>,
-    seek_at_next: Dff<Bits<12>>,
-    seek_at0: Dff<Bits<12>>,
-    seek_at1: Dff<Bits<12>>,
-    seek_at_far: Dff<Bits<12>>,
     // Link: write the node and the head.
     link_link: Dff<Bit>,
     link_take: Dff<Bit>,
@@ -158,15 +152,6 @@ pub struct TimerWheel {
     reach: Signal<Local, Bits<32>>,
     round_up: Signal<Local, Bits<32>>,
     next_tick: Signal<Local, Bits<32>>,
-    ahead: Signal<Local, Bits<32>>,
-    beyond: Signal<Local, Bits<32>>,
-    last_turn: Signal<Local, Bits<32>>,
-    past: Signal<Local, Bit>,
-    at_next: Signal<Local, Bits<32>>,
-    at0: Signal<Local, Bits<32>>,
-    at1: Signal<Local, Bits<32>>,
-    at_far: Signal<Local, Bits<32>>,
-    seek_at: Signal<Local, Bits<12>>,
     old_head: Signal<Local, TimerHead>,
     /// What is left of a level's list, the node being read included.
     rest0: Signal<Local, TimerHead>,
@@ -183,13 +168,7 @@ pub struct TimerWheel {
     turn: Constant<Bits<32>>,
     turn_mask: Constant<Bits<32>>,
     lead: Constant<Bits<32>>,
-    slot0_mask: Constant<Bits<32>>,
-    slot1_mask: Constant<Bits<32>>,
-    level1: Constant<Bits<32>>,
     heads_end: Constant<Bits<13>>,
-    tick_shift: Constant<Bits<5>>,
-    turn_shift: Constant<Bits<5>>,
-    span_shift: Constant<Bits<5>>,
     room_for: Constant<Bits<5>>,
 }
 
@@ -221,6 +200,7 @@ impl TimerWheel {
             heads: SdpRam::new(slots + 1),
             nodes: SdpRam::new(13),
             out: Fifo::new(4),
+            place: TimerPlace::new(config),
             present: Default::default(),
             cursor: Default::default(),
             horizon: Default::default(),
@@ -236,14 +216,6 @@ impl TimerWheel {
             seek_take: Default::default(),
             seek_level1: Default::default(),
             seek_node: Default::default(),
-            seek_due: Default::default(),
-            seek_past: Default::default(),
-            seek_near: Default::default(),
-            seek_far: Default::default(),
-            seek_at_next: Default::default(),
-            seek_at0: Default::default(),
-            seek_at1: Default::default(),
-            seek_at_far: Default::default(),
             link_link: Default::default(),
             link_take: Default::default(),
             link_level1: Default::default(),
@@ -276,15 +248,6 @@ impl TimerWheel {
             reach: Default::default(),
             round_up: Default::default(),
             next_tick: Default::default(),
-            ahead: Default::default(),
-            beyond: Default::default(),
-            last_turn: Default::default(),
-            past: Default::default(),
-            at_next: Default::default(),
-            at0: Default::default(),
-            at1: Default::default(),
-            at_far: Default::default(),
-            seek_at: Default::default(),
             old_head: Default::default(),
             rest0: Default::default(),
             rest1: Default::default(),
@@ -299,13 +262,7 @@ impl TimerWheel {
             turn: Constant::new((1u64 << (tick + l0)).into()),
             turn_mask: Constant::new(((1u64 << (tick + l0)) - 1).into()),
             lead: Constant::new((1u64 << (tick + l0 - 2)).into()),
-            slot0_mask: Constant::new(((1u64 << l0) - 1).into()),
-            slot1_mask: Constant::new(((1u64 << l1) - 1).into()),
-            level1: Constant::new((1u64 << slots).into()),
             heads_end: Constant::new((2u64 << slots).into()),
-            tick_shift: Constant::new((tick as u64).into()),
-            turn_shift: Constant::new(((tick + l0) as u64).into()),
-            span_shift: Constant::new(((tick + l0 + l1) as u64).into()),
             room_for: Constant::new((16u64).into()),
         }
     }
@@ -332,14 +289,6 @@ impl Logic for TimerWheel {
             seek_take,
             seek_level1,
             seek_node,
-            seek_due,
-            seek_past,
-            seek_near,
-            seek_far,
-            seek_at_next,
-            seek_at0,
-            seek_at1,
-            seek_at_far,
             link_link,
             link_take,
             link_level1,
@@ -410,57 +359,26 @@ impl Logic for TimerWheel {
             }
         }
 
-        // Place. `cursor` and `horizon` are as all takes ahead left them.
-        self.ahead.next = self.place_due.q.val() - self.cursor.q.val();
-        self.past.next = (self.ahead.val() == 0) | self.ahead.val().get_bit(31);
-        self.beyond.next = self.place_due.q.val() - self.horizon.q.val();
-        self.last_turn.next = self.horizon.q.val() - self.turn.val();
-        self.at_next.next = (self.next_tick.val() >> self.tick_shift.val()) & self.slot0_mask.val();
-        self.at0.next = (self.place_due.q.val() >> self.tick_shift.val()) & self.slot0_mask.val();
-        self.at1.next =
-            ((self.place_due.q.val() >> self.turn_shift.val()) & self.slot1_mask.val()) | self.level1.val();
-        self.at_far.next =
-            ((self.last_turn.val() >> self.turn_shift.val()) & self.slot1_mask.val()) | self.level1.val();
+        // Place and seek: the slot, then its head.
+        self.place.clk.next = self.clk.val();
+        self.place.cursor.next = self.cursor.q.val();
+        self.place.next_tick.next = self.next_tick.val();
+        self.place.horizon.next = self.horizon.q.val();
+        self.place.take.next = self.place_take.q.val();
+        self.place.take_level1.next = self.place_level1.q.val();
+        self.place.fresh.next = self.place_fresh.q.val();
+        self.place.due.next = self.place_due.q.val();
         self.seek_link.d.next = self.place_link.q.val();
         self.seek_take.d.next = self.place_take.q.val();
         self.seek_level1.d.next = self.place_level1.q.val();
         self.seek_node.d.next = self.place_node.q.val();
-        self.seek_due.d.next = self.place_due.q.val();
-        if self.place_fresh.q.val() & self.past.val() {
-            self.seek_due.d.next = self.next_tick.val();
-        }
-        self.seek_past.d.next = self.past.val();
-        self.seek_near.d.next =
-            self.beyond.val().get_bit(31) | ((self.ahead.val() >> self.turn_shift.val()) == 0);
-        self.seek_far.d.next = (self.beyond.val() >> self.span_shift.val()) != 0;
-        if self.place_take.q.val() {
-            self.seek_past.d.next = false;
-            self.seek_near.d.next = !self.place_level1.q.val();
-            self.seek_far.d.next = false;
-        }
-        self.seek_at_next.d.next = self.at_next.val().get_bits::<12>(0);
-        self.seek_at0.d.next = self.at0.val().get_bits::<12>(0);
-        self.seek_at1.d.next = self.at1.val().get_bits::<12>(0);
-        self.seek_at_far.d.next = self.at_far.val().get_bits::<12>(0);
-
-        // Seek.
-        self.seek_at.next = self.seek_at1.q.val();
-        if self.seek_far.q.val() {
-            self.seek_at.next = self.seek_at_far.q.val();
-        }
-        if self.seek_near.q.val() {
-            self.seek_at.next = self.seek_at0.q.val();
-        }
-        if self.seek_past.q.val() {
-            self.seek_at.next = self.seek_at_next.q.val();
-        }
-        self.heads.read_address.next = self.seek_at.val();
+        self.heads.read_address.next = self.place.slot.val();
         self.link_link.d.next = self.seek_link.q.val();
         self.link_take.d.next = self.seek_take.q.val();
         self.link_level1.d.next = self.seek_level1.q.val();
         self.link_node.d.next = self.seek_node.q.val();
-        self.link_due.d.next = self.seek_due.q.val();
-        self.link_at.d.next = self.seek_at.val();
+        self.link_due.d.next = self.place.slot_due.val();
+        self.link_at.d.next = self.place.slot.val();
 
         // Link.
         self.old_head.next = self.heads.read_data.val();
