@@ -8,6 +8,7 @@ mod icrc_insert;
 mod layout;
 mod rx_judge;
 mod rx_parse;
+mod tx_beats;
 mod tx_build;
 
 pub use cells::{Delay, KeepBytes, KeepCount, Rom, Rows, XorMatrix, XorRegister};
@@ -17,4 +18,5 @@ pub use icrc_insert::IcrcInsert;
 pub use layout::{DataWord, FeedbackWord, FromWire, RouteWord, ToWire, WireWord};
 pub use rx_judge::{Kept, RxJudge, Verdict, Wrong};
 pub use rx_parse::{RxParse, StoredBeat};
-pub use tx_build::{Ticket, TxBuild};
+pub use tx_beats::{Ticket, TxBeats};
+pub use tx_build::TxBuild;

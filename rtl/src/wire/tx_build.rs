@@ -18,30 +18,17 @@
 //!   without waiting for anything. FEEDBACK goes first whenever both wait.
 //! - `sent` pulses in the clock after the last beat of a DATA or PROBE packet
 //!   was taken by `frame_ready`; events when it goes into the output register.
-//! - Bytes of `payload` outside `tkeep` count as zeros.
+//! - Bytes of `payload` outside `tkeep` count as zeros. Stage D is `tx_beats`.
 //!
 //! Verified by `testbenches/tests/tx_build.rs` against `abi::wire::emit`.
 
-use super::cells::KeepBytes;
 use super::endpoint_keys::EndpointKeys;
 use super::layout::{DataWord, FeedbackWord, RouteWord, ToWire};
+use super::tx_beats::{Ticket, TxBeats};
 use crate::prelude::*;
 use crate::types::{Beat, Settings, TableWrite, TxFeedback, TxPacket, TxSent};
 use tessera_abi::params::Config;
 use tessera_abi::wire;
-
-/// What travels beside a header through the stages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Ticket {
-    pub feedback: Bit,
-    pub nack: Bit,
-    pub probe: Bit,
-    pub retransmission: Bit,
-    pub slot: Bits<12>,
-    /// Bytes of payload without and with pad.
-    pub payload_len: Bits<13>,
-    pub padded: Bits<13>,
-}
 
 #[derive(LogicBlock)]
 pub struct TxBuild {
@@ -74,10 +61,10 @@ pub struct TxBuild {
     pub tx_nack: Signal<Out, Bit>,
 
     keys: EndpointKeys,
+    beats_out: TxBeats,
     route: ToWire<RouteWord, 496>,
     trh: ToWire<DataWord, 320>,
     answer: ToWire<FeedbackWord, 480>,
-    kept: KeepBytes,
 
     a_valid: Dff<Bit>,
     a_feedback: Dff<Bit>,
@@ -96,27 +83,8 @@ pub struct TxBuild {
     c_head: Dff<Bits<1024>>,
     c_ticket: Dff<Ticket>,
     c_sum: Dff<Bits<20>>,
-    d_valid: Dff<Bit>,
-    d_head: Dff<Bits<1024>>,
-    d_ticket: Dff<Ticket>,
     /// Beats of packets behind stage A that have not left stage D.
     ahead: Dff<Bits<8>>,
-    /// Beat of the packet in stage D: 0, 1, 2 = all later ones.
-    beat: Dff<Bits<2>>,
-    /// Payload bytes still to go, without and with pad.
-    left: Dff<Bits<13>>,
-    left_padded: Dff<Bits<13>>,
-    carry: Dff<Bits<304>>,
-    out_valid: Dff<Bit>,
-    out: Dff<Beat>,
-    out_slot: Dff<Bits<12>>,
-    out_feedback: Dff<Bit>,
-    done: Dff<TxSent>,
-    event_data: Dff<Bit>,
-    event_retransmitted: Dff<Bit>,
-    event_probe: Dff<Bit>,
-    event_feedback: Dff<Bit>,
-    event_nack: Dff<Bit>,
 
     open: Signal<Local, Bit>,
     take_feedback: Signal<Local, Bit>,
@@ -125,10 +93,6 @@ pub struct TxBuild {
     b_free: Signal<Local, Bit>,
     c_free: Signal<Local, Bit>,
     d_free: Signal<Local, Bit>,
-    out_free: Signal<Local, Bit>,
-    step: Signal<Local, Bit>,
-    ends: Signal<Local, Bit>,
-    need: Signal<Local, Bit>,
     pad: Signal<Local, Bits<2>>,
     padded: Signal<Local, Bits<13>>,
     to_round: Signal<Local, Bits<13>>,
@@ -139,10 +103,6 @@ pub struct TxBuild {
     head: Signal<Local, Bits<1024>>,
     folded: Signal<Local, Bits<17>>,
     checksum: Signal<Local, Bits<16>>,
-    fresh: Signal<Local, Bits<208>>,
-    bytes: Signal<Local, Bits<13>>,
-    next_left: Signal<Local, Bits<13>>,
-    next_padded: Signal<Local, Bits<13>>,
 
     ethertype: Constant<Bits<16>>,
     tos: Constant<Bits<8>>,
@@ -161,14 +121,11 @@ pub struct TxBuild {
     no_sample: Constant<Bits<16>>,
     retx: Constant<Bits<8>>,
     nack: Constant<Bits<8>>,
-    all_bytes: Constant<Bits<64>>,
-    feedback_keep: Constant<Bits<64>>,
 }
 
 impl TxBuild {
     pub fn new(config: &Config) -> Self {
         let ttl_protocol = u64::from(wire::TTL) << 8 | u64::from(wire::IP_UDP);
-        let feedback_tail = wire::FEEDBACK_FRAME_LEN - wire::ICRC_LEN - 64;
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -196,10 +153,10 @@ impl TxBuild {
             tx_feedback: Default::default(),
             tx_nack: Default::default(),
             keys: EndpointKeys::new(config.endpoints_log2),
+            beats_out: TxBeats::new(),
             route: Default::default(),
             trh: Default::default(),
             answer: Default::default(),
-            kept: Default::default(),
             a_valid: Default::default(),
             a_feedback: Default::default(),
             a_packet: Default::default(),
@@ -217,24 +174,7 @@ impl TxBuild {
             c_head: Default::default(),
             c_ticket: Default::default(),
             c_sum: Default::default(),
-            d_valid: Default::default(),
-            d_head: Default::default(),
-            d_ticket: Default::default(),
             ahead: Default::default(),
-            beat: Default::default(),
-            left: Default::default(),
-            left_padded: Default::default(),
-            carry: Default::default(),
-            out_valid: Default::default(),
-            out: Default::default(),
-            out_slot: Default::default(),
-            out_feedback: Default::default(),
-            done: Default::default(),
-            event_data: Default::default(),
-            event_retransmitted: Default::default(),
-            event_probe: Default::default(),
-            event_feedback: Default::default(),
-            event_nack: Default::default(),
             open: Default::default(),
             take_feedback: Default::default(),
             take_built: Default::default(),
@@ -242,10 +182,6 @@ impl TxBuild {
             b_free: Default::default(),
             c_free: Default::default(),
             d_free: Default::default(),
-            out_free: Default::default(),
-            step: Default::default(),
-            ends: Default::default(),
-            need: Default::default(),
             pad: Default::default(),
             padded: Default::default(),
             to_round: Default::default(),
@@ -256,10 +192,6 @@ impl TxBuild {
             head: Default::default(),
             folded: Default::default(),
             checksum: Default::default(),
-            fresh: Default::default(),
-            bytes: Default::default(),
-            next_left: Default::default(),
-            next_padded: Default::default(),
             ethertype: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
             tos: Constant::new(u64::from(wire::TOS).into()),
             ttl: Constant::new(u64::from(wire::TTL).into()),
@@ -280,8 +212,6 @@ impl TxBuild {
             no_sample: Constant::new(u64::from(wire::NO_SAMPLE).into()),
             retx: Constant::new(u64::from(wire::flag::RETX).into()),
             nack: Constant::new(u64::from(wire::fb::NACK).into()),
-            all_bytes: Constant::new(u64::MAX.into()),
-            feedback_keep: Constant::new(((1u64 << feedback_tail) - 1).into()),
         }
     }
 }
@@ -291,113 +221,29 @@ impl Logic for TxBuild {
     fn update(&mut self) {
         dff_setup!(self, clk, a_valid, a_feedback, a_packet, a_answer, a_endpoint, a_ev, a_time);
         dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length);
-        dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, d_valid, d_head, d_ticket);
-        dff_setup!(self, clk, ahead, beat, left, left_padded, carry);
-        dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, done);
-        dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
+        dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, ahead);
+        self.beats_out.clk.next = self.clk.val();
+        self.beats_out.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
         self.keys.table_write.next = self.table_write.val();
 
-        // Stage D: beats into the output register.
-        self.out_free.next = !self.out_valid.q.val() | self.frame_ready.val();
-        self.kept.d.next = self.payload_data.val().tdata;
-        self.kept.keep.next = self.payload_data.val().tkeep;
-        self.need.next = false;
-        if self.beat.q.val() == 1 {
-            self.need.next = self.d_ticket.q.val().payload_len.any();
-        } else if self.beat.q.val() == 2 {
-            self.need.next = self.left.q.val() > 38;
-        }
-        self.fresh.next = 0.into();
-        if self.need.val() {
-            self.fresh.next = self.kept.q.val().get_bits::<208>(0);
-        }
-        self.payload_ready.next = self.d_valid.q.val() & self.out_free.val() & self.need.val();
-        self.step.next =
-            self.d_valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
-        self.ends.next = false;
-        self.bytes.next = 0.into();
-        self.next_left.next = 0.into();
-        self.next_padded.next = 0.into();
-        self.out_valid.d.next = self.out_valid.q.val() & !self.frame_ready.val();
-        if self.step.val() {
-            self.out_valid.d.next = true;
-            self.out_slot.d.next = self.d_ticket.q.val().slot;
-            self.out_feedback.d.next = self.d_ticket.q.val().feedback;
-            self.out.d.next.tkeep = self.all_bytes.val();
-            self.out.d.next.tlast = false;
-            self.carry.d.next = self.kept.q.val().get_bits::<304>(208);
-            if self.beat.q.val() == 0 {
-                self.out.d.next.tdata = self.d_head.q.val().get_bits::<512>(0);
-                self.beat.d.next = 1.into();
-            } else if self.beat.q.val() == 1 {
-                self.out.d.next.tdata = self.d_head.q.val().get_bits::<512>(512)
-                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
-                self.beat.d.next = 2.into();
-                if self.d_ticket.q.val().feedback {
-                    self.out.d.next.tkeep = self.feedback_keep.val();
-                    self.ends.next = true;
-                } else if self.d_ticket.q.val().padded <= 26 {
-                    self.bytes.next = self.d_ticket.q.val().padded + 38;
-                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
-                    self.ends.next = true;
-                }
-                if self.d_ticket.q.val().payload_len > 26 {
-                    self.next_left.next = self.d_ticket.q.val().payload_len - 26;
-                }
-                self.next_padded.next = self.d_ticket.q.val().padded - 26;
-            } else {
-                self.out.d.next.tdata = bit_cast::<512, 304>(self.carry.q.val())
-                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
-                if self.left_padded.q.val() <= 64 {
-                    self.bytes.next = self.left_padded.q.val();
-                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
-                    self.ends.next = true;
-                }
-                if self.left.q.val() > 64 {
-                    self.next_left.next = self.left.q.val() - 64;
-                }
-                self.next_padded.next = self.left_padded.q.val() - 64;
-            }
-            self.left.d.next = self.next_left.val();
-            self.left_padded.d.next = self.next_padded.val();
-            if self.ends.val() {
-                self.out.d.next.tlast = true;
-                self.beat.d.next = 0.into();
-            }
-        }
-        self.frame_valid.next = self.out_valid.q.val();
-        self.frame_data.next = self.out.q.val();
-
-        self.done.d.next.valid = self.out_valid.q.val()
-            & self.frame_ready.val()
-            & self.out.q.val().tlast
-            & !self.out_feedback.q.val();
-        self.done.d.next.slot = self.out_slot.q.val();
-        self.done.d.next.error = false;
-        self.sent.next = self.done.q.val();
-        self.event_data.d.next = self.ends.val()
-            & !self.d_ticket.q.val().feedback
-            & !self.d_ticket.q.val().probe
-            & !self.d_ticket.q.val().retransmission;
-        self.event_retransmitted.d.next = self.ends.val()
-            & !self.d_ticket.q.val().feedback
-            & !self.d_ticket.q.val().probe
-            & self.d_ticket.q.val().retransmission;
-        self.event_probe.d.next =
-            self.ends.val() & !self.d_ticket.q.val().feedback & self.d_ticket.q.val().probe;
-        self.event_feedback.d.next = self.ends.val() & self.d_ticket.q.val().feedback;
-        self.event_nack.d.next =
-            self.ends.val() & self.d_ticket.q.val().feedback & self.d_ticket.q.val().nack;
-        self.tx_data.next = self.event_data.q.val();
-        self.tx_retransmitted.next = self.event_retransmitted.q.val();
-        self.tx_probe.next = self.event_probe.q.val();
-        self.tx_feedback.next = self.event_feedback.q.val();
-        self.tx_nack.next = self.event_nack.q.val();
+        // Stage D and the beats.
+        self.beats_out.payload_valid.next = self.payload_valid.val();
+        self.beats_out.payload_data.next = self.payload_data.val();
+        self.payload_ready.next = self.beats_out.payload_ready.val();
+        self.frame_valid.next = self.beats_out.frame_valid.val();
+        self.frame_data.next = self.beats_out.frame_data.val();
+        self.beats_out.frame_ready.next = self.frame_ready.val();
+        self.sent.next = self.beats_out.sent.val();
+        self.tx_data.next = self.beats_out.tx_data.val();
+        self.tx_retransmitted.next = self.beats_out.tx_retransmitted.val();
+        self.tx_probe.next = self.beats_out.tx_probe.val();
+        self.tx_feedback.next = self.beats_out.tx_feedback.val();
+        self.tx_nack.next = self.beats_out.tx_nack.val();
 
         // Stages move up where there is room.
-        self.d_free.next = !self.d_valid.q.val() | self.ends.val();
+        self.d_free.next = self.beats_out.head_ready.val();
         self.c_free.next = !self.c_valid.q.val() | self.d_free.val();
         self.b_free.next = !self.b_valid.q.val() | self.c_free.val();
         self.a_go.next = self.a_valid.q.val() & self.b_free.val();
@@ -407,13 +253,11 @@ impl Logic for TxBuild {
             + bit_cast::<17, 4>(self.c_sum.q.val().get_bits::<4>(16));
         self.checksum.next =
             self.folded.val().get_bits::<16>(0) + bit_cast::<16, 1>(self.folded.val().get_bits::<1>(16));
-        if self.d_free.val() {
-            self.d_valid.d.next = self.c_valid.q.val();
-            self.d_ticket.d.next = self.c_ticket.q.val();
-            self.d_head.d.next = self.c_head.q.val()
-                | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(8)) << 192)
-                | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(0)) << 200);
-        }
+        self.beats_out.head_valid.next = self.c_valid.q.val();
+        self.beats_out.ticket.next = self.c_ticket.q.val();
+        self.beats_out.head.next = self.c_head.q.val()
+            | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(8)) << 192)
+            | (bit_cast::<1024, 8>(!self.checksum.val().get_bits::<8>(0)) << 200);
 
         // Stage B to C: the sum.
         if self.c_free.val() {
@@ -556,11 +400,11 @@ impl Logic for TxBuild {
         if self.a_go.val() {
             self.a_valid.d.next = false;
         }
-        if self.a_go.val() & self.step.val() {
+        if self.a_go.val() & self.beats_out.step.val() {
             self.ahead.d.next = self.ahead.q.val() + self.beats.val() - 1;
         } else if self.a_go.val() {
             self.ahead.d.next = self.ahead.q.val() + self.beats.val();
-        } else if self.step.val() {
+        } else if self.beats_out.step.val() {
             self.ahead.d.next = self.ahead.q.val() - 1;
         }
 
@@ -598,16 +442,7 @@ impl Logic for TxBuild {
             self.a_valid.d.next = false;
             self.b_valid.d.next = false;
             self.c_valid.d.next = false;
-            self.d_valid.d.next = false;
             self.ahead.d.next = 0.into();
-            self.beat.d.next = 0.into();
-            self.out_valid.d.next = false;
-            self.done.d.next.valid = false;
-            self.event_data.d.next = false;
-            self.event_retransmitted.d.next = false;
-            self.event_probe.d.next = false;
-            self.event_feedback.d.next = false;
-            self.event_nack.d.next = false;
         }
     }
 }
