@@ -134,34 +134,27 @@ impl Bench<'_> {
         let sinks = [0, 1].map(|nic| session.register(nic, &DmaMemory::new(len), Access::LOCAL_WRITE));
         let [a, b] = sinks;
         let sinks = [a?, b?];
-        let mut posted = [0; 2];
+        let mut sent = [0; 2];
+        let mut offered = [0; 2];
         let mut received = [0; 2];
-        let mut open = [0; 2];
-        for (nic, sink) in sinks.iter().enumerate() {
-            for id in 0..count.min(OPEN) {
-                session.recv(nic, sink, 0..len, id as u64)?;
-            }
-        }
         while received.iter().sum::<usize>() < 2 * count || session.sends_open() > 0 {
             for nic in 0..2 {
-                while posted[nic] < count && open[nic] < OPEN / 2 {
-                    session.send(&sources[nic], 0..len, (PHASE, nic, 1 - nic, posted[nic]))?;
-                    posted[nic] += 1;
-                    open[nic] += 1;
+                while offered[nic] < count && session.outstanding(nic).1 < OPEN {
+                    session.recv(nic, &sinks[nic], 0..len, 0)?;
+                    offered[nic] += 1;
+                }
+                while sent[nic] < count && session.outstanding(nic).0 < OPEN {
+                    session.send(&sources[nic], 0..len, (PHASE, nic, 1 - nic, sent[nic]))?;
+                    sent[nic] += 1;
                 }
             }
             for arrived in session.poll()? {
                 received[arrived.nic] += 1;
-                open[1 - arrived.nic] -= 1;
-                if received[arrived.nic] + OPEN <= count {
-                    session.recv(arrived.nic, &sinks[arrived.nic], 0..len, arrived.work_id)?;
-                }
             }
             between(session, received.iter().sum());
         }
-        let sent = bytes;
         for sink in &sinks {
-            if sink.memory().to_vec(0, len) != sent {
+            if sink.memory().to_vec(0, len) != bytes {
                 return Err(RunError::Corrupt { what: "a bench message".into() });
             }
         }

@@ -188,6 +188,13 @@ impl Session {
         self.sends_open
     }
 
+    /// Ring places that one NIC's sends and receives take, from the oldest
+    /// unfinished request on.
+    pub fn outstanding(&self, nic: usize) -> (usize, usize) {
+        let endpoint = &self.hosts[nic].endpoint;
+        (endpoint.sends_outstanding(), endpoint.recvs_outstanding())
+    }
+
     /// Registers memory with one NIC.
     pub fn register(
         &self,
