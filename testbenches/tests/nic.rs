@@ -1,0 +1,339 @@
+//! Whole NICs: the real driver over the exported Verilog of `nic512`, on a
+//! fabric that drops, delays, reorders, duplicates and corrupts.
+
+use std::sync::OnceLock;
+
+use tessera_abi::params::NIC512;
+use tessera_abi::regs::{self, Counter};
+use tessera_abi::status::Drop as DropReason;
+use tessera_driver::{
+    Access, AddressHandle, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions,
+    RecvRequest, SendRequest, Status, WorkCompletion,
+};
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
+use tessera_sim::nic::{DmaOptions, NicOptions};
+use tessera_sim::session::Session;
+use tessera_sim::tb;
+use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
+
+/// 1 us and 2 us in clocks.
+const BASE: u64 = 250;
+const SKEW: u64 = 500;
+
+fn design() -> &'static Design {
+    static DESIGN: OnceLock<Design> = OnceLock::new();
+    DESIGN.get_or_init(|| {
+        Design::from(&tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}")))
+    })
+}
+
+fn model() -> &'static Model {
+    static MODEL: OnceLock<Model> = OnceLock::new();
+    MODEL.get_or_init(|| Model::build(design(), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn fabric(faults: Faults, seed: u64) -> FabricOptions {
+    FabricOptions { faults, ..FabricOptions::new(4, BASE, SKEW, seed) }
+}
+
+fn session(nics: usize, faults: Faults, nic: &NicOptions, seed: u64, payload: u32) -> Session {
+    let cluster = Cluster::new(model(), nics, nic, fabric(faults, seed)).unwrap();
+    Session::open(SharedCluster::new(cluster), nics, seed, payload, &[(regs::PATH_COUNT, 4)]).unwrap()
+}
+
+/// Every NIC sends a message of each size to every other; bytes are compared,
+/// and nothing may be delivered twice.
+fn exchange(session: &mut Session, sizes: &[usize]) {
+    let nics = session.nics();
+    let largest = sizes.iter().copied().max().unwrap();
+    let content = |from: usize, number: usize, len: usize| -> Vec<u8> {
+        (0..len).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
+    };
+    let incoming = (nics - 1) * sizes.len();
+    let sinks: Vec<_> = (0..nics)
+        .map(|nic| session.register(nic, &DmaMemory::new(incoming * largest), Access::LOCAL_WRITE).unwrap())
+        .collect();
+    for (nic, sink) in sinks.iter().enumerate() {
+        for place in 0..incoming {
+            session.recv(nic, sink, place * largest..(place + 1) * largest, place as u64).unwrap();
+        }
+    }
+    let mut sources = Vec::new();
+    for from in 0..nics {
+        for (number, &len) in sizes.iter().enumerate() {
+            let memory = DmaMemory::from_slice(&content(from, number, len));
+            sources.push(session.register(from, &memory, Access::READ).unwrap());
+            for to in (0..nics).filter(|to| *to != from) {
+                let source = &sources[sources.len() - 1];
+                session.send(source, 0..len, (1, from, to, number)).unwrap();
+            }
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < nics * incoming || session.sends_open() > 0 {
+        for arrived in session.poll().unwrap() {
+            let (_, from, to, number) = tessera_sim::session::untag(arrived.tag);
+            assert_eq!(to, arrived.nic);
+            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
+            let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
+            assert!(
+                bytes == content(from, number, sizes[number]),
+                "{from}->{to} #{number} is not what was sent"
+            );
+        }
+    }
+}
+
+/// Everything a finished run must have given back.
+fn assert_returned(session: &mut Session) {
+    for nic in 0..session.nics() {
+        let context = session.hosts[nic].context.clone();
+        let read = |reg| context.read(reg).unwrap();
+        // The last retirements trail the last completion by some clocks, and
+        // timers that are linked keep their context until they pop.
+        for _ in 0..2000 {
+            if read(regs::FREE_CONTEXTS) == 1 << NIC512.rx_contexts_log2
+                && read(regs::FREE_SLOTS) == 1 << NIC512.tx_slots_log2
+            {
+                break;
+            }
+            context.wait().unwrap();
+        }
+        assert_eq!(read(regs::FREE_SLOTS), 1 << NIC512.tx_slots_log2, "NIC {nic}: slots");
+        assert_eq!(read(regs::FREE_CONTEXTS), 1 << NIC512.rx_contexts_log2, "NIC {nic}: contexts");
+        assert_eq!(read(regs::OUTSTANDING), 0, "NIC {nic}: credit");
+        assert_eq!(read(regs::UNSOLICITED), 0, "NIC {nic}: unasked bytes");
+        assert_eq!(context.dropped(DropReason::FeedbackNonsense).unwrap(), 0, "NIC {nic}: nonsense");
+        assert_eq!(context.counter(Counter::CqOverrun).unwrap(), 0, "NIC {nic}: completions lost");
+        assert_eq!(session.cluster.lock().nics()[nic].dma_faults(), 0, "NIC {nic}: DMA");
+    }
+}
+
+const SIZES: [usize; 14] = [0, 1, 2, 3, 63, 255, 256, 257, 4095, 4096, 4097, 65_535, 65_537, 300_000];
+
+#[test]
+fn every_size_arrives_at_every_payload_size() {
+    let seed = tb::seed("nic::sizes");
+    for payload in [256, 1024, 4096] {
+        let faults = Faults { loss: Loss::Uniform(0.01), ..Faults::default() };
+        let mut session = session(2, faults, &NicOptions::default(), seed, payload);
+        exchange(&mut session, &SIZES);
+        assert_returned(&mut session);
+    }
+}
+
+#[test]
+fn any_class_of_packet_may_be_lost() {
+    let seed = tb::seed("nic::class_loss");
+    for class in PacketClass::ALL.into_iter().filter(|class| *class != PacketClass::Other) {
+        let faults =
+            Faults { class_loss: vec![(class, 0.3)], loss: Loss::Uniform(0.005), ..Faults::default() };
+        let mut session = session(2, faults, &NicOptions::default(), seed, 4096);
+        exchange(&mut session, &[0, 100, 4096, 20_000, 150_000]);
+        assert_returned(&mut session);
+    }
+}
+
+#[test]
+fn copies_and_flipped_bits_change_nothing() {
+    let seed = tb::seed("nic::copies");
+    let faults = Faults { duplicate: 0.1, max_copies: 15, corrupt: 0.02, ..Faults::default() };
+    let mut session = session(3, faults, &NicOptions::default(), seed, 4096);
+    exchange(&mut session, &[0, 1, 5000, 100_000]);
+    assert_returned(&mut session);
+    let corrupted = session.cluster.lock().fabric().stats().corrupted;
+    let refused: u64 = [DropReason::Icrc, DropReason::Length, DropReason::Frame, DropReason::NotOurs]
+        .into_iter()
+        .map(|reason| session.sum(regs::counter(reason as u32)).unwrap())
+        .sum();
+    assert_eq!(refused, corrupted, "each corrupted frame is counted under one reason");
+}
+
+#[test]
+fn bursts_of_loss_and_slow_hosts_are_survived() {
+    let seed = tb::seed("nic::bursts");
+    let dma = DmaOptions { read_delay: (50, 1500), write_delay: (20, 1500), ready: 0.6 };
+    let nic = NicOptions { dma_ctrl: dma, dma_data: dma, tx_stall: 0.2, seed };
+    let faults = Faults { loss: Loss::Bursty { mean: 0.03, burst: 6.0 }, ..Faults::default() };
+    let mut session = session(3, faults, &nic, seed, 4096);
+    exchange(&mut session, &[0, 64, 4097, 200_000]);
+    assert_returned(&mut session);
+}
+
+#[test]
+fn reordering_alone_is_not_loss() {
+    let seed = tb::seed("nic::reordering");
+    for skew in [SKEW, 10 * BASE] {
+        let options = FabricOptions::new(8, BASE, skew, seed);
+        let cluster = Cluster::new(model(), 4, &NicOptions::default(), options).unwrap();
+        let settings = [(regs::PATH_COUNT, 8)];
+        let mut session = Session::open(SharedCluster::new(cluster), 4, seed, 4096, &settings).unwrap();
+        exchange(&mut session, &[1000, 100_000, 1 << 20]);
+        let cluster = session.cluster.lock();
+        let tracker = cluster.fabric().tracker();
+        assert_eq!(tracker.needed, 0);
+        let (spurious, data) = (tracker.spurious, tracker.data);
+        assert!(
+            spurious * 1000 < data,
+            "skew {skew}: {spurious} of {data} packets sent again without a loss"
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = || {
+        let faults =
+            Faults { loss: Loss::Uniform(0.02), duplicate: 0.01, max_copies: 2, ..Faults::default() };
+        let mut session = session(3, faults, &NicOptions::default(), 7, 4096);
+        exchange(&mut session, &[10, 50_000]);
+        let stats = *session.cluster.lock().fabric().stats();
+        (session.clock(), stats)
+    };
+    assert_eq!(run(), run());
+}
+
+/// One host without a session, for requests that must fail.
+struct Lone {
+    context: Context,
+    cq: CompletionQueue,
+    endpoint: Endpoint,
+}
+
+fn lone(cluster: &SharedCluster, nic: usize, settings: &[(regs::Reg, u32)]) -> Lone {
+    let (mac, ip) = addresses(nic);
+    let options = ContextOptions { mac, ip, seed: 5 + nic as u32, settings: settings.to_vec() };
+    let context = Context::open(cluster.device(nic), options).unwrap();
+    let cq = context.create_cq(64).unwrap();
+    let options = EndpointOptions { qkey: 9, send_entries: 16, recv_entries: 16 };
+    let endpoint = context.alloc_pd().create_endpoint(&options, &cq, &cq).unwrap();
+    Lone { context, cq, endpoint }
+}
+
+impl Lone {
+    fn send(&mut self, to: AddressHandle, len: usize) {
+        let region = self.context.alloc_pd().register(&DmaMemory::new(len), Access::READ).unwrap();
+        let request = SendRequest {
+            work_id: 1,
+            region: &region,
+            range: 0..len,
+            to,
+            tag: 3,
+            immediate: Some(4),
+            payload_size: 4096,
+        };
+        self.endpoint.post_send(&request).unwrap();
+        // The key lives as long as the NIC may read: here, until the test ends.
+        std::mem::forget(region);
+    }
+
+    fn completion(&mut self, waits: usize) -> Option<WorkCompletion> {
+        let mut completions = [WorkCompletion::default()];
+        for _ in 0..waits {
+            if self.cq.poll(&mut completions).unwrap() == 1 {
+                return Some(completions[0]);
+            }
+            self.context.wait().unwrap();
+        }
+        None
+    }
+}
+
+fn pair(settings: &[(regs::Reg, u32)]) -> (Lone, Lone) {
+    let cluster = Cluster::new(model(), 2, &NicOptions::default(), fabric(Faults::default(), 1)).unwrap();
+    let cluster = SharedCluster::new(cluster);
+    (lone(&cluster, 0, settings), lone(&cluster, 1, settings))
+}
+
+#[test]
+fn nobody_there_ends_in_unheard_within_its_bound() {
+    let (mut a, _b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    let (mac, ip) = addresses(40);
+    a.send(AddressHandle::ipv4(mac, ip, 0x100, 9), 5000);
+    let completion = a.completion(2000).expect("the send ends");
+    assert_eq!(completion.status, Status::Unheard);
+    assert_eq!(a.context.read(regs::FREE_SLOTS).unwrap(), 1 << NIC512.tx_slots_log2);
+}
+
+#[test]
+fn no_receive_posted_ends_in_receiver_not_ready() {
+    let (mut a, b) = pair(&[(regs::T_OPEN, 4000), (regs::MAX_RETRY, 200)]);
+    a.send(b.endpoint.address(), 100);
+    let completion = a.completion(3000).expect("the send ends");
+    assert_eq!(completion.status, Status::ReceiverNotReady);
+    assert!(b.context.dropped(DropReason::BusyReceive).unwrap() > 0);
+}
+
+#[test]
+fn a_receive_posted_late_is_found() {
+    let (mut a, mut b) = pair(&[]);
+    a.send(b.endpoint.address(), 100);
+    assert!(a.completion(200).is_none());
+    let region = b.context.alloc_pd().register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
+    b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..100 }).unwrap();
+    let sent = a.completion(5000).expect("the send ends");
+    let received = b.completion(5000).expect("the receive ends");
+    assert_eq!((sent.status, received.status), (Status::Success, Status::Success));
+    assert_eq!((received.len, received.tag, received.immediate), (100, 3, Some(4)));
+    assert_eq!(received.peer_endpoint, a.endpoint.number());
+}
+
+#[test]
+fn a_receive_that_is_too_short_stays_and_the_sender_is_told() {
+    let (mut a, mut b) = pair(&[]);
+    let region = b.context.alloc_pd().register(&DmaMemory::new(50), Access::LOCAL_WRITE).unwrap();
+    b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..50 }).unwrap();
+    a.send(b.endpoint.address(), 100);
+    assert_eq!(a.completion(3000).expect("the send ends").status, Status::Length);
+    a.send(b.endpoint.address(), 50);
+    assert_eq!(a.completion(3000).expect("the send ends").status, Status::Success);
+    assert_eq!(b.completion(3000).expect("the receive ends").len, 50);
+}
+
+#[test]
+fn a_wrong_qkey_reaches_nothing() {
+    let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    let stranger = AddressHandle { qkey: 10, ..b.endpoint.address() };
+    a.send(stranger, 100);
+    assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
+    assert!(b.context.dropped(DropReason::QKey).unwrap() > 0);
+}
+
+#[test]
+fn outputs_depend_on_registers_only() {
+    tb::run("nic::outputs", design(), |dut, rng| {
+        let rst = dut.port("rst").unwrap();
+        dut.reset(rst, 4);
+        let ports = &design().ports;
+        let inputs: Vec<_> = ports
+            .iter()
+            .filter(|port| port.direction == Direction::In && !port.is_clock && port.name != "rst")
+            .map(|port| dut.port(&port.name).unwrap())
+            .collect();
+        let outputs: Vec<_> = ports
+            .iter()
+            .filter(|port| port.direction == Direction::Out)
+            .map(|port| (port.name.clone(), dut.port(&port.name).unwrap()))
+            .collect();
+        let snapshot = |dut: &tessera_sim::verilator::Dut| -> Vec<Vec<u64>> {
+            let read = |port: tessera_sim::verilator::PortId| {
+                let mut words = vec![0; port.words()];
+                dut.get_wide(port, &mut words);
+                words
+            };
+            outputs.iter().map(|(_, port)| read(*port)).collect()
+        };
+        for _ in 0..300 {
+            dut.clock();
+            let before = snapshot(dut);
+            for port in &inputs {
+                dut.set_wide(*port, &rng.wide(port.width()));
+            }
+            dut.settle();
+            for ((name, _), (old, new)) in outputs.iter().zip(before.iter().zip(snapshot(dut))) {
+                assert_eq!(*old, new, "{name} follows an input within the clock");
+            }
+        }
+    });
+}
