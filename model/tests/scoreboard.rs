@@ -218,6 +218,13 @@ fn repeated(log: &Log, at: usize, after: u64) -> Log {
     more
 }
 
+/// Event `at` happens twice, at `at` and `at + 1`.
+fn twice(log: &Log, at: usize) -> Log {
+    let mut log = log.clone();
+    log.insert(at + 1, log[at].clone());
+    log
+}
+
 #[test]
 fn writes_are_held_to_what_arrived() {
     let run = lossy();
@@ -327,6 +334,10 @@ fn feedback_is_held_to_arrivals_and_timers() {
         caught("an echo of nothing", &run, edit(&run.log, ack, |f| f[echo] ^= 0x40), |f| {
             matches!(f, Fault::Undue)
         });
+        let delay = TRH_AT + feedback::DELAY + 1;
+        caught("a delay of another time", &run, edit(&run.log, ack, |f| f[delay] ^= 0x80), |f| {
+            matches!(f, Fault::Field { field: "delay", .. })
+        });
         caught("a doubled answer", &run, repeated(&run.log, ack, 1), |f| matches!(f, Fault::Undue));
         let status = TRH_AT + feedback::STATUS;
         caught("a status in an answer", &run, edit(&run.log, ack, |f| f[status] = 4), |f| {
@@ -392,12 +403,9 @@ fn data_is_held_to_posts_grants_and_nacks() {
             matches!(f, Fault::OutOfOrder { .. })
         });
         let retx = |f: &mut Vec<u8>| f[TRH_AT + data::FLAGS] |= flag::RETX;
-        caught(
-            "an unasked retransmission",
-            &run,
-            edit(&repeated(&run.log, packet, 1), packet + 1, retx),
-            |f| matches!(f, Fault::Unasked(_)),
-        );
+        caught("an unasked retransmission", &run, edit(&twice(&run.log, packet), packet + 1, retx), |f| {
+            matches!(f, Fault::Unasked(_))
+        });
         for (name, at) in
             [("tag", data::TAG + 3), ("length", data::LENGTH + 3), ("window", data::INITIAL_WINDOW)]
         {
@@ -461,7 +469,7 @@ fn data_is_held_to_posts_grants_and_nacks() {
     let last = nth(&run.log, 0, |seen| is_data(seen, |header| header.message == id));
     let after = repeated(&run.log, last, run.log[done].1 - run.log[last].1 + ticks(2000));
     caught("a packet after its completion", &run, after, |f| matches!(f, Fault::AfterEnd(_)));
-    let stray = repeated(&run.log, last, 1);
+    let stray = twice(&run.log, last);
     let stray = edit(&stray, last + 1, |f| f[TRH_AT + data::MESSAGE + 3] ^= 0x55);
     caught("a message nobody posted", &run, stray, |f| matches!(f, Fault::UnknownMessage(_)));
 }

@@ -30,10 +30,12 @@ impl Receiving {
         //= RC-8
         let sampled = header.delay != NO_SAMPLE;
         let fits = |a: &Answerable| !a.answered && a.ev == header.ev && a.timestamp == header.echo && sampled;
-        // Of copies, the one that has to be answered was.
-        let due = message.answers.iter().position(|a| fits(a) && a.due);
-        let new = || message.answers.iter().position(|a| fits(a) && a.new);
-        let found = due.or_else(new).or_else(|| message.answers.iter().position(fits));
+        // Of copies, the one whose delay fits; of those, one that has to be answered.
+        let (clock, stamp) = (bench.clock, bench.tolerance.stamp as u64);
+        let held = |a: &Answerable| bench.tick_at(clock) - bench.tick_at(a.clock);
+        let apart = |a: &Answerable| held(a).abs_diff(header.delay as u64) > stamp;
+        let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
+        let found = candidates.min_by_key(|(_, a)| (apart(a), !a.due, !a.new)).map(|(at, _)| at);
         let mut answer = found.and_then(|at| message.answers.get_mut(at));
         if let Some(answer) = answer.as_mut() {
             answer.answered = true;
@@ -217,7 +219,9 @@ impl Receiving {
         if let Some((at, _, due, counted)) = answered {
             let come = message.counted.iter().filter(|&&c| c > since && c <= at).count() as u32;
             let enough = counted && come >= settings.ack_every;
-            if !due && !enough {
+            //= GR-3
+            let granting = header.flags & fb::GRANT != 0;
+            if !due && !enough && !granting {
                 bench.fault(Some(id), "RC-7", Fault::Undue);
             }
         }
