@@ -49,7 +49,7 @@ pub struct LookupJudge {
     pub work: Signal<Out, Bit>,
     pub verdict: Signal<Out, Bits<2>>,
     /// FEEDBACK is due.
-    pub answers: Signal<Out, Bit>,
+    pub replies: Signal<Out, Bit>,
     pub flags: Signal<Out, Bits<8>>,
     pub status: Signal<Out, Bits<8>>,
     /// The reply says that everything has arrived.
@@ -107,7 +107,7 @@ impl LookupJudge {
             away: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
-            answers: Default::default(),
+            replies: Default::default(),
             flags: Default::default(),
             status: Default::default(),
             all: Default::default(),
@@ -170,7 +170,7 @@ impl Logic for LookupJudge {
         self.away.next = false;
         self.work.next = false;
         self.verdict.next = 2.into();
-        self.answers.next = false;
+        self.replies.next = false;
         self.flags.next = self.busy.val();
         self.status.next = 0.into();
         self.all.next = false;
@@ -187,7 +187,7 @@ impl Logic for LookupJudge {
                 if self.tombstone.val() {
                     // RO-2
                     self.finished.next = true;
-                    self.answers.next = true;
+                    self.replies.next = true;
                     self.status.next = self.held.val().status;
                     if self.held.val().status == self.success.val() {
                         self.flags.next = self.complete.val();
@@ -204,7 +204,7 @@ impl Logic for LookupJudge {
                     // RO-3
                     self.stale.next = true;
                 } else {
-                    self.answers.next = true;
+                    self.replies.next = true;
                     if self.newer.val() & !self.tombstone.val() {
                         // RO-4
                         self.busy_resources.next = true;
@@ -233,7 +233,7 @@ impl Logic for LookupJudge {
                                         if self.fits.val() {
                                             self.open.next = true;
                                             self.opened.next = true;
-                                            self.answers.next = false;
+                                            self.replies.next = false;
                                             self.work.next = true;
                                             self.verdict.next = 1.into();
                                         } else {

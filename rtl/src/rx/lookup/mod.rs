@@ -389,7 +389,7 @@ impl Logic for Lookup {
         self.reply.receive.next = self.receive.q.val();
         self.reply.work.next = self.judge.work.val();
         self.reply.verdict.next = self.judge.verdict.val();
-        self.reply.answers.next = self.judge.answers.val();
+        self.reply.replies.next = self.judge.replies.val();
         self.reply.flags.next = self.judge.flags.val();
         self.reply.status.next = self.judge.status.val();
         self.reply.all.next = self.judge.all.val();

@@ -25,7 +25,7 @@ pub struct LookupReply {
     pub number: Signal<In, Bits<12>>,
     pub work: Signal<In, Bit>,
     pub verdict: Signal<In, Bits<2>>,
-    pub answers: Signal<In, Bit>,
+    pub replies: Signal<In, Bit>,
     pub flags: Signal<In, Bits<8>>,
     pub status: Signal<In, Bits<8>>,
     pub all: Signal<In, Bit>,
@@ -60,7 +60,7 @@ impl LookupReply {
             number: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
-            answers: Default::default(),
+            replies: Default::default(),
             flags: Default::default(),
             status: Default::default(),
             all: Default::default(),
@@ -137,7 +137,7 @@ impl Logic for LookupReply {
             self.feedback_waits.d.next = false;
         }
         if self.act.val() {
-            self.feedback_waits.d.next = self.answers.val();
+            self.feedback_waits.d.next = self.replies.val();
             self.feedback_word.d.next.dst_mac = self.packet.val().src_mac;
             self.feedback_word.d.next.dst_gid = self.packet.val().src_gid;
             self.feedback_word.d.next.dst_endpoint = self.packet.val().src_endpoint;
