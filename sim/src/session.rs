@@ -178,6 +178,11 @@ impl Session {
         self.hosts.len()
     }
 
+    /// How one NIC's endpoint is addressed.
+    pub fn address(&self, nic: usize) -> AddressHandle {
+        self.peers[nic]
+    }
+
     /// Now, in clocks.
     pub fn clock(&self) -> u64 {
         self.cluster.lock().clock()

@@ -1,0 +1,231 @@
+//! Whole NICs against the model: every frame, payload write and completion of
+//! the Verilated `nic512` is judged by `model::scoreboard`, which knows the
+//! specification and nothing of the hardware. docs/verification.md says what
+//! may differ and by how much.
+
+use std::ops::Range;
+
+use tessera_abi::params::NIC512;
+use tessera_abi::queue::OP_SEND;
+use tessera_abi::regs::{self, Reg};
+use tessera_driver::{Access, DmaMemory, MemoryRegion};
+use tessera_model::queue::{RecvEntry, SendEntry};
+use tessera_model::scoreboard::{Event, NicSetup, Scoreboard, Tolerance};
+use tessera_model::settings::{Endpoint, Identity, PathPolicy, Settings};
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss};
+use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
+use tessera_sim::session::Session;
+use tessera_sim::tb;
+use tessera_sim::verilator::{BuildOptions, Design, Model};
+
+const PAYLOAD_LOG2: u8 = 12;
+const PATHS: u32 = 4;
+
+/// A session whose every observable event goes to the scoreboard.
+struct Judged {
+    session: Session,
+    board: Scoreboard,
+    sends: Vec<u16>,
+    recvs: Vec<u16>,
+    /// Posts of the present window, to be told after its arrivals.
+    posts: Vec<(u64, usize, Post)>,
+}
+
+enum Post {
+    Send(u16, SendEntry, Vec<u8>),
+    Recv(u16, RecvEntry),
+}
+
+impl Judged {
+    fn new(nics: usize, faults: Faults, seed: u64) -> Self {
+        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|error| panic!("{error}"));
+        let model =
+            Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        let fabric = FabricOptions { faults, ..FabricOptions::new(PATHS as usize, 250, 500, seed) };
+        let nic = NicOptions { seed, ..NicOptions::default() };
+        let mut cluster = Cluster::new(&model, nics, &nic, fabric).unwrap();
+        for nic in 0..nics {
+            cluster.nic_mut(nic).observe();
+        }
+        let registers: [(Reg, u32); 1] = [(regs::PATH_COUNT, PATHS)];
+        let session =
+            Session::open(SharedCluster::new(cluster), nics, seed, 1 << PAYLOAD_LOG2, &registers).unwrap();
+        let setup = |nic: usize| {
+            let (mac, ip) = addresses(nic);
+            let address = session.address(nic);
+            let settings =
+                Settings { path_count: PATHS, path_policy: PathPolicy::RoundRobin, ..Settings::default() };
+            NicSetup {
+                config: NIC512,
+                identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },
+                settings,
+                endpoints: vec![Endpoint { number: address.endpoint, qkey: address.qkey }],
+                keys: Vec::new(),
+                time_at_zero: 0,
+            }
+        };
+        let board = Scoreboard::new((0..nics).map(setup).collect(), Tolerance::default());
+        Self { session, board, sends: vec![0; nics], recvs: vec![0; nics], posts: Vec::new() }
+    }
+
+    fn send(&mut self, region: &MemoryRegion, range: Range<usize>, what: (u8, usize, usize, usize)) {
+        let (phase, from, to, number) = what;
+        let peer = self.session.address(to);
+        let entry = SendEntry {
+            opcode: OP_SEND,
+            immediate: None,
+            payload_log2: PAYLOAD_LOG2,
+            traffic_class: 0,
+            length: range.len() as u32,
+            address: region.address() + range.start as u64,
+            lkey: region.lkey(),
+            initial_window: 0,
+            tag: tessera_sim::session::tag(phase, from, to, number),
+            qkey: peer.qkey,
+            endpoint: peer.endpoint,
+            mac: peer.mac,
+            gid: peer.gid,
+        };
+        let payload = region.memory().to_vec(range.start, range.len());
+        self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
+        self.sends[from] = self.sends[from].wrapping_add(1);
+        self.session.send(region, range, what).unwrap();
+    }
+
+    fn recv(&mut self, nic: usize, region: &MemoryRegion, range: Range<usize>, id: u64) {
+        let entry = RecvEntry {
+            address: region.address() + range.start as u64,
+            length: range.len() as u32,
+            lkey: region.lkey(),
+        };
+        self.posts.push((self.session.clock(), nic, Post::Recv(self.recvs[nic], entry)));
+        self.recvs[nic] = self.recvs[nic].wrapping_add(1);
+        self.session.recv(nic, region, range, id).unwrap();
+    }
+
+    /// Tells the scoreboard what was seen since the last call, in order.
+    fn judge(&mut self) {
+        let observed = self.session.cluster.lock().take_events();
+        for (nic, events) in observed {
+            let endpoint = self.session.address(nic).endpoint;
+            let mut posts = self.posts.iter().filter(|(_, of, _)| *of == nic).peekable();
+            let mut tell_posts = |board: &mut Scoreboard, until: u64| {
+                while let Some((clock, _, post)) = posts.next_if(|(clock, ..)| *clock < until) {
+                    match post {
+                        Post::Send(index, entry, payload) => {
+                            board.observe(
+                                *clock,
+                                nic,
+                                Event::PostedSend { endpoint, index: *index, entry, payload },
+                            );
+                        }
+                        Post::Recv(index, entry) => {
+                            board.observe(*clock, nic, Event::PostedRecv { endpoint, index: *index, entry });
+                        }
+                    }
+                }
+            };
+            for event in &events {
+                let clock = match event {
+                    NicEvent::Received { at, .. } => *at,
+                    NicEvent::Sent(frame) => frame.last,
+                    NicEvent::Read(read) => read.at,
+                    NicEvent::Wrote(write) => write.at,
+                };
+                tell_posts(&mut self.board, clock);
+                match event {
+                    NicEvent::Received { bytes, .. } => {
+                        self.board.observe(clock, nic, Event::Received(bytes))
+                    }
+                    NicEvent::Sent(frame) => self.board.observe(clock, nic, Event::Sent(&frame.bytes)),
+                    NicEvent::Read(_) => {}
+                    NicEvent::Wrote(write) if write.class == DmaClass::Data => {
+                        let (address, bytes) = (write.address, &write.bytes[..]);
+                        self.board.observe(clock, nic, Event::Wrote { address, bytes });
+                    }
+                    NicEvent::Wrote(write) => {
+                        let entry = write.bytes[..].try_into().expect("a completion entry has 64 bytes");
+                        self.board.observe(clock, nic, Event::Completed(entry));
+                    }
+                }
+            }
+            tell_posts(&mut self.board, u64::MAX);
+        }
+        self.posts.clear();
+    }
+
+    /// Every NIC sends a message of each size to every other.
+    fn exchange(&mut self, sizes: &[usize]) {
+        let nics = self.session.nics();
+        let largest = sizes.iter().copied().max().unwrap();
+        let incoming = (nics - 1) * sizes.len();
+        let mut regions = Vec::new();
+        for nic in 0..nics {
+            let sink =
+                self.session.register(nic, &DmaMemory::new(incoming * largest), Access::LOCAL_WRITE).unwrap();
+            for place in 0..incoming {
+                self.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64);
+            }
+            regions.push(sink);
+        }
+        for from in 0..nics {
+            for (number, &len) in sizes.iter().enumerate() {
+                // No two messages alike: the scoreboard tells them apart by their bytes.
+                let byte = |i: usize| (i * 17 + i / 255 + from * 5 + number * 29) as u8;
+                let memory = DmaMemory::from_slice(&(0..len).map(byte).collect::<Vec<_>>());
+                let source = self.session.register(from, &memory, Access::READ).unwrap();
+                for to in (0..nics).filter(|to| *to != from) {
+                    self.send(&source, 0..len, (1, from, to, number));
+                }
+                regions.push(source);
+            }
+        }
+        self.judge();
+        let mut received = 0;
+        while received < nics * incoming || self.session.sends_open() > 0 {
+            received += self.session.poll().unwrap().len();
+            self.judge();
+        }
+        // What is still on its way is judged too.
+        for _ in 0..200 {
+            self.session.hosts[0].context.wait().unwrap();
+            self.judge();
+        }
+    }
+
+    /// The verdict; `least` frames must have been judged for it to mean anything.
+    fn finish(self, least: u64) {
+        let (summary, violations) = self.board.finish(self.session.clock());
+        assert!(summary.frames > least, "only {summary:?}");
+        let shown: Vec<String> =
+            violations.iter().take(12).map(|violation| format!("{violation:?}")).collect();
+        assert!(
+            violations.is_empty(),
+            "{} violations in {summary:?}:\n{}",
+            violations.len(),
+            shown.join("\n")
+        );
+    }
+}
+
+const SIZES: [usize; 8] = [0, 1, 100, 4096, 4097, 50_000, 200_000, 1_200_000];
+
+#[test]
+fn a_lossless_run_keeps_the_contract() {
+    let seed = tb::seed("nic_scoreboard::lossless");
+    let mut judged = Judged::new(2, Faults::default(), seed);
+    judged.exchange(&SIZES);
+    judged.finish(1000);
+}
+
+#[test]
+fn loss_copies_and_damage_keep_the_contract() {
+    let seed = tb::seed("nic_scoreboard::faults");
+    for loss in [Loss::Uniform(0.01), Loss::Uniform(0.05), Loss::Bursty { mean: 0.03, burst: 4.0 }] {
+        let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.002, ..Faults::default() };
+        let mut judged = Judged::new(3, faults, seed);
+        judged.exchange(&SIZES[..7]);
+        judged.finish(500);
+    }
+}
