@@ -67,7 +67,7 @@ macro_rules! registers {
 
 registers! {
     MAGIC = 0x000, Ro 32, MAGIC_VALUE, "\"TSRA\"";
-    ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major << 16 | minor; a driver refuses another major";
+    ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major in the upper half, minor in the lower; a driver refuses another major";
     SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
     SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16]";
     SIZES2 = 0x010, Ro 32, 0, "tombstones";

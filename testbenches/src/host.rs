@@ -109,6 +109,8 @@ pub struct DmaReader {
     /// Whether a status may come in the clock of its last beat. Off where the
     /// ready of beats depends on what other agents drive in that clock.
     pub prompt: bool,
+    /// The block must take every beat at once.
+    pub never_stalls: bool,
     reads: VecDeque<Read>,
     offering: bool,
     /// (clock from which it may be sent, tag, error).
@@ -141,6 +143,7 @@ impl DmaReader {
             rng: rng.fork(),
             latency: 1..40,
             prompt: true,
+            never_stalls: false,
             reads: VecDeque::new(),
             offering: false,
             statuses: VecDeque::new(),
@@ -219,6 +222,8 @@ impl Agent for DmaReader {
                 }
             }
         } else {
+            let stalled = dut.sampled(self.beats.valid) != 0;
+            assert!(!(stalled && self.never_stalls), "a beat was held back in clock {now}");
             assert!(!self.early_status, "the last beat was refused though ready was high before");
         }
     }

@@ -217,9 +217,11 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let memory = SharedMemory::default();
+        let mut dma = DmaReader::new(dut, "read", memory.clone(), stall, idle, rng);
+        dma.never_stalls = true;
         reset(dut);
         let mut bench = Bench {
-            dma: DmaReader::new(dut, "read", memory.clone(), stall, idle, rng),
+            dma,
             host: Broadcast::new(dut),
             asker: Asker::new(dut, rng),
             refusals: StreamMonitor::new(dut, "refused", stall, rng).unwrap(),

@@ -122,13 +122,15 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let memory = SharedMemory::default();
+        let mut dma = DmaReader::new(dut, "read", memory.clone(), stall, idle, rng);
+        dma.never_stalls = true;
         let enable = dut.port("settings.enable").unwrap();
         let window = dut.port("settings.initial_window").unwrap();
         dut.set(enable, 1u64);
         dut.set(window, DEFAULT_WINDOW);
         reset(dut);
         Bench {
-            dma: DmaReader::new(dut, "read", memory.clone(), stall, idle, rng),
+            dma,
             host: Broadcast::new(dut),
             requests: StreamMonitor::new(dut, "request", stall, rng).unwrap(),
             refusals: StreamMonitor::new(dut, "refused", stall, rng).unwrap(),
