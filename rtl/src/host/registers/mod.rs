@@ -63,8 +63,8 @@ pub const VIEWS: [Reg; 15] = [
 const _: () = {
     assert!(regs::ADDRESS_BITS == 21);
     assert!(regs::doorbell_page(0) == 1 << 20 && regs::doorbell_page(1) == (1 << 20) + (1 << 12));
-    assert!(regs::TABLE_DATA % 64 == 0 && regs::TABLE_WORDS == 16);
-    assert!(regs::COUNTERS % 256 == 0 && regs::counter(regs::COUNTER_COUNT) == regs::COUNTERS + 256);
+    assert!(regs::TABLE_DATA.is_multiple_of(64) && regs::TABLE_WORDS == 16);
+    assert!(regs::COUNTERS.is_multiple_of(256) && regs::counter(regs::COUNTER_COUNT) == regs::COUNTERS + 256);
     assert!(regs::DOORBELL_SQ < 16 && regs::DOORBELL_RQ < 16 && regs::DOORBELL_CQ < 16);
 };
 
