@@ -183,8 +183,8 @@ fn instances_and_models_share_nothing() {
 #[test]
 fn an_exported_block_is_clocked() {
     use tessera_rtl::prelude::{Bits, Dff};
-    let mut register = Dff::<Bits<8>>::default();
-    let export = tessera_rtl::emit::export(&mut register, "register").unwrap();
+    let mut holder = Dff::<Bits<8>>::default();
+    let export = tessera_rtl::emit::export(&mut holder, "holder").unwrap();
     let mut dut = build(&Design::from(&export)).instance().unwrap();
     let [d, q] = ["d", "q"].map(|n| dut.port(n).unwrap());
     dut.set(d, 0xa5u64);

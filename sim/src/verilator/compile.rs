@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
 /// Flags of every C++ file; part of a model's cache key.
@@ -211,9 +212,12 @@ impl Compiler<'_> {
 
     fn compile(&self, job: &Job) -> Result<(), ModelError> {
         let include = self.verilator.root().join("include");
-        // Two builds may want the same run-time object: each writes its own
-        // and the last rename wins, with the same contents.
-        let partial = job.object.with_extension(format!("{}.partial", std::process::id()));
+        // Two builds, of this process or another, may want the same run-time
+        // object: each writes its own and the last rename wins, with the same
+        // contents.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let partial = job.object.with_extension(format!("{}-{number}.partial", std::process::id()));
         let mut command = Command::new(&self.cxx);
         command
             .args(flags(self.options))
