@@ -27,7 +27,6 @@ pub(super) struct Instance {
     pub(super) key: String,
     /// Dotted path from the top, for messages.
     pub(super) path: String,
-    /// The field name, or the top's Rust type.
     pub(super) code: Verilog,
     pub(super) atoms: Vec<AtomInfo>,
     pub(super) children: Vec<Instance>,

@@ -258,6 +258,11 @@ impl Expr {
                 }
             }
         }
+        if let (Some(a), Some(b)) = (l.as_const(), r.as_const()) {
+            if let Some(value) = folded(op, a, b, width) {
+                return Ok(Self::constant(value, width));
+            }
+        }
         if let Some(answer) = settled_compare(op, &l, &r) {
             return Ok(Self::bit(answer));
         }
@@ -353,6 +358,18 @@ fn slice_shifted(op: Op, operand: &Expr, amount: usize, lsb: usize, width: usize
         parts.push(zeros(count(from.min(end) - start)?));
     }
     Some(Expr::concat(parts))
+}
+
+/// Arithmetic on two constants: unrolled loops leave some behind.
+fn folded(op: Op, a: &BigUint, b: &BigUint, width: usize) -> Option<BigUint> {
+    Some(match op {
+        Op::Add => a + b,
+        Op::Sub => a + (mask(width) - b) + 1u8,
+        Op::And | Op::LogicalAnd => a & b,
+        Op::Or | Op::LogicalOr => a | b,
+        Op::Xor => a ^ b,
+        _ => return None,
+    })
 }
 
 /// Comparisons that one constant operand already decides. Tools warn about

@@ -5,8 +5,8 @@
 //! run a `Local` or `Out` signal reads as the variable assigned last, an
 //! input, an instance's output and an instance's input as the settled value.
 //! A statement that reads a variable before its last assignment therefore has
-//! to share an `always` block with the later assignments; every other
-//! statement is a driver of its own and reads nets:
+//! to share an `always` block with the later assignments (see `groups`); every
+//! other statement is a driver of its own and reads nets:
 //!
 //! ```text
 //!   kernel statements ── paths ── dead defaults ── structs joined ── groups
@@ -17,6 +17,7 @@
 use super::design::{Design, Event, Role, Stmt};
 use super::error::EmitError;
 use super::expr::{mask, Expr, Kind, NetId};
+use super::groups::{access, group, Access};
 use num_bigint::BigUint;
 use std::collections::{HashMap, HashSet};
 
@@ -39,6 +40,7 @@ pub(super) struct Plan {
 pub(super) fn plan(design: &mut Design) -> Result<Plan, EmitError> {
     check_paths(design)?;
     let mut body: Vec<Stmt> = std::mem::take(&mut design.body);
+    drop_idle(&mut body);
     drop_dead_defaults(design, &mut body);
     join_fields(design, &mut body);
     let mut body = hoist_temporaries(design, body);
@@ -174,31 +176,30 @@ fn check_read(design: &Design, value: &Expr, assigned: &Assigned) -> Result<(), 
     }
 }
 
-/// What one top-level statement reads and assigns.
-struct Access {
-    reads: HashSet<NetId>,
-    writes: HashSet<NetId>,
-}
-
-fn access(stmt: &Stmt) -> Access {
-    let mut access = Access { reads: HashSet::new(), writes: HashSet::new() };
-    stmt.walk(&mut |event| match event {
-        Event::Read(value) => value.for_each_read(&mut |net, _, _| {
-            access.reads.insert(net);
-        }),
-        Event::Write(net) => {
-            access.writes.insert(net);
-        }
-    });
-    access
-}
-
 /// The net a top-level statement assigns as a whole, if it does just that.
 fn whole_assignment(design: &Design, stmt: &Stmt) -> Option<NetId> {
     match stmt {
         Stmt::Assign { net, value, .. } if value.width == design.nets[*net].width => Some(*net),
         _ => None,
     }
+}
+
+/// Removes branches that assign nothing: an empty `always` block never runs,
+/// which tools call a mistake.
+fn drop_idle(body: &mut Vec<Stmt>) {
+    body.retain_mut(|stmt| match stmt {
+        Stmt::Assign { .. } | Stmt::Comment(_) => true,
+        Stmt::If { then, otherwise, .. } => {
+            drop_idle(then);
+            drop_idle(otherwise);
+            !(then.is_empty() && otherwise.is_empty())
+        }
+        Stmt::Case { arms, default, .. } => {
+            arms.iter_mut().for_each(|(_, body)| drop_idle(body));
+            drop_idle(default);
+            !(default.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
+        }
+    });
 }
 
 /// Removes assignments that a later one overwrites unseen: `dff_setup!` gives
@@ -321,42 +322,6 @@ fn with_defaults(design: &Design, stmts: Vec<Stmt>) -> Vec<Stmt> {
         value: Expr::constant(BigUint::default(), design.nets[*net].width),
     };
     nested.iter().map(default).chain(stmts).collect()
-}
-
-/// The group of each statement: its first member.
-fn group(design: &Design, body: &[Stmt]) -> Vec<usize> {
-    let accesses: Vec<Access> = body.iter().map(access).collect();
-    let mut writers: HashMap<NetId, Vec<usize>> = HashMap::new();
-    for (at, access) in accesses.iter().enumerate() {
-        for net in &access.writes {
-            writers.entry(*net).or_default().push(at);
-        }
-    }
-    let mut parent: Vec<usize> = (0..body.len()).collect();
-    fn root(parent: &mut [usize], mut at: usize) -> usize {
-        while parent[at] != at {
-            parent[at] = parent[parent[at]];
-            at = parent[at];
-        }
-        at
-    }
-    let mut unite = |a: usize, b: usize| {
-        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
-        parent[a.max(b)] = a.min(b);
-    };
-    for list in writers.values() {
-        list.windows(2).for_each(|pair| unite(pair[0], pair[1]));
-    }
-    for (at, access) in accesses.iter().enumerate() {
-        for net in access.reads.iter().filter(|net| design.nets[**net].role.reads_as_variable()) {
-            if let Some(last) = writers.get(net).and_then(|list| list.last()) {
-                if *last > at {
-                    unite(at, *last);
-                }
-            }
-        }
-    }
-    (0..body.len()).map(|at| root(&mut parent, at)).collect()
 }
 
 /// Moves temporaries out of branches wherever their value does not depend on

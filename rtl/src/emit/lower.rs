@@ -6,17 +6,16 @@
 //! operator are equally wide unless one is an integer literal.
 
 use super::collect::{literal_is_bool, literal_value};
-use super::design::{field_at, field_of, width_of, Design, Role, Stmt};
+use super::design::{field_at, Design, Role, Stmt};
 use super::error::EmitError;
 use super::expr::{Expr, Kind, NetId, Op, Refusal};
-use super::names::{evaluate_index, parse_integer};
 use super::operand::{index_is_undecided, Value};
-use num_bigint::{BigInt, BigUint, Sign};
+use super::resolve::Meaning;
+use num_bigint::{BigInt, BigUint};
 use rust_hdl::core::ast::{
-    VerilogBlock, VerilogBlockOrConditional, VerilogConditional, VerilogExpression, VerilogLink,
-    VerilogMatch, VerilogOp, VerilogStatement,
+    VerilogBlock, VerilogBlockOrConditional, VerilogConditional, VerilogExpression, VerilogLink, VerilogOp,
+    VerilogStatement,
 };
-use rust_hdl::prelude::TypeDescriptor;
 
 /// Fills `design.body` from the kernel.
 pub(super) fn lower(design: &mut Design, kernel: &VerilogBlock) -> Result<(), EmitError> {
@@ -29,27 +28,19 @@ pub(super) fn lower(design: &mut Design, kernel: &VerilogBlock) -> Result<(), Em
 
 pub(super) struct Lowerer<'d> {
     pub(super) design: &'d mut Design,
-    loops: Vec<(String, usize)>,
+    pub(super) loops: Vec<(String, usize)>,
     /// Temporaries the next statement needs before it.
-    pending: Vec<Stmt>,
+    pub(super) pending: Vec<Stmt>,
     /// What error messages and temporaries are named after.
-    subject: String,
-}
-
-/// What a name stands for.
-enum Meaning {
-    Net { net: NetId, lsb: usize, shape: Option<TypeDescriptor>, width: usize },
-    Fixed { value: BigUint, width: usize, shape: Option<TypeDescriptor> },
-    Label(usize),
-    Integer(usize),
+    pub(super) subject: String,
 }
 
 impl Lowerer<'_> {
-    fn refuse(&self, refusal: Refusal) -> EmitError {
+    pub(super) fn refuse(&self, refusal: Refusal) -> EmitError {
         EmitError::Expression { path: self.design.path.clone(), signal: self.subject.clone(), refusal }
     }
 
-    fn unsupported(&self, construct: impl Into<String>, remedy: &str) -> EmitError {
+    pub(super) fn unsupported(&self, construct: impl Into<String>, remedy: &str) -> EmitError {
         EmitError::Unsupported {
             path: self.design.path.clone(),
             construct: construct.into(),
@@ -57,7 +48,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn block(&mut self, block: &VerilogBlock, out: &mut Vec<Stmt>) -> Result<(), EmitError> {
+    pub(super) fn block(&mut self, block: &VerilogBlock, out: &mut Vec<Stmt>) -> Result<(), EmitError> {
         block.iter().try_for_each(|statement| self.statement(statement, out))
     }
 
@@ -217,104 +208,6 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn choice(&mut self, choice: &VerilogMatch, out: &mut Vec<Stmt>) -> Result<(), EmitError> {
-        self.subject = "match".to_owned();
-        let test = self.offset(&choice.test)?;
-        out.append(&mut self.pending);
-        let Value::Sized { expr: test, .. } = test else {
-            return self.known_choice(&test, choice, out);
-        };
-        let mut arms: Vec<(Expr, Vec<Stmt>)> = Vec::new();
-        let mut default = None;
-        let mut seen: Vec<BigUint> = Vec::new();
-        let mut labels = None;
-        for case in &choice.cases {
-            if default.is_some() {
-                return Err(self.unsupported("a match arm after `_`", "make `_` the last arm"));
-            }
-            let mut body = Vec::new();
-            self.block(&case.block, &mut body)?;
-            self.subject = "match".to_owned();
-            if case.condition == "default" {
-                default = Some(body);
-                continue;
-            }
-            let (label, value, of) = self.label(&case.condition, test.width)?;
-            labels = labels.or(of);
-            if !seen.contains(&value) {
-                seen.push(value);
-                arms.push((label, body));
-            }
-        }
-        let all = match labels {
-            Some(labels) => seen.len() == labels,
-            None => test.width < 32 && seen.len() == 1 << test.width,
-        };
-        let mut note = None;
-        let default = match default {
-            Some(body) => body,
-            // Rust takes the arms for complete, Verilog knows 2^n values.
-            None if all => match arms.pop() {
-                Some((label, body)) => {
-                    note = self.note(&label);
-                    body
-                }
-                None => return Ok(()),
-            },
-            None => return Err(self.unsupported("a match that is not exhaustive", "end it in `_`")),
-        };
-        out.push(Stmt::Case { test, arms, default, note });
-        Ok(())
-    }
-
-    fn note(&self, label: &Expr) -> Option<String> {
-        match label.kind {
-            Kind::Param(id) => Some(self.design.params[id].key.replace('$', "::")),
-            _ => None,
-        }
-    }
-
-    /// A match on a loop variable: only the taken arm exists in hardware.
-    fn known_choice(
-        &mut self,
-        test: &Value,
-        choice: &VerilogMatch,
-        out: &mut Vec<Stmt>,
-    ) -> Result<(), EmitError> {
-        let Value::Integer(test) = test else { return Ok(()) };
-        let taken = choice.cases.iter().find(|case| {
-            case.condition == "default" || parse_integer(&case.condition).as_ref() == Some(test)
-        });
-        taken.map_or(Ok(()), |case| self.block(&case.block, out))
-    }
-
-    /// The label of a match arm, its value, and the number of labels when it
-    /// is one of an enum.
-    fn label(&self, text: &str, width: usize) -> Result<(Expr, BigUint, Option<usize>), EmitError> {
-        let flag = match text {
-            "true" => Some(BigInt::from(1)),
-            "false" => Some(BigInt::from(0)),
-            _ => None,
-        };
-        if let Some(number) = flag.or_else(|| parse_integer(text)) {
-            let label = Expr::literal(&number, width, false).map_err(|r| self.refuse(r))?;
-            return Ok((label, number.magnitude().clone(), None));
-        }
-        let Some(id) = self.design.param(text) else {
-            return Err(EmitError::UnknownName {
-                path: self.design.path.clone(),
-                name: text.replace('$', "::"),
-            });
-        };
-        let param = &self.design.params[id];
-        if param.width != width {
-            let refusal = Refusal::WidthMismatch { left: width, right: param.width };
-            return Err(self.refuse(refusal));
-        }
-        let count = param.label_of.as_ref().map(|(_, count)| *count);
-        Ok((Expr { width, kind: Kind::Param(id) }, param.value.clone(), count))
-    }
-
     pub(super) fn value(&mut self, expression: &VerilogExpression) -> Result<Value, EmitError> {
         use VerilogExpression as Ast;
         match expression {
@@ -358,62 +251,6 @@ impl Lowerer<'_> {
             Meaning::Integer(value) => return Ok(Value::Integer(BigInt::from(value))),
         };
         Ok(Value::of_shape(expr, shape.as_ref()))
-    }
-
-    /// Looks up a name as rust-hdl spells it: `slices[i+1]$d$next`,
-    /// `header$val()$inner$field`. `accessor` separates a signal from the
-    /// fields of its value.
-    fn resolve(&self, name: &str, accessor: &str) -> Result<Meaning, EmitError> {
-        let unknown =
-            || EmitError::UnknownName { path: self.design.path.clone(), name: name.replace('$', ".") };
-        let mut parts = Vec::new();
-        for part in split_outside_brackets(name) {
-            if part == "next" && accessor != "next" {
-                return Err(self.unsupported(format!("reading `{name}`"), "read `.val()`"));
-            }
-            let (word, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
-            parts.push(word.to_owned());
-            while let Some(open) = rest.strip_prefix('[') {
-                let (text, tail) = open.split_once(']').ok_or_else(unknown)?;
-                let index = evaluate_index(text, &self.loops).ok_or_else(|| {
-                    self.unsupported(
-                        format!("the array index `{text}` in `{name}`"),
-                        "index arrays by literals and loop variables; choose with `match`",
-                    )
-                })?;
-                parts.push(index.to_string());
-                rest = tail;
-            }
-        }
-        let at = parts.iter().position(|part| part == accessor);
-        let fields = at.map_or(&[][..], |at| &parts[at + 1..]);
-        let key = parts[..at.unwrap_or(parts.len())].join("$");
-        if let Some((_, value)) = self.loops.iter().rev().find(|(name, _)| *name == key) {
-            return Ok(Meaning::Integer(*value));
-        }
-        let descend = |mut shape: Option<TypeDescriptor>, mut width: usize| {
-            let mut lsb = 0;
-            for field in fields {
-                let outer = shape.as_ref().ok_or_else(unknown)?;
-                let (offset, inner) = field_of(outer, field).ok_or_else(unknown)?;
-                lsb += offset;
-                width = width_of(inner);
-                shape = Some(inner.clone());
-            }
-            Ok((lsb, width, shape))
-        };
-        if let Some(net) = self.design.net(&key) {
-            let known = &self.design.nets[net];
-            let (lsb, width, shape) = descend(known.shape.clone(), known.width)?;
-            return Ok(Meaning::Net { net, lsb, shape, width });
-        }
-        let id = self.design.param(&key).ok_or_else(unknown)?;
-        if fields.is_empty() {
-            return Ok(Meaning::Label(id));
-        }
-        let param = &self.design.params[id];
-        let (lsb, width, shape) = descend(param.shape.clone(), param.width)?;
-        Ok(Meaning::Fixed { value: &param.value >> lsb, width, shape })
     }
 
     fn cast(&mut self, value: Value, width: usize) -> Result<Value, EmitError> {
@@ -484,7 +321,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn offset(&mut self, index: &VerilogExpression) -> Result<Value, EmitError> {
+    pub(super) fn offset(&mut self, index: &VerilogExpression) -> Result<Value, EmitError> {
         let value = self.value(index)?;
         if matches!(value, Value::Sized { .. }) && index_is_undecided(index) {
             return Err(self.refuse(UNDECIDED));
@@ -641,46 +478,3 @@ const UNDECIDED: Refusal = Refusal::Meaning(
     "arithmetic inside an index: the tree does not tell whether it wraps at the signal's \
      width or at 64 bits; land the index in a `Signal<Local, _>`",
 );
-
-fn split_outside_brackets(name: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut start) = (Vec::new(), 0usize, 0);
-    for (at, c) in name.char_indices() {
-        match c {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            '$' if depth == 0 => {
-                parts.push(&name[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&name[start..]);
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-impl Value {
-    fn unsigned(expr: Expr) -> Self {
-        Self::Sized { expr, signed: false, opaque: false }
-    }
-}
-
-impl std::ops::Neg for Value {
-    type Output = Result<Value, Refusal>;
-
-    fn neg(self) -> Self::Output {
-        match self {
-            Self::Integer(number) => Ok(Self::Integer(match number.sign() {
-                Sign::NoSign => number,
-                _ => -number,
-            })),
-            Self::Sized { expr, signed: true, opaque } => Ok(Self::Sized {
-                expr: Expr { width: expr.width, kind: Kind::Neg(expr.into()) },
-                signed: true,
-                opaque,
-            }),
-            Self::Sized { .. } => Err(Refusal::Meaning("`-` of an unsigned value")),
-        }
-    }
-}

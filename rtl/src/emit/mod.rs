@@ -21,16 +21,20 @@
 //! `rtl/tests/emit_*.rs`, which run kernels and Verilated exports side by
 //! side, and by `rtl/tests/kernel_rules.rs`.
 
+mod catalogue;
+mod choice;
 mod collect;
 mod design;
 mod error;
 mod expr;
 mod flow;
+mod groups;
 mod leaf;
 mod lower;
 mod names;
 mod operand;
 mod print;
+mod resolve;
 
 pub use error::EmitError;
 pub use expr::Refusal;
@@ -97,7 +101,8 @@ pub struct Header<'a> {
     pub configuration: &'a str,
     /// Source revision the text was made from.
     pub revision: &'a str,
-    /// Comments of top-level ports, by port name.
+    /// Comments of top-level ports, by port name. A port not listed gets the
+    /// doc comment of its field, if the block is one of this crate.
     pub docs: &'a [(&'a str, &'a str)],
 }
 
@@ -127,13 +132,14 @@ pub fn export_with_header<B: Block>(block: &mut B, top: &str, header: &Header) -
     let instance = collect(block, top).ok_or_else(|| bad_name("a bare signal is not a block"))?;
     let mut library = Library::default();
     library.names.claim(top);
-    let text = library.module(&instance, header.docs)?;
+    let kind = catalogue::type_name::<B>();
+    let text = library.module(&instance, kind, header.docs)?;
     let mut verilog = head(header);
     verilog.push_str(&format!("module {top}{text}endmodule\n"));
     for (name, text) in &library.modules {
         verilog.push_str(&format!("\nmodule {name}{text}endmodule\n"));
     }
-    Ok(Export { top: top.to_owned(), verilog, ports: ports(&instance, header)? })
+    Ok(Export { top: top.to_owned(), verilog, ports: ports(&instance, kind, header)? })
 }
 
 /// Runs `work` on a thread whose stack holds the widest configuration.
@@ -168,7 +174,7 @@ fn head(header: &Header) -> String {
     out
 }
 
-fn ports(instance: &Instance, header: &Header) -> Result<Vec<Port>, EmitError> {
+fn ports(instance: &Instance, kind: Option<&str>, header: &Header) -> Result<Vec<Port>, EmitError> {
     let names = print::port_names(instance)?;
     let atoms = instance.atoms.iter().filter(|atom| atom.kind.is_parameter());
     Ok(atoms
@@ -186,7 +192,8 @@ fn ports(instance: &Instance, header: &Header) -> Result<Vec<Port>, EmitError> {
                     .collect(),
                 _ => Vec::new(),
             };
-            let doc = header.docs.iter().find(|(port, _)| *port == name);
+            let doc = header.docs.iter().find(|(port, _)| *port == name).map(|(_, doc)| *doc);
+            let doc = doc.or_else(|| catalogue::doc_of(kind, &atom.key));
             Port {
                 direction: match atom.kind {
                     AtomKind::InputParameter => Direction::In,
@@ -195,7 +202,7 @@ fn ports(instance: &Instance, header: &Header) -> Result<Vec<Port>, EmitError> {
                 width: atom.width,
                 is_clock: atom.is_clock(),
                 fields,
-                doc: doc.map(|(_, text)| (*text).to_owned()),
+                doc: doc.map(str::to_owned),
                 name,
             }
         })
@@ -212,10 +219,15 @@ struct Library {
 
 impl Library {
     /// Text of one module behind its name, its children filed on the way.
-    fn module(&mut self, instance: &Instance, docs: &[(&str, &str)]) -> Result<String, EmitError> {
+    fn module(
+        &mut self,
+        instance: &Instance,
+        kind: Option<&str>,
+        docs: &[(&str, &str)],
+    ) -> Result<String, EmitError> {
         let mut children = Vec::new();
         for child in &instance.children {
-            children.push(self.file(child)?);
+            children.push(self.file(child, catalogue::kind_of(kind, &child.key))?);
         }
         match &instance.code {
             Verilog::Combinatorial(kernel) => {
@@ -223,7 +235,7 @@ impl Library {
                 lower::lower(&mut design, kernel)?;
                 let plan = flow::plan(&mut design)?;
                 let mut printer = print::Printer::new(&design, &plan, instance)?;
-                let ports = print::port_list(&printer.ports(instance, docs));
+                let ports = print::port_list(&printer.ports(instance, kind, docs));
                 Ok(format!("{ports}{}", printer.body(instance, &children)))
             }
             Verilog::Custom(text) => leaf::text(instance, text),
@@ -241,17 +253,17 @@ impl Library {
     }
 
     /// Name of the module for an instance below the top.
-    fn file(&mut self, instance: &Instance) -> Result<String, EmitError> {
-        let text = self.module(instance, &[])?;
+    fn file(&mut self, instance: &Instance, kind: Option<&str>) -> Result<String, EmitError> {
+        let text = self.module(instance, kind, &[])?;
         if let Some(name) = self.by_text.get(&text) {
             return Ok(name.clone());
         }
-        let kind = match &instance.code {
+        let cell = match &instance.code {
             Verilog::Custom(text) => leaf::kind(text),
             _ => None,
         };
         let field = instance.key.split('$').next().unwrap_or(&instance.key);
-        let kind = kind.unwrap_or_else(|| snake_case(field));
+        let kind = cell.unwrap_or_else(|| snake_case(kind.unwrap_or(field)));
         let name = self.names.invent(&format!("tessera_{kind}"));
         self.by_text.insert(text.clone(), name.clone());
         self.modules.push((name.clone(), text));

@@ -18,6 +18,10 @@ pub(super) enum Value {
 }
 
 impl Value {
+    pub(super) fn unsigned(expr: Expr) -> Self {
+        Self::Sized { expr, signed: false, opaque: false }
+    }
+
     pub(super) fn of_shape(expr: Expr, shape: Option<&TypeDescriptor>) -> Self {
         let kind = shape.map(|shape| &shape.kind);
         Self::Sized {
@@ -78,7 +82,7 @@ impl Value {
     }
 
     pub(super) fn binary(op: &VerilogOp, l: Self, r: Self) -> Result<Self, Refusal> {
-        let plain = |expr| Ok(Self::Sized { expr, signed: false, opaque: false });
+        let plain = |expr| Ok(Self::unsigned(expr));
         let (l, r) = match (l, r) {
             (Self::Integer(a), Self::Integer(b)) => return fold(op, &a, &b),
             // Rust shifts a bare integer as 64 bits.
@@ -136,6 +140,25 @@ impl Value {
                 Err(Refusal::WidthMismatch { left: l.width, right: 1 })
             }
             _ => plain(Expr::binary(translated, l, r)?),
+        }
+    }
+}
+
+impl std::ops::Neg for Value {
+    type Output = Result<Value, Refusal>;
+
+    fn neg(self) -> Self::Output {
+        match self {
+            Self::Integer(number) => Ok(Self::Integer(match number.sign() {
+                Sign::NoSign => number,
+                _ => -number,
+            })),
+            Self::Sized { expr, signed: true, opaque } => Ok(Self::Sized {
+                expr: Expr { width: expr.width, kind: Kind::Neg(expr.into()) },
+                signed: true,
+                opaque,
+            }),
+            Self::Sized { .. } => Err(Refusal::Meaning("`-` of an unsigned value")),
         }
     }
 }

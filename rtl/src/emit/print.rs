@@ -1,5 +1,6 @@
 //! Verilog-2005 text of one module.
 
+use super::catalogue;
 use super::collect::Instance;
 use super::design::{Design, Event, Role, Stmt};
 use super::error::EmitError;
@@ -137,18 +138,24 @@ impl<'d> Printer<'d> {
         nets
     }
 
-    pub(super) fn ports(&self, instance: &Instance, docs: &[(&str, &str)]) -> Vec<PortText> {
+    pub(super) fn ports(
+        &self,
+        instance: &Instance,
+        kind: Option<&str>,
+        docs: &[(&str, &str)],
+    ) -> Vec<PortText> {
         let atoms = instance.atoms.iter().filter(|atom| atom.kind.is_parameter());
         atoms
             .filter_map(|atom| {
                 let net = self.design.net(&atom.key)?;
                 let name = self.nets[net].clone();
-                let doc = docs.iter().find(|(port, _)| *port == name);
+                let doc = docs.iter().find(|(port, _)| *port == name).map(|(_, doc)| *doc);
+                let doc = doc.or_else(|| catalogue::doc_of(kind, &atom.key));
                 Some(PortText {
                     output: atom.kind == AtomKind::OutputParameter,
                     width: atom.width,
                     variable: self.is_variable(net),
-                    doc: doc.map(|(_, text)| (*text).to_owned()),
+                    doc: doc.map(str::to_owned),
                     name,
                 })
             })

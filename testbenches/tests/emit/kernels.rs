@@ -75,6 +75,7 @@ pub struct Kernels {
     pub shift_of_cast: Signal<Out, Bits<3>>,
     pub reductions: Signal<Out, Bits<3>>,
     pub not_any: Signal<Out, Bit>,
+    pub circle: Signal<Out, Bits<8>>,
     pub staged_right: Signal<Out, Bits<16>>,
     pub staged_left: Signal<Out, Bits<16>>,
     pub xor_not: Signal<Out, Bit>,
@@ -109,6 +110,8 @@ pub struct Kernels {
     pub not_not: Signal<Out, Bits<8>>,
     pub deep: Signal<Out, Bits<16>>,
     wide_index_i: Signal<Local, Bits<16>>,
+    circle_v: Signal<Local, Bits<8>>,
+    circle_u: Signal<Local, Bits<8>>,
     staged_r: Signal<Local, Bits<16>>,
     staged_l: Signal<Local, Bits<16>>,
     reductions_p: Signal<Local, Bits<3>>,
@@ -185,6 +188,18 @@ impl Logic for Kernels {
             self.reductions_r.next = 4.into();
         }
         self.reductions.next = self.reductions_p.val() | self.reductions_q.val() | self.reductions_r.val();
+        // Between separate drivers this would be a combinational loop.
+        self.circle_v.next = self.a.val();
+        self.circle.next = self.b.val();
+        if self.f.val() {
+            self.circle_v.next = self.b.val();
+            self.circle.next = self.a.val();
+        }
+        self.circle_u.next = self.circle_v.val() + 1;
+        if self.g.val() {
+            self.circle.next = self.circle_u.val();
+        }
+
         // A barrel shifter in stages: amounts must not be added in three bits.
         self.staged_r.next = self.w.val() >> self.n.val();
         self.staged_right.next = self.staged_r.val() >> (self.n.val() | 4);
