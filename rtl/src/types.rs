@@ -3,8 +3,8 @@
 //! Every stream between two blocks is three ports, `<name>_valid`,
 //! `<name>_data`, `<name>_ready`: a word moves on each rising edge where valid
 //! and ready are both high, valid never waits for ready, and data holds while
-//! valid waits. Frame streams add `<name>_last`. Flat structs only: a nested
-//! field does not export (docs/kernel-rules.md).
+//! valid waits. Frame streams add `<name>_last`. `docs/kernel-rules.md`
+//! says what kernels may do with their fields.
 //!
 //! Byte strings from the wire (MAC, GID) hold their first byte in the most
 //! significant position; bitmaps hold index `base + i` in bit `i`.
