@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn time_wait_covers_the_sender() {
-        assert!(TIME_WAIT.reset >= T_OPEN.reset + MPL.reset);
+        const { assert!(TIME_WAIT.reset >= T_OPEN.reset + MPL.reset) };
         let silence: u32 = (0..=MAX_RETRY.reset).map(|n| RTO.reset << if n > 5 { 5 } else { n }).sum();
         assert!(RX_GIVE_UP.reset > silence + MPL.reset);
     }
