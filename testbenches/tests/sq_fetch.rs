@@ -421,6 +421,10 @@ fn every_entry_comes_out_once_and_in_its_order() {
                         }
                         let entry = any(rng);
                         bench.post(index, entry, false);
+                        // One by one, doorbells meet the visit of their endpoint.
+                        if rng.chance(0.5) {
+                            bench.ring(index);
+                        }
                     }
                     bench.ring(index);
                 }
