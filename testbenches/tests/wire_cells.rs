@@ -30,7 +30,7 @@ struct Cells {
     keep_count: KeepCount,
     rom: Rom<6, 40>,
     matrix: XorMatrix<512, 24>,
-    register: XorRegister<64, 16>,
+    holder: XorRegister<64, 16>,
     delay: Delay<Bits<64>>,
     from: FromWire<FeedbackWord, 480>,
     to: ToWire<FeedbackWord, 480>,
@@ -71,7 +71,7 @@ impl Cells {
                 (0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect(),
             ),
             matrix: XorMatrix::new(rows(24, 512)),
-            register: XorRegister::new(rows(16, 64)),
+            holder: XorRegister::new(rows(16, 64)),
             delay: Delay::new(5),
             from: Default::default(),
             to: Default::default(),
@@ -82,7 +82,7 @@ impl Cells {
 impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
-        self.register.clock.next = self.clk.val();
+        self.holder.clock.next = self.clk.val();
         self.delay.clock.next = self.clk.val();
         self.keep_bytes.d.next = self.data.val();
         self.keep_bytes.keep.next = self.keep.val();
@@ -93,9 +93,9 @@ impl Logic for Cells {
         self.word.next = self.rom.q.val();
         self.matrix.d.next = self.data.val();
         self.product.next = self.matrix.q.val();
-        self.register.enable.next = self.enable.val();
-        self.register.d.next = self.data.val().get_bits::<64>(100);
-        self.registered.next = self.register.q.val();
+        self.holder.enable.next = self.enable.val();
+        self.holder.d.next = self.data.val().get_bits::<64>(100);
+        self.registered.next = self.holder.q.val();
         self.delay.d.next = self.data.val().get_bits::<64>(200);
         self.delayed.next = self.delay.q.val();
         self.from.d.next = self.data.val().get_bits::<480>(0);
