@@ -22,6 +22,8 @@
 //! - entries leave in the order in which they came, bits of an entry in rising
 //!   order; one step per clock inside a walk while the output is taken, six
 //!   clocks between the last step of a walk and the first of the next;
+//! - a walk that finds the queue empty offers its first step seven clocks after
+//!   it is taken;
 //! - `step_data.done` marks the last packet of a walk; a walk merged later runs
 //!   as a new one;
 //! - `query_queued` answers one clock after `query_slot` whether any packet of

@@ -1,0 +1,330 @@
+//! `recovery::RetransmitQueue` against what was asked of it.
+
+use std::collections::BTreeMap;
+use tessera_abi::params::{Config, NIC512};
+use tessera_rtl::recovery::RetransmitQueue;
+use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
+use tessera_sim::verilator::{Design, Dut, PortId};
+
+const NEVER: Pattern = Pattern::Random(0.0);
+
+/// Four entries: full at once.
+const SMALL: Config = Config { retransmit_entries_log2: 2, ..NIC512 };
+
+fn design(top: &str, config: &'static Config) -> Design {
+    tessera_testbenches::design(top, move || RetransmitQueue::new(config))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    slot: u64,
+    generation: u64,
+    index: u64,
+    done: bool,
+}
+
+struct Bench {
+    walks: StreamDriver,
+    steps: StreamMonitor,
+    refused: PortId,
+    full: PortId,
+    query_slot: PortId,
+    query_queued: PortId,
+    bits_at: usize,
+    refusals: u64,
+}
+
+impl Bench {
+    fn new(dut: &mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+        let port = |name: &str| dut.port(name).unwrap();
+        let bits_at = dut.model().fields("walk_data").iter().find(|field| field.0 == "bits").unwrap().1;
+        let bench = Bench {
+            walks: StreamDriver::new(dut, "walk", idle, rng).unwrap(),
+            steps: StreamMonitor::new(dut, "step", stall, rng).unwrap(),
+            refused: port("walk_refused"),
+            full: port("full"),
+            query_slot: port("query_slot"),
+            query_queued: port("query_queued"),
+            bits_at,
+            refusals: 0,
+        };
+        let (rst, walk_valid, step_ready) = (port("rst"), port("walk_valid"), port("step_ready"));
+        dut.set(bench.query_slot, 0u64);
+        dut.set(walk_valid, 0u64);
+        dut.set(step_ready, 0u64);
+        dut.reset(rst, 2);
+        bench
+    }
+
+    fn offer(&mut self, slot: u64, generation: u64, base: u64, bits: [u64; 4]) {
+        let shape = self.walks.shape();
+        let mut word: Word = shape.pack(&[("slot", slot), ("generation", generation), ("base", base)]);
+        for (i, &part) in bits.iter().enumerate() {
+            word.set_bits(self.bits_at + 64 * i, 64, part);
+        }
+        self.walks.send(word);
+    }
+
+    fn clock(&mut self, dut: &mut Dut) {
+        cycle(dut, &mut [&mut self.walks, &mut self.steps]);
+        self.refusals += dut.sampled(self.refused);
+    }
+
+    fn clocks(&mut self, dut: &mut Dut, count: u64) {
+        for _ in 0..count {
+            self.clock(dut);
+        }
+    }
+
+    fn step(&mut self) -> Option<(u64, Step)> {
+        let (clock, transfer) = self.steps.take_timed()?;
+        let get = |name| self.steps.shape().get(&transfer.word, name);
+        Some((
+            clock,
+            Step {
+                slot: get("slot"),
+                generation: get("generation"),
+                index: get("index"),
+                done: get("done") != 0,
+            },
+        ))
+    }
+
+    fn all_steps(&mut self) -> Vec<Step> {
+        std::iter::from_fn(|| self.step().map(|(_, step)| step)).collect()
+    }
+}
+
+fn bits(list: &[u64]) -> [u64; 4] {
+    let mut bits = [0; 4];
+    for &bit in list {
+        bits[bit as usize / 64] |= 1 << (bit % 64);
+    }
+    bits
+}
+
+fn steps(slot: u64, generation: u64, base: u64, list: &[u64]) -> Vec<Step> {
+    let last = list.len() - 1;
+    list.iter()
+        .enumerate()
+        .map(|(i, bit)| Step { slot, generation, index: base + bit, done: i == last })
+        .collect()
+}
+
+/// TX-7: every bit of a walk leaves once, lowest first, one per clock.
+#[test]
+fn a_walk_leaves_in_order_at_one_step_per_clock() {
+    tb::run("retransmit_order", &design("retransmit_queue", &NIC512), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let all: Vec<u64> = (0..256).collect();
+        bench.offer(7, 0xABCDE, 0x12_3400, [u64::MAX; 4]);
+        bench.clocks(dut, 300);
+        let timed: Vec<(u64, Step)> = std::iter::from_fn(|| bench.step()).collect();
+        assert_eq!(timed.iter().map(|t| t.1).collect::<Vec<_>>(), steps(7, 0xABCDE, 0x12_3400, &all));
+        assert_eq!(timed[255].0 - timed[0].0, 255, "a step per clock");
+        // One bit per sixteenth: the next sixteenth is fetched meanwhile.
+        let sparse: Vec<u64> = (0..16).map(|i| 16 * i + (i * 5) % 16).collect();
+        bench.offer(4095, 1, 0, bits(&sparse));
+        bench.clocks(dut, 40);
+        let timed: Vec<(u64, Step)> = std::iter::from_fn(|| bench.step()).collect();
+        assert_eq!(timed.iter().map(|t| t.1).collect::<Vec<_>>(), steps(4095, 1, 0, &sparse));
+        assert!(timed[15].0 - timed[0].0 <= 30, "at most two clocks per step");
+    });
+}
+
+/// The contract's clocks from one walk to the next, and from a walk to its step.
+#[test]
+fn walks_of_one_packet_follow_each_other() {
+    tb::run("retransmit_single", &design("retransmit_queue", &NIC512), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.offer(1, 1, 0, bits(&[3]));
+        let start = dut.cycles();
+        bench.clocks(dut, 20);
+        let (clock, _) = bench.step().unwrap();
+        assert_eq!(clock - start, LATENCY, "from a walk offered to its step taken");
+        for slot in 0..20 {
+            bench.offer(slot, 1, 0, bits(&[slot]));
+        }
+        bench.clocks(dut, 200);
+        let timed: Vec<(u64, Step)> = std::iter::from_fn(|| bench.step()).collect();
+        assert_eq!(timed.iter().map(|t| t.1.slot).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+        assert!(timed.iter().all(|t| t.1.done));
+        let gaps: Vec<u64> = timed.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        assert!(gaps.iter().all(|&gap| gap <= BETWEEN_WALKS), "{gaps:?}");
+    });
+}
+
+/// Clocks from the first clock of a walk's offer to the edge its step moves at.
+const LATENCY: u64 = 8;
+/// Most clocks between the steps of two walks of one packet each.
+const BETWEEN_WALKS: u64 = 6;
+
+/// One walk per (slot, block): the second one merges, wherever the first is.
+#[test]
+fn walks_of_one_block_merge() {
+    tb::run("retransmit_merge", &design("retransmit_queue_small", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        // Running: its first step stands at the output, untaken.
+        bench.offer(1, 9, 256, bits(&[2, 40, 200]));
+        bench.clocks(dut, 12);
+        // Waiting.
+        bench.offer(2, 9, 256, bits(&[7]));
+        bench.offer(1, 9, 512, bits(&[1]));
+        bench.offer(2, 9, 256, bits(&[3, 255]));
+        bench.offer(1, 9, 256, bits(&[41, 201]));
+        bench.clocks(dut, 40);
+        assert_eq!(bench.walks.sent(), 5);
+        assert_eq!(bench.refusals, 0);
+        bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+        bench.clocks(dut, 60);
+        let mut expected = steps(1, 9, 256, &[2, 40, 41, 200, 201]);
+        expected.extend(steps(2, 9, 256, &[3, 7, 255]));
+        expected.extend(steps(1, 9, 512, &[1]));
+        assert_eq!(bench.all_steps(), expected);
+    });
+}
+
+/// A walk of the slot's next message takes the place of the dead one's.
+#[test]
+fn another_generation_replaces() {
+    tb::run("retransmit_generation", &design("retransmit_queue_small", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        bench.offer(1, 9, 0, bits(&[2, 40, 41, 200]));
+        bench.clocks(dut, 12);
+        bench.offer(2, 9, 0, bits(&[5, 6]));
+        bench.clocks(dut, 12);
+        bench.offer(1, 10, 0, bits(&[77]));
+        bench.offer(2, 10, 0, bits(&[8]));
+        bench.clocks(dut, 40);
+        bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+        bench.clocks(dut, 60);
+        let mut expected = vec![Step { slot: 1, generation: 9, index: 2, done: false }];
+        expected.extend(steps(1, 10, 0, &[77]));
+        expected.extend(steps(2, 10, 0, &[8]));
+        assert_eq!(bench.all_steps(), expected);
+    });
+}
+
+/// Full: a walk that does not merge is refused, one that merges is not.
+#[test]
+fn full_refuses_what_does_not_merge() {
+    tb::run("retransmit_full", &design("retransmit_queue_small", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        // One stands at the output, one runs, four wait.
+        for slot in 0..6 {
+            bench.offer(slot, 1, 0, bits(&[1]));
+            bench.clocks(dut, 12);
+        }
+        assert_eq!(dut.sampled(bench.full), 1);
+        assert_eq!(bench.refusals, 0);
+        bench.offer(9, 1, 0, bits(&[1]));
+        bench.offer(3, 1, 256, bits(&[1]));
+        bench.clocks(dut, 20);
+        assert_eq!(bench.refusals, 2);
+        bench.offer(3, 1, 0, bits(&[9]));
+        bench.clocks(dut, 20);
+        assert_eq!(bench.refusals, 2, "it merges");
+        for slot in 0..12u64 {
+            dut.set(bench.query_slot, slot);
+            bench.clocks(dut, 2);
+            assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < 6), "slot {slot}");
+        }
+        bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+        bench.clocks(dut, 80);
+        let mut expected = Vec::new();
+        for slot in 0..6 {
+            expected.extend(steps(slot, 1, 0, if slot == 3 { &[1, 9] } else { &[1] }));
+        }
+        assert_eq!(bench.all_steps(), expected);
+        assert_eq!(dut.sampled(bench.full), 0);
+        for slot in 0..12u64 {
+            dut.set(bench.query_slot, slot);
+            bench.clocks(dut, 2);
+            assert_eq!(dut.sampled(bench.query_queued), 0, "slot {slot}");
+        }
+    });
+}
+
+/// Random walks over few keys. Whatever merges with what in which clock:
+/// nothing leaves that was not asked for, nothing more often than asked for,
+/// everything at least once after it was asked for last; walks do not mix.
+#[test]
+fn nothing_is_lost_or_invented() {
+    for (i, (idle, stall)) in Pattern::matrix().enumerate() {
+        let config = if i % 2 == 0 { &SMALL } else { &NIC512 };
+        let top = if i % 2 == 0 { "retransmit_queue_small" } else { "retransmit_queue" };
+        tb::run(&format!("retransmit_random {idle:?} {stall:?}"), &design(top, config), |dut, rng| {
+            random(dut, rng, idle, stall);
+        });
+    }
+}
+
+/// How often a packet was asked for and sent, and by which walks since then.
+#[derive(Default)]
+struct Ledger {
+    asked: u64,
+    sent: u64,
+    open: Vec<usize>,
+}
+
+fn random(dut: &mut Dut, rng: &mut Rng, idle: Pattern, stall: Pattern) {
+    let mut bench = Bench::new(dut, idle, stall, rng);
+    let mut ledger: BTreeMap<(u64, u64), Ledger> = BTreeMap::new();
+    let mut walks: Vec<Vec<(u64, u64)>> = Vec::new();
+    let mut running: Option<(u64, u64)> = None;
+    let mut refused = 0;
+    let (mut clock, mut last_step) = (0u64, 0);
+    while clock < 16_000 || clock < last_step + 300 {
+        clock += 1;
+        if clock < 16_000 && bench.walks.pending() == 0 && rng.chance(0.3) {
+            let (slot, base) = (rng.below(7), 256 * rng.below(2));
+            let mut part = [0u64; 4];
+            let density = rng.below(3);
+            for word in &mut part {
+                let few = rng.next_u64() & rng.next_u64() & rng.next_u64() & rng.next_u64();
+                *word = [0, few, few | rng.next_u64() & rng.next_u64()][density as usize];
+            }
+            if part == [0; 4] {
+                part[rng.below(4) as usize] = 1 << rng.below(64);
+            }
+            bench.offer(slot, 5, base, part);
+            let mut asked = Vec::new();
+            for bit in (0..256).filter(|bit| part[bit / 64] >> (bit % 64) & 1 == 1) {
+                let packet = (slot, base + bit as u64);
+                let entry = ledger.entry(packet).or_default();
+                entry.asked += 1;
+                entry.open.push(walks.len());
+                asked.push(packet);
+            }
+            walks.push(asked);
+        }
+        let taken = bench.walks.sent();
+        bench.clock(dut);
+        if bench.refusals > refused {
+            refused = bench.refusals;
+            // The next walk is taken no sooner than this one's fate is known.
+            let walk = taken as usize - 1;
+            for packet in &walks[walk] {
+                let entry = ledger.get_mut(packet).unwrap();
+                entry.asked -= 1;
+                entry.open.retain(|&open| open != walk);
+            }
+        }
+        while let Some((_, step)) = bench.step() {
+            last_step = clock;
+            let block = (step.slot, step.index & !255);
+            assert!(running.is_none_or(|key| key == block), "{step:?} inside the walk {running:?}");
+            running = (!step.done).then_some(block);
+            let entry = ledger.get_mut(&(step.slot, step.index)).expect("asked for");
+            entry.sent += 1;
+            entry.open.clear();
+            assert!(entry.sent <= entry.asked, "{step:?} was sent more often than asked for");
+        }
+    }
+    assert!(walks.len() > 30, "{} walks", walks.len());
+    assert_eq!(bench.walks.pending(), 0);
+    assert!(running.is_none(), "a walk did not end");
+    let open: Vec<_> =
+        ledger.iter().filter(|(_, entry)| !entry.open.is_empty()).map(|(key, _)| key).collect();
+    assert!(open.is_empty(), "never sent after they were asked for: {open:?}");
+}
