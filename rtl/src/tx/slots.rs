@@ -5,14 +5,16 @@
 //!  FEEDBACK ─────┐
 //!  failed reads ─┤  choose       read        compare     decide       write back
 //!  idle NACKs ───┤  a job  ───>  two RAMs ─> judge  ───> act    ───>  state RAM, walks,
-//!  steps/turns ──┤  (S0)         (S1)        (S2)        (S3)         ring, timers, packet,
-//!  finished ─────┤                 ^                                  flight, events (S4)
+//!  finished ─────┤  (S0)         (S1)        (S2)        (S3)         ring, timers, packet,
+//!  timer pops ───┤                 ^                                  flight, events (S4)
 //!  requests ─────┤                 │ constant part written once
-//!  timer pops ───┘                 └ request
+//!  turns/steps ──┘                 └ request
 //! ```
 //!
 //! Everything that concerns a slot is a *job*. One job enters per clock; a job
 //! for a slot that is still in the pipeline waits, and lets the others pass.
+//! Packets come last: there is always a next one, and what goes before them is
+//! what ends messages; it cannot keep them out, because without packets it ends.
 //! Slots with something to send stand in a ring and send one packet a turn;
 //! retransmissions come from the retransmit queue, alternating with turns.
 //! Packets on their way are counted apart (`flight`), so a packet costs its
@@ -120,6 +122,8 @@ pub struct Slots {
     blocked: [Signal<Local, Bit>; 8],
     may: [Signal<Local, Bit>; 8],
     chosen: [Signal<Local, Bit>; 8],
+    /// Something goes before packets.
+    early: Signal<Local, Bit>,
     step_next: Dff<Bit>,
     packet_room: Signal<Local, Bit>,
     done_room: Signal<Local, Bit>,
@@ -230,6 +234,7 @@ impl Slots {
             blocked: Default::default(),
             may: Default::default(),
             chosen: Default::default(),
+            early: Default::default(),
             step_next: Default::default(),
             packet_room: Default::default(),
             done_room: Default::default(),
@@ -349,11 +354,11 @@ impl Logic for Slots {
         self.candidate[0].next = self.feedback.q.val().slot;
         self.candidate[1].next = self.failures.out_data.val();
         self.candidate[2].next = self.nack.idle_slot.val();
-        self.candidate[3].next = self.ring.head_slot.val();
-        self.candidate[4].next = self.step_data.val().slot;
-        self.candidate[5].next = self.finished.head_slot.val();
-        self.candidate[6].next = self.free.top_slot.val();
-        self.candidate[7].next = self.timers.held_node.val().get_bits::<12>(0);
+        self.candidate[3].next = self.finished.head_slot.val();
+        self.candidate[4].next = self.timers.held_node.val().get_bits::<12>(0);
+        self.candidate[5].next = self.free.top_slot.val();
+        self.candidate[6].next = self.ring.head_slot.val();
+        self.candidate[7].next = self.step_data.val().slot;
         for i in 0..8 {
             self.blocked[i].next = !self.starter.ready.val()
                 | (self.valid1.q.val() & (self.job1.q.val().slot == self.candidate[i].val()))
@@ -368,29 +373,34 @@ impl Logic for Slots {
             & !self.blocked[0].val();
         self.may[1].next = self.failures.out_valid.val() & !self.blocked[1].val();
         self.may[2].next = self.nack.idle_valid.val() & !self.blocked[2].val();
-        self.may[3].next = self.ring.head_valid.val() & self.packet_room.val() & !self.blocked[3].val();
-        self.may[4].next = self.step_valid.val() & self.packet_room.val() & !self.blocked[4].val();
-        self.may[5].next = self.finished.head_valid.val() & self.done_room.val() & !self.blocked[5].val();
-        self.may[6].next = self.intake.open.val()
+        self.may[3].next = self.finished.head_valid.val() & self.done_room.val() & !self.blocked[3].val();
+        // Every other clock is left to the others, however many timers pop.
+        self.may[4].next =
+            self.timers.held.val() & self.timers.room.val() & !self.job1.q.val().pop & !self.blocked[4].val();
+        self.may[5].next = self.intake.open.val()
             & self.free.top_valid.val()
             & self.settings.val().enable
             & self.starter.seeded.val()
             & self.timers.room.val()
             & !self.job1.q.val().accept
-            & !self.blocked[6].val();
-        self.may[7].next = self.timers.held.val() & self.timers.room.val() & !self.blocked[7].val();
+            & !self.blocked[5].val();
+        self.may[6].next = self.ring.head_valid.val() & self.packet_room.val() & !self.blocked[6].val();
+        self.may[7].next = self.step_valid.val() & self.packet_room.val() & !self.blocked[7].val();
+        self.early.next = self.may[0].val()
+            | self.may[1].val()
+            | self.may[2].val()
+            | self.may[3].val()
+            | self.may[4].val()
+            | self.may[5].val();
 
         // S0.
         self.chosen[0].next = self.may[0].val();
         self.chosen[1].next = self.may[1].val() & !self.may[0].val();
         self.chosen[2].next = self.may[2].val() & !self.may[1].val() & !self.may[0].val();
-        self.chosen[3].next = self.may[3].val()
-            & !(self.may[4].val() & self.step_next.q.val())
-            & !self.may[2].val()
-            & !self.may[1].val()
-            & !self.may[0].val();
+        self.chosen[3].next =
+            self.may[3].val() & !self.may[2].val() & !self.may[1].val() & !self.may[0].val();
         self.chosen[4].next = self.may[4].val()
-            & !(self.may[3].val() & !self.step_next.q.val())
+            & !self.may[3].val()
             & !self.may[2].val()
             & !self.may[1].val()
             & !self.may[0].val();
@@ -400,21 +410,10 @@ impl Logic for Slots {
             & !self.may[2].val()
             & !self.may[1].val()
             & !self.may[0].val();
-        self.chosen[6].next = self.may[6].val()
-            & !self.may[5].val()
-            & !self.may[4].val()
-            & !self.may[3].val()
-            & !self.may[2].val()
-            & !self.may[1].val()
-            & !self.may[0].val();
-        self.chosen[7].next = self.may[7].val()
-            & !self.may[6].val()
-            & !self.may[5].val()
-            & !self.may[4].val()
-            & !self.may[3].val()
-            & !self.may[2].val()
-            & !self.may[1].val()
-            & !self.may[0].val();
+        self.chosen[6].next =
+            self.may[6].val() & !(self.may[7].val() & self.step_next.q.val()) & !self.early.val();
+        self.chosen[7].next =
+            self.may[7].val() & !(self.may[6].val() & !self.step_next.q.val()) & !self.early.val();
         self.pick.next = self.candidate[7].val();
         for i in 0..7 {
             if self.chosen[i].val() {
@@ -432,11 +431,11 @@ impl Logic for Slots {
         self.job1.d.next.feedback = self.chosen[0].val();
         self.job1.d.next.fail = self.chosen[1].val();
         self.job1.d.next.idle_nack = self.chosen[2].val();
-        self.job1.d.next.turn = self.chosen[3].val();
-        self.job1.d.next.step = self.chosen[4].val();
-        self.job1.d.next.finish = self.chosen[5].val();
-        self.job1.d.next.accept = self.chosen[6].val();
-        self.job1.d.next.pop = self.chosen[7].val();
+        self.job1.d.next.turn = self.chosen[6].val();
+        self.job1.d.next.step = self.chosen[7].val();
+        self.job1.d.next.finish = self.chosen[3].val();
+        self.job1.d.next.accept = self.chosen[5].val();
+        self.job1.d.next.pop = self.chosen[4].val();
         self.job1.d.next.slot = self.pick.val();
         self.job1.d.next.generation = self.step_data.val().generation;
         if self.chosen[0].val() {
@@ -452,18 +451,18 @@ impl Logic for Slots {
         }
         self.failures.out_ready.next = self.chosen[1].val();
         self.nack.idle_ready.next = self.chosen[2].val();
-        self.ring.take.next = self.chosen[3].val();
-        self.step_ready.next = self.chosen[4].val();
-        if self.chosen[3].val() {
+        self.ring.take.next = self.chosen[6].val();
+        self.step_ready.next = self.chosen[7].val();
+        if self.chosen[6].val() {
             self.step_next.d.next = true;
         }
-        if self.chosen[4].val() {
+        if self.chosen[7].val() {
             self.step_next.d.next = false;
         }
-        self.finished.take.next = self.chosen[5].val();
-        self.free.take.next = self.chosen[6].val();
-        self.timers.take.next = self.chosen[7].val();
-        self.timers.starts.next = self.chosen[0].val() | self.chosen[6].val() | self.chosen[7].val();
+        self.finished.take.next = self.chosen[3].val();
+        self.free.take.next = self.chosen[5].val();
+        self.timers.take.next = self.chosen[4].val();
+        self.timers.starts.next = self.chosen[0].val() | self.chosen[5].val() | self.chosen[4].val();
         self.states.read_address.next = self.pick.val();
         self.messages.read_address.next = self.pick.val();
 
@@ -533,7 +532,7 @@ impl Logic for Slots {
         if self.done_held.q.val() & self.done_ready.val() {
             self.done_busy.d.next = false;
         }
-        if self.chosen[5].val() {
+        if self.chosen[3].val() {
             self.done_busy.d.next = true;
         }
         self.done_valid.next = self.done_held.q.val();
@@ -552,7 +551,7 @@ impl Logic for Slots {
         self.states.write_enable.next = self.act.action.val().valid;
         self.states.write_address.next = self.act.action.val().slot;
         self.states.write_data.next = self.act.new_state.val();
-        if self.starter.clear.val() {
+        if self.starter.clear_give.val() {
             self.states.write_enable.next = true;
             self.states.write_address.next = self.starter.clear_slot.val();
             self.states.write_data.next = self.blank.val();
@@ -611,7 +610,7 @@ impl Logic for Slots {
         if self.packet_over.val() {
             self.packet_busy.d.next = false;
         }
-        if self.chosen[3].val() | self.chosen[4].val() {
+        if self.chosen[6].val() | self.chosen[7].val() {
             self.packet_busy.d.next = true;
         }
         self.packet_held.d.next = self.packet_offered.val() & !self.packet_ready.val();

@@ -1,0 +1,167 @@
+//! TX-10: every bound ends the message, with its status and in its time.
+
+use crate::bench::{run, Bench, Completion, Feedback, Request};
+use crate::sending::{complete, start};
+use tessera_abi::status::Status;
+use tessera_abi::wire::fb;
+
+/// Waits for the end while nothing answers; the ticks since `start`.
+fn end(bench: &mut Bench, start: u64, ticks: u64) -> (Completion, u64) {
+    let done = bench.completion(ticks * 16);
+    bench.packets.clear();
+    (done, bench.tick() - start)
+}
+
+/// Four RTO late at most, and the wheel.
+const LATE: u64 = 4 * 100 + 5;
+
+#[test]
+fn nothing_heard_at_all_is_unheard() {
+    run("tx_unheard", |bench| {
+        bench.set("t_open", 900);
+        let packet = start(bench, Request::packets(4, 2))[0];
+        let (done, ticks) = end(bench, packet.tick, 2000);
+        assert_eq!(done.status, Status::Unheard as u64);
+        assert!((900..=900 + LATE).contains(&ticks), "{ticks}");
+        bench.clocks(5);
+        assert_eq!(bench.event("tx_failed"), 1);
+        bench.at_rest();
+    });
+}
+
+#[test]
+fn busy_for_ever_is_receiver_not_ready() {
+    run("tx_not_ready", |bench| {
+        bench.set("t_open", 3000);
+        let packet = start(bench, Request::packets(4, 2))[0];
+        let busy = Feedback { flags: fb::BUSY, ..Feedback::default() };
+        bench.answer(&packet, busy);
+        while bench.done.is_empty() {
+            assert!(bench.until(16 * 4000, |bench| !bench.done.is_empty()
+                || bench.packets.pop_front().is_some_and(|p| p.probe)));
+            bench.answer(&packet, busy);
+        }
+        let ticks = bench.tick() - packet.tick;
+        assert_eq!(bench.done[0].status, Status::ReceiverNotReady as u64);
+        assert!((3000..=3000 + LATE).contains(&ticks), "{ticks}");
+        bench.done.clear();
+        bench.packets.clear();
+        bench.at_rest();
+    });
+}
+
+#[test]
+fn silence_is_retry_exceeded() {
+    run("tx_retry", |bench| {
+        let packet = start(bench, Request::packets(4, 2))[0];
+        bench.answer(&packet, Feedback { grant: 2, sequence: 1, ..Feedback::default() });
+        bench.clocks(30);
+        let heard = bench.tick();
+        let done = bench.completion(16 * 8000);
+        let ticks = bench.tick() - heard;
+        assert_eq!(done.status, Status::RetryExceeded as u64);
+        // RTO before the first PROBE, then doubling: four of them.
+        assert_eq!(bench.packets.drain(..).filter(|p| p.probe).count(), 4);
+        let bound = 100 * (1 + 2 + 4 + 8 + 16);
+        assert!((bound - 5..=bound + 30).contains(&ticks), "{ticks} for {bound}");
+        bench.at_rest();
+    });
+}
+
+/// Any feedback starts the count of PROBEs over.
+#[test]
+fn feedback_starts_the_count_over() {
+    run("tx_retry_reset", |bench| {
+        bench.set("grant_wait", 1 << 23);
+        let packet = start(bench, Request::packets(4, 2))[0];
+        let mut sequence = 0;
+        for _ in 0..4 {
+            sequence += 1;
+            bench.answer(&packet, Feedback { grant: 2, sequence, ..Feedback::default() });
+            for _ in 0..4 {
+                assert!(bench.packet(16 * 2000).probe);
+            }
+        }
+        assert!(bench.done.is_empty());
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        assert_eq!(bench.completion(100).status, Status::NoContext as u64);
+        bench.at_rest();
+    });
+}
+
+/// Answers that move nothing end as `grant_timeout`; any advance of cumulative
+/// or grant starts the bound over.
+#[test]
+fn no_progress_is_grant_timeout() {
+    run("tx_grant_wait", |bench| {
+        bench.set("grant_wait", 1000);
+        let packet = start(bench, Request::packets(20, 4))[0];
+        let (mut sequence, mut advanced) = (0, 0);
+        let mut say = |bench: &mut Bench, cumulative, grant| {
+            sequence += 1;
+            bench.answer(&packet, Feedback { cumulative, grant, sequence, ..Feedback::default() });
+            bench.ticks(90);
+        };
+        for (cumulative, grant) in [(0, 4), (2, 4), (2, 9), (9, 9)] {
+            advanced = bench.tick();
+            for _ in 0..10 {
+                say(bench, cumulative, grant);
+                assert!(bench.done.is_empty(), "{cumulative} {grant}");
+            }
+        }
+        while bench.done.is_empty() {
+            say(bench, 9, 9);
+            assert!(bench.tick() < advanced + 2000);
+        }
+        let ticks = bench.tick() - advanced;
+        let done = bench.completion(1);
+        assert_eq!(done.status, Status::GrantTimeout as u64);
+        assert!((1000..=1000 + LATE + 90).contains(&ticks), "{ticks}");
+        bench.packets.clear();
+        bench.at_rest();
+    });
+}
+
+/// Every status a receiver may give comes back as it is.
+#[test]
+fn aborts_carry_their_status() {
+    run("tx_abort", |bench| {
+        for status in 1..8 {
+            let packet = start(bench, Request::packets(4, 2))[0];
+            bench.answer(&packet, Feedback { flags: fb::ABORT, status, ..Feedback::default() });
+            assert_eq!(bench.completion(100).status, status);
+            bench.packets.clear();
+        }
+        bench.clocks(5);
+        assert_eq!(bench.event("tx_failed"), 7);
+        bench.at_rest();
+    });
+}
+
+/// Disabled: nothing is sent or taken, messages end as flushed; enabled again,
+/// it goes on where it was, with the next generations.
+#[test]
+fn disabling_flushes() {
+    run("tx_flush", |bench| {
+        let first = start(bench, Request::packets(4, 2))[0];
+        bench.post(Request::packets(200, 200));
+        bench.clocks(100);
+        bench.set("enable", 0);
+        bench.clocks(10);
+        bench.packets.clear();
+        bench.post(Request::packets(1, 1));
+        let mut done: Vec<u64> = (0..2).map(|_| bench.completion(16 * 500).status).collect();
+        done.dedup();
+        assert_eq!(done, [Status::Flushed as u64]);
+        bench.quiet(1000);
+        bench.set("enable", 1);
+        let packet = bench.packet(50);
+        assert_eq!(packet.entry, 2);
+        if packet.slot == first.slot {
+            assert_eq!(packet.generation, (first.generation + 1) & 0xF_FFFF);
+        }
+        bench.answer(&packet, complete(1));
+        assert_eq!(bench.completion(100).status, 0);
+        bench.at_rest();
+    });
+}

@@ -1,0 +1,179 @@
+//! TX-3 to TX-5: which FEEDBACK counts, and for what.
+
+use crate::bench::{run, Feedback, Packet, Request};
+use crate::sending::{complete, start};
+use tessera_abi::status::Status;
+use tessera_abi::wire::{fb, flag};
+
+/// TX-3: another slot, generation or a message that has ended.
+#[test]
+fn stale_feedback_is_counted_and_changes_nothing() {
+    run("tx_stale", |bench| {
+        let packet = start(bench, Request::packets(4, 2))[0];
+        let stale = [
+            Packet { generation: (packet.generation + 1) & 0xF_FFFF, ..packet },
+            Packet { generation: packet.generation.wrapping_sub(1) & 0xF_FFFF, ..packet },
+            Packet { slot: 5, ..packet },
+            Packet { slot: 63, generation: 0, ..packet },
+        ];
+        for (i, other) in stale.iter().enumerate() {
+            bench.answer(other, Feedback { grant: 4, sequence: 1, ..Feedback::default() });
+            bench.answer(other, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+            bench.quiet(60);
+            assert_eq!(bench.event("feedback_stale"), 2 * (i as u64 + 1));
+        }
+        bench.answer(&packet, Feedback { grant: 4, sequence: 1, ..Feedback::default() });
+        assert_eq!(bench.take(2)[1].index, 3);
+        bench.answer(&packet, complete(4));
+        bench.completion(100);
+        bench.answer(&packet, complete(4));
+        bench.quiet(60);
+        assert_eq!(bench.event("feedback_stale"), 9);
+        bench.at_rest();
+    });
+}
+
+/// TX-3: from anywhere but the message's destination, or to another endpoint.
+#[test]
+fn forged_feedback_is_counted_and_changes_nothing() {
+    run("tx_forged", |bench| {
+        let request = Request::packets(4, 2);
+        let packet = start(bench, request)[0];
+        let forgers = [
+            Request { dst_gid: request.dst_gid ^ 1, ..request },
+            Request { dst_gid: request.dst_gid ^ 1 << 127, ..request },
+            Request { dst_gid: request.dst_gid ^ 1 << 64, ..request },
+            Request { dst_endpoint: request.dst_endpoint ^ 1 << 23, ..request },
+            Request { endpoint: request.endpoint ^ 0x80, ..request },
+        ];
+        for (i, forger) in forgers.iter().enumerate() {
+            for feedback in [
+                Feedback { grant: 4, sequence: 1, ..Feedback::default() },
+                Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() },
+                complete(4),
+            ] {
+                let word = bench.feedback_word(&packet, feedback, forger);
+                bench.feedback.send(word);
+            }
+            bench.quiet(60);
+            assert_eq!(bench.event("feedback_forged"), 3 * (i as u64 + 1), "{forger:?}");
+        }
+        bench.answer(&packet, Feedback { grant: 4, sequence: 1, ..Feedback::default() });
+        bench.take(2);
+        bench.answer(&packet, complete(4));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-3: numbers that cannot be.
+#[test]
+fn nonsense_is_counted_and_changes_nothing() {
+    run("tx_nonsense", |bench| {
+        let packet = start(bench, Request::packets(600, 4))[0];
+        let fine = Feedback { grant: 8, sequence: 1, ..Feedback::default() };
+        let nonsense = [
+            Feedback { cumulative: 5, ..fine },
+            Feedback { flags: fb::COMPLETE, cumulative: 4, grant: 600, ..fine },
+            Feedback { base: 1, ..fine },
+            Feedback { base: 0x80, ..fine },
+            Feedback { flags: fb::NACK, base: 768, limit: 4, ..fine },
+            Feedback { flags: fb::NACK, limit: 601, ..fine },
+            Feedback { flags: fb::ABORT, status: 0, ..fine },
+            Feedback { flags: fb::ABORT | fb::COMPLETE, status: 0, ..fine },
+            Feedback { flags: fb::ABORT, status: Status::Unheard as u64, ..fine },
+        ];
+        for (i, feedback) in nonsense.iter().enumerate() {
+            bench.answer(&packet, *feedback);
+            bench.quiet(40);
+            assert_eq!(bench.event("feedback_nonsense"), i as u64 + 1, "{feedback:?}");
+        }
+        // The same numbers at their edges are fine; an ABORT may come any time.
+        bench.answer(&packet, Feedback { cumulative: 4, base: 512, limit: 600, ..fine });
+        bench.take(4);
+        bench.answer(&packet, Feedback { flags: fb::ABORT | fb::COMPLETE, status: 5, ..fine });
+        assert_eq!(bench.completion(60).status, Status::RemoteDma as u64);
+        assert_eq!(bench.event("feedback_nonsense"), nonsense.len() as u64);
+        assert_eq!(bench.event("feedback_stale") + bench.event("feedback_forged"), 0);
+        bench.at_rest();
+    });
+}
+
+/// TX-4: cumulative and grant are maxima whatever the order; NACKs and samples
+/// count from a newer sequence only, serially modulo 256.
+#[test]
+fn feedback_may_be_reordered() {
+    run("tx_reorder", |bench| {
+        let packet = start(bench, Request::packets(100, 4))[0];
+        let at = |sequence, grant| Feedback { grant, sequence, ..Feedback::default() };
+        bench.answer(&packet, at(3, 20));
+        bench.take(16);
+        bench.answer(&packet, at(1, 6));
+        bench.answer(&packet, at(2, 24));
+        assert_eq!(bench.take(4)[3].index, 23);
+        bench.quiet(100);
+        bench.ticks(50);
+        // An old NACK, the same again, then a new one.
+        let nack =
+            |sequence| Feedback { flags: fb::NACK, grant: 24, limit: 2, sequence, ..Feedback::default() };
+        bench.answer(&packet, nack(2));
+        bench.answer(&packet, nack(3));
+        bench.answer(&packet, nack(0x83));
+        bench.quiet(100);
+        bench.answer(&packet, nack(4));
+        assert!(bench.take(2).iter().all(|p| p.has(flag::RETX)));
+        // Up to 127 ahead, and over the wrap.
+        for sequence in [100, 200, 255, 10] {
+            bench.ticks(10);
+            bench.answer(&packet, nack(sequence));
+            assert_eq!(bench.take(2)[1].index, 1, "sequence {sequence}");
+        }
+        bench.answer(&packet, nack(255));
+        bench.quiet(100);
+        // The sample of an old one does not count either.
+        bench.answer(&packet, Feedback { sample: Some(9), ..at(11, 25) });
+        assert_eq!(bench.packet(60).rtt, 9);
+        bench.answer(&packet, Feedback { sample: Some(900), ..at(5, 26) });
+        assert_eq!(bench.packet(60).rtt, 9);
+        // COMPLETE and ABORT count whatever the sequence.
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 3, ..at(5, 26) });
+        assert_eq!(bench.completion(60).status, Status::GaveUp as u64);
+        bench.at_rest();
+    });
+}
+
+/// TX-5: the smoothed round-trip time, in the slot and for the next message to
+/// the same destination.
+#[test]
+fn round_trips_are_smoothed_and_remembered() {
+    run("tx_rtt", |bench| {
+        let request = Request::packets(100, 1);
+        let packet = start(bench, request)[0];
+        assert_eq!(packet.rtt, 0);
+        let mut expected: i64 = 0;
+        let samples = [800, 808, 900, 100, 0, 70_000, 5, 1, 1, 1, 1, 1];
+        for (i, &sample) in samples.iter().enumerate() {
+            let sequence = 1 + i as u64;
+            bench.answer(
+                &packet,
+                Feedback { grant: 1 + sequence, sequence, sample: Some(sample), ..Feedback::default() },
+            );
+            let sample = (sample as i64).clamp(1, 65_535);
+            expected = if i == 0 { sample } else { expected + ((sample - expected) >> 3) };
+            assert_eq!(bench.packet(100).rtt as i64, expected, "sample {i}");
+        }
+        // A packet from the future gives no sample.
+        bench.answer(
+            &packet,
+            Feedback { grant: 50, sequence: 40, sample: Some(0xFFFF_FFF0), ..Feedback::default() },
+        );
+        assert_eq!(bench.packet(100).rtt as i64, expected);
+        bench.clocks(400);
+        bench.packets.clear();
+        let other = Request { dst_gid: request.dst_gid + 1, ..request };
+        assert_eq!(start(bench, other)[0].rtt, 0, "another destination");
+        assert_eq!(start(bench, request)[0].rtt as i64, expected);
+        let folded = Request { dst_gid: request.dst_gid ^ (1 << 10 | 1), ..request };
+        assert_eq!(start(bench, folded)[0].rtt as i64, expected, "the same place of the table");
+    });
+}

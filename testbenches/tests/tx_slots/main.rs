@@ -1,0 +1,9 @@
+//! `tx::Sender` (slots, retransmit queue, timer wheel) against the sender's
+//! rules, one test per rule, then against a receiver behind a bad network.
+
+mod bench;
+mod ends;
+mod feedback;
+mod network;
+mod recovery;
+mod sending;

@@ -1,0 +1,310 @@
+//! TX-6, TX-7, TX-9, TX-11: what is sent again, and when to ask.
+
+use crate::bench::{run, Bench, Feedback, Packet, Request};
+use crate::sending::{complete, start};
+use tessera_abi::wire::{fb, flag};
+
+fn nack(sequence: u64, base: u64, limit: u64, bitmap: [u64; 4]) -> Feedback {
+    Feedback { flags: fb::NACK, grant: 600, sequence, base, limit, bitmap, ..Feedback::default() }
+}
+
+fn retransmitted(packets: &[Packet]) -> Vec<u64> {
+    assert!(packets.iter().all(|p| p.has(flag::RETX)), "{packets:?}");
+    packets.iter().map(|p| p.index).collect()
+}
+
+/// A message of 600 packets, all sent, all settled.
+fn all_sent(bench: &mut Bench) -> Packet {
+    let packet = start(bench, Request::packets(600, 255))[0];
+    bench.answer(&packet, Feedback { grant: 600, sequence: 1, ..Feedback::default() });
+    assert!(bench.until(4000, |bench| {
+        bench.packets.iter().filter(|p| p.entry == packet.entry && p.is_new()).count() == 345
+    }));
+    bench.ticks(50);
+    bench.packets.clear();
+    packet
+}
+
+/// TX-7: exactly the zeros below the limit, of the block named.
+#[test]
+fn a_nack_brings_back_its_zeros_below_the_limit() {
+    run("tx_nack", |bench| {
+        let packet = all_sent(bench);
+        bench.answer(&packet, nack(2, 256, 300, [!0b1011_0000, u64::MAX, 0, 0]));
+        bench.clocks(400);
+        let first: Vec<Packet> = bench.packets.drain(..).collect();
+        assert_eq!(retransmitted(&first), [260, 261, 263]);
+        // The limit may lie in a later block, or end the message.
+        bench.answer(&packet, nack(3, 0, 600, [u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1]));
+        bench.clocks(100);
+        bench.answer(&packet, nack(4, 512, 600, [0, !(1 << 23 | 1 << 24), 0, 0]));
+        bench.clocks(800);
+        let packets: Vec<Packet> = bench.packets.drain(..).collect();
+        let expected: Vec<u64> = [255].into_iter().chain(512..576).chain([599]).collect();
+        assert_eq!(retransmitted(&packets), expected);
+        // What has arrived meanwhile is not sent again.
+        bench.answer(&packet, Feedback { cumulative: 20, ..nack(5, 0, 24, [0; 4]) });
+        bench.clocks(300);
+        let packets: Vec<Packet> = bench.packets.drain(..).collect();
+        assert_eq!(retransmitted(&packets), [20, 21, 22, 23]);
+        bench.answer(&packet, complete(600));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-6: a NACK reaches only what was sent a round trip ago; TX-7: one that
+/// reaches nothing is answered by a PROBE, at most one per round trip.
+#[test]
+fn what_was_sent_just_now_is_not_sent_again() {
+    run("tx_settled", |bench| {
+        let packet = start(bench, Request::packets(600, 8))[0];
+        bench.ticks(45);
+        assert!(bench.packets.is_empty());
+        // All eight are older than RTT_DEFAULT (40); the next ones are not.
+        bench.answer(&packet, Feedback { grant: 20, sequence: 1, ..Feedback::default() });
+        bench.take(12);
+        bench.answer(&packet, nack(2, 0, 20, [0; 4]));
+        bench.clocks(300);
+        let all: Vec<Packet> = bench.packets.drain(..).collect();
+        let (new, again): (Vec<Packet>, Vec<Packet>) = all.iter().partition(|p| p.is_new());
+        assert_eq!(retransmitted(&again), (0..8).collect::<Vec<_>>());
+        bench.until(6000, |bench| bench.packets.len() == 580 - new.len());
+        bench.packets.clear();
+        // Nothing of the last block is old enough: a PROBE, and one only.
+        bench.answer(&packet, nack(3, 512, 600, [0; 4]));
+        bench.answer(&packet, nack(4, 512, 600, [0; 4]));
+        let probe = bench.packet(200);
+        assert!(probe.probe && probe.index == 600 && probe.has(flag::EST));
+        bench.quiet(100);
+        // A round trip later all of it is.
+        bench.ticks(42);
+        bench.packets.clear();
+        bench.answer(&packet, nack(5, 512, 600, [0; 4]));
+        bench.clocks(600);
+        let packets: Vec<Packet> = bench.packets.drain(..).filter(|p| !p.probe).collect();
+        assert_eq!(retransmitted(&packets), (512..600).collect::<Vec<_>>());
+        // And a NACK without a zero asks for nothing: a PROBE again.
+        bench.ticks(45);
+        bench.packets.clear();
+        bench.answer(&packet, nack(6, 512, 600, [u64::MAX, u64::MAX, 0, 0]));
+        assert!(bench.packet(200).probe);
+        bench.answer(&packet, complete(600));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-6 with packets flowing: the mark is between 1 and 1.5 round trips old.
+#[test]
+fn settled_follows_a_flowing_message() {
+    run("tx_marks", |bench| {
+        let packet = start(bench, Request::packets(4000, 1))[0];
+        // RTT 40 ticks. A packet every four ticks.
+        let mut times = vec![packet.tick];
+        let (mut sequence, mut checked) = (0, 0);
+        for index in 1..120u64 {
+            sequence += 1;
+            bench.ticks(4);
+            let packets: Vec<Packet> = bench.packets.drain(..).collect();
+            assert!(packets.iter().all(|p| p.has(flag::RETX) || p.probe), "{packets:?}");
+            bench.answer(&packet, Feedback { grant: index + 1, sequence, ..Feedback::default() });
+            let new = bench.packet(100);
+            assert_eq!((new.index, new.is_new()), (index, true));
+            times.push(new.tick);
+            if index > 30 && index % 7 == 0 {
+                sequence += 1;
+                bench.answer(&packet, nack(sequence, 0, index + 1, [0; 4]).with_grant(index + 1));
+                bench.clocks(60);
+                let now = bench.tick();
+                let again = bench.packets.iter().filter(|p| p.has(flag::RETX)).count();
+                assert!(again > 0);
+                bench.until(2000, |bench| {
+                    bench.packets.back().is_some_and(|last| bench.clocks_run() > last.clock + 40)
+                });
+                let last = bench.packets.drain(..).map(|p| p.index).max().unwrap();
+                let age = now - times[last as usize];
+                let younger = now - times[last as usize + 1];
+                assert!(age >= 40, "index {last} was sent {age} ticks ago");
+                assert!(younger <= 40 + 20 + 12, "index {} was sent {younger} ticks ago", last + 1);
+                checked += 1;
+            }
+        }
+        assert!(checked > 5);
+    });
+}
+
+impl Feedback {
+    fn with_grant(self, grant: u64) -> Self {
+        Feedback { grant, ..self }
+    }
+}
+
+/// TX-7: what waits in the queue is dropped when its message ends, and never
+/// reaches the slot's next message.
+#[test]
+fn walks_die_with_their_message() {
+    run("tx_walk_dies", |bench| {
+        let packet = all_sent(bench);
+        bench.answer(&packet, nack(2, 0, 256, [0; 4]));
+        bench.take(10);
+        bench.answer(&packet, complete(600));
+        bench.completion(200);
+        bench.packets.clear();
+        let next = start(bench, Request::packets(300, 255));
+        assert!(next.iter().all(|p| p.slot == packet.slot && p.is_new()));
+        assert_eq!(next[0].generation, (packet.generation + 1) & 0xF_FFFF);
+        bench.quiet(400);
+        bench.answer(&next[0], Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-7: more walks than entries: the NACK is counted, later ones work.
+#[test]
+fn a_full_queue_drops_the_nack() {
+    run("tx_overflow", |bench| {
+        let packets: Vec<Packet> = (0..6).map(|_| all_sent(bench)).collect();
+        for packet in &packets {
+            for (sequence, base) in [(2, 0), (3, 256), (4, 512)] {
+                bench.answer(packet, nack(sequence, base, 600, [0; 4]));
+            }
+        }
+        bench.clocks(400);
+        assert!(bench.event("nack_overflow") > 0);
+        assert!(bench.until(60_000, |bench| {
+            bench.packets.back().is_some_and(|last| bench.clocks_run() > last.clock + 400)
+        }));
+        let sent = bench.packets.len() as u64;
+        assert!(sent < 6 * 600, "{sent} of 3600 were asked for and refused in part");
+        bench.packets.clear();
+        for packet in &packets {
+            bench.answer(packet, complete(600));
+            bench.completion(100);
+        }
+        bench.packets.clear();
+        bench.at_rest();
+    });
+}
+
+/// TX-9: first RTT + 2 guards, then RTO doubling up to 32 times; feedback and
+/// emissions start it over.
+#[test]
+fn the_backstop_probes_at_doubling_intervals() {
+    run("tx_backstop", |bench| {
+        bench.set("max_retry", 9);
+        bench.set("t_open", 1 << 20);
+        let packet = start(bench, Request::packets(4, 1))[0];
+        let mut last = packet.tick;
+        for n in 0..9u32 {
+            let interval = if n == 0 { 40 + 8 } else { 100 << n.min(5) };
+            let probe = bench.packet(3300 * 16);
+            assert_eq!((probe.probe, probe.index, probe.flags), (true, 1, 0));
+            let waited = probe.tick - last;
+            assert!((interval..=interval + 5).contains(&waited), "PROBE {n}: {waited} for {interval}");
+            last = probe.tick;
+        }
+        assert_eq!(bench.event("backstop_expiries"), 9);
+        // Feedback: RTO from now, whatever the node was linked for.
+        bench.ticks(30);
+        bench.answer(&packet, Feedback { grant: 1, sequence: 1, ..Feedback::default() });
+        bench.clocks(30);
+        let heard = bench.tick();
+        let probe = bench.packet(110 * 16);
+        assert!((98..=105).contains(&(probe.tick - heard)), "{}", probe.tick - heard);
+        assert!(probe.has(flag::EST));
+        // An emission: the same, or when the PROBE's own timer pops, because by
+        // now both nodes are linked further out.
+        bench.ticks(50);
+        bench.answer(&packet, Feedback { grant: 2, sequence: 2, ..Feedback::default() });
+        let new = bench.packet(100);
+        let probe = bench.packet(210 * 16);
+        assert!((98..=155).contains(&(probe.tick - new.tick)), "{}", probe.tick - new.tick);
+        assert_eq!(probe.index, 2);
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-9: the timers of a slot's last message do not hold up its next one.
+#[test]
+fn a_reused_slot_probes_in_time() {
+    run("tx_reused_timer", |bench| {
+        for round in 0..40 {
+            let packet = start(bench, Request::packets(1, 1))[0];
+            assert_eq!(packet.slot, 0);
+            if round % 3 == 2 {
+                let probe = bench.packet(60 * 16);
+                let waited = probe.tick - packet.tick;
+                assert!(probe.probe && (48..=53).contains(&waited), "round {round}: {waited}");
+            } else {
+                let pause = bench.rng.below(60);
+                bench.ticks(pause.min(40));
+            }
+            bench.answer(&packet, complete(1));
+            bench.completion(100);
+        }
+        assert_eq!(bench.event("wheel_late"), 0);
+        bench.at_rest();
+    });
+}
+
+/// TX-11: BUSY stops new packets for BUSY_WAIT, doubling, then a PROBE; the
+/// first other answer starts sending; once established it is ignored.
+#[test]
+fn busy_backs_off() {
+    run("tx_busy", |bench| {
+        bench.set("t_open", 1 << 20);
+        let busy = Feedback { flags: fb::BUSY, ..Feedback::default() };
+        let packets = start(bench, Request::packets(20, 4));
+        for n in 0..7u32 {
+            bench.answer(&packets[0], busy);
+            bench.clocks(30);
+            let at = bench.tick();
+            // Those of the other packets come a little later and change nothing.
+            bench.answer(&packets[1], busy);
+            bench.answer(&packets[2], busy);
+            let wait = 60u64 << n.min(5);
+            let probe = bench.packet(3000 * 16);
+            let waited = probe.tick - at;
+            assert!(probe.probe && !probe.has(flag::EST));
+            // Jitter below the power of two below BUSY_WAIT; the wheel; a clock or two.
+            assert!((wait - 2..=wait + 32 + 5).contains(&waited), "wait {n}: {waited} for {wait}");
+        }
+        bench.answer(&packets[0], Feedback { grant: 6, sequence: 1, ..Feedback::default() });
+        let more = bench.take(2);
+        assert_eq!((more[0].index, more[1].index), (4, 5));
+        assert!(more.iter().all(|p| p.has(flag::EST)));
+        // Established: BUSY means nothing now.
+        bench.answer(&packets[0], busy);
+        bench.answer(&packets[0], Feedback { grant: 8, sequence: 2, ..Feedback::default() });
+        assert_eq!(bench.take(2)[1].index, 7);
+        bench.answer(&packets[0], Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-11: an answer during the wait ends it, and packets of the window that
+/// had not gone yet do not go while it lasts.
+#[test]
+fn busy_holds_back_the_rest_of_the_window() {
+    run("tx_busy_window", |bench| {
+        bench.post(Request::packets(200, 200));
+        let packet = bench.packet(50);
+        bench.answer(&packet, Feedback { flags: fb::BUSY, ..Feedback::default() });
+        bench.clocks(60);
+        let sent = bench.packets.len();
+        assert!(sent < 30);
+        bench.packets.clear();
+        bench.quiet(300);
+        bench.answer(&packet, Feedback { grant: 200, sequence: 1, ..Feedback::default() });
+        let rest = bench.take(199 - sent);
+        assert_eq!(rest.last().unwrap().index, 199);
+        bench.answer(&packet, complete(200));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
