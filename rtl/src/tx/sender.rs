@@ -52,7 +52,7 @@ pub struct Sender {
     pub wheel_pop: Signal<Out, Bit>,
     pub wheel_late: Signal<Out, Bit>,
     slots: Slots,
-    queue: RetransmitQueue,
+    retransmit: RetransmitQueue,
     wheel: TimerWheel,
     popped: Dff<Bit>,
 }
@@ -93,7 +93,7 @@ impl Sender {
             wheel_pop: Default::default(),
             wheel_late: Default::default(),
             slots: Slots::new(config),
-            queue: RetransmitQueue::new(config),
+            retransmit: RetransmitQueue::new(config),
             wheel: TimerWheel::new(config),
             popped: Default::default(),
         }
@@ -106,8 +106,8 @@ impl Logic for Sender {
         dff_setup!(self, clk, popped);
         self.slots.clk.next = self.clk.val();
         self.slots.rst.next = self.rst.val();
-        self.queue.clk.next = self.clk.val();
-        self.queue.rst.next = self.rst.val();
+        self.retransmit.clk.next = self.clk.val();
+        self.retransmit.rst.next = self.rst.val();
         self.wheel.clk.next = self.clk.val();
         self.wheel.rst.next = self.rst.val();
         self.slots.settings.next = self.settings.val();
@@ -129,15 +129,15 @@ impl Logic for Sender {
         self.done_data.next = self.slots.done_data.val();
         self.slots.done_ready.next = self.done_ready.val();
 
-        self.queue.walk_valid.next = self.slots.walk_valid.val();
-        self.queue.walk_data.next = self.slots.walk_data.val();
-        self.slots.walk_ready.next = self.queue.walk_ready.val();
-        self.slots.walk_refused.next = self.queue.walk_refused.val();
-        self.slots.step_valid.next = self.queue.step_valid.val();
-        self.slots.step_data.next = self.queue.step_data.val();
-        self.queue.step_ready.next = self.slots.step_ready.val();
-        self.queue.query_slot.next = self.slots.query_slot.val();
-        self.slots.query_queued.next = self.queue.query_queued.val();
+        self.retransmit.walk_valid.next = self.slots.walk_valid.val();
+        self.retransmit.walk_data.next = self.slots.walk_data.val();
+        self.slots.walk_ready.next = self.retransmit.walk_ready.val();
+        self.slots.walk_refused.next = self.retransmit.walk_refused.val();
+        self.slots.step_valid.next = self.retransmit.step_valid.val();
+        self.slots.step_data.next = self.retransmit.step_data.val();
+        self.retransmit.step_ready.next = self.slots.step_ready.val();
+        self.retransmit.query_slot.next = self.slots.query_slot.val();
+        self.slots.query_queued.next = self.retransmit.query_queued.val();
         self.wheel.insert_valid.next = self.slots.insert_valid.val();
         self.wheel.insert_data.next = self.slots.insert_data.val();
         self.slots.insert_ready.next = self.wheel.insert_ready.val();

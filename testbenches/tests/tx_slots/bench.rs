@@ -243,7 +243,7 @@ impl<'a> Bench<'a> {
     }
 
     pub fn now(&self) -> u64 {
-        self.time / u64::from(CLOCKS_PER_TICK) & 0xFFFF_FFFF
+        (self.time / u64::from(CLOCKS_PER_TICK)) & 0xFFFF_FFFF
     }
 
     pub fn unsolicited(&self) -> u64 {

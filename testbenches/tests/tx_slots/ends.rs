@@ -74,9 +74,7 @@ fn feedback_starts_the_count_over() {
     run("tx_retry_reset", |bench| {
         bench.set("grant_wait", 1 << 23);
         let packet = start(bench, Request::packets(4, 2))[0];
-        let mut sequence = 0;
-        for _ in 0..4 {
-            sequence += 1;
+        for sequence in 1..5 {
             bench.answer(&packet, Feedback { grant: 2, sequence, ..Feedback::default() });
             for _ in 0..4 {
                 assert!(bench.packet(16 * 2000).probe);

@@ -84,11 +84,11 @@ fn the_window_goes_unasked_the_rest_below_the_grant() {
         let packets = start(bench, request);
         assert_eq!(packets.iter().map(|p| p.index).collect::<Vec<_>>(), (0..6).collect::<Vec<_>>());
         bench.quiet(400);
-        let mut sequence = 0;
         let mut next = 6;
         // A grant below the window gives nothing; one above the count is cut.
-        for (cumulative, grant, until) in [(1, 3, 6), (2, 8, 8), (3, 8, 8), (8, 21, 21), (21, 999, 40)] {
-            sequence += 1;
+        for (sequence, cumulative, grant, until) in
+            [(1, 1, 3, 6), (2, 2, 8, 8), (3, 3, 8, 8), (4, 8, 21, 21), (5, 21, 999, 40)]
+        {
             bench.answer(&packets[0], Feedback { cumulative, grant, sequence, ..Feedback::default() });
             bench.clocks(300);
             let more: Vec<Packet> = bench.packets.drain(..).collect();
