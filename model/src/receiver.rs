@@ -268,6 +268,10 @@ impl Receiver {
             }
             turned = 0;
             self.credit.grant(grant::bytes(context.opener.length, log2, context.grant, end));
+            //= RC-3
+            if context.cumulative() == context.grant {
+                context.interval.last_heard = now;
+            }
             context.grant = end;
             context.queued = end < limit;
             if context.queued {

@@ -15,7 +15,10 @@
 //! nodes of a message: the first stands for the earliest of deadline and
 //! give-up and is judged anew when it pops, the second is linked when the
 //! deadline becomes earlier than the first. With both linked a still earlier
-//! deadline takes effect at the earlier pop.
+//! deadline takes effect at the earlier pop; therefore a hole is armed for its
+//! tail interval first, and silence shortened by less than a tail interval leaves
+//! the second node for a hole or a PROBE. So a NACK for a hole is never later than
+//! the rules say by more than the wheel's rounding, for silence by skew + GUARD.
 //!
 //! The estimates of a packet count from the next judgement on: product and
 //! skew of a judgement are read before its packet's samples are added, so that
@@ -201,7 +204,7 @@ pub struct Interval {
     new_gap: Dff<Bits<20>>,
     /// max(D_MIN, left * gap + skew); skew + guard.
     span: Dff<Bits<32>>,
-    nearest: Dff<Bits<32>>,
+    tail_span: Dff<Bits<32>>,
     hole_at: Dff<Bits<32>>,
     hole_tail_at: Dff<Bits<32>>,
     silent_at: Dff<Bits<32>>,
@@ -255,6 +258,9 @@ pub struct Interval {
     final_deadline: Signal<Local, Bits<32>>,
     over: Signal<Local, Bits<32>>,
     over_give_up: Signal<Local, Bits<32>>,
+    look_sooner: Signal<Local, Bits<32>>,
+    look_ahead: Signal<Local, Bits<32>>,
+    aim: Signal<Local, Bits<32>>,
     give_up_sooner: Signal<Local, Bits<32>>,
     earliest: Signal<Local, Bits<32>>,
     shorter: Signal<Local, Bits<32>>,
@@ -322,7 +328,7 @@ impl Interval {
             new_skew: Default::default(),
             new_gap: Default::default(),
             span: Default::default(),
-            nearest: Default::default(),
+            tail_span: Default::default(),
             hole_at: Default::default(),
             hole_tail_at: Default::default(),
             silent_at: Default::default(),
@@ -375,6 +381,9 @@ impl Interval {
             final_deadline: Default::default(),
             over: Default::default(),
             over_give_up: Default::default(),
+            look_sooner: Default::default(),
+            look_ahead: Default::default(),
+            aim: Default::default(),
             give_up_sooner: Default::default(),
             earliest: Default::default(),
             shorter: Default::default(),
@@ -415,7 +424,7 @@ impl Logic for Interval {
             new_skew,
             new_gap,
             span,
-            nearest,
+            tail_span,
             hole_at,
             hole_tail_at,
             silent_at,
@@ -542,7 +551,7 @@ impl Logic for Interval {
         }
 
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
-        self.probe_at.next = self.at.q.val() + self.nearest.q.val();
+        self.probe_at.next = self.at.q.val() + self.tail_span.q.val();
         self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
         self.silence.next = self.at.q.val() - self.silent_at.q.val();
 
@@ -567,8 +576,20 @@ impl Logic for Interval {
         }
 
         // Arm.
-        self.give_up_sooner.next = self.give_up_at.q.val() - self.deadline.q.val();
-        self.earliest.next = self.deadline.q.val();
+        // A hole is first looked at when its tail interval is over: the tail may be
+        // seen until then, and shortens the deadline to it.
+        self.look_sooner.next = self.hole_tail_at.q.val() - self.deadline.q.val();
+        self.look_ahead.next = self.at.q.val() - self.hole_tail_at.q.val();
+        self.aim.next = self.deadline.q.val();
+        if self.word.q.val().hole
+            & !self.word.q.val().holding
+            & self.look_sooner.val().get_bit(31)
+            & self.look_ahead.val().get_bit(31)
+        {
+            self.aim.next = self.hole_tail_at.q.val();
+        }
+        self.give_up_sooner.next = self.give_up_at.q.val() - self.aim.val();
+        self.earliest.next = self.aim.val();
         if self.give_up_sooner.val().get_bit(31) {
             self.earliest.next = self.give_up_at.q.val();
         }
@@ -576,6 +597,11 @@ impl Logic for Interval {
         self.over_give_up.next = self.at.q.val() - self.give_up_at.q.val();
         self.expiries.in_data.next.gave_up = !self.over_give_up.val().get_bit(31);
         self.shorter.next = self.earliest.val() - self.word.q.val().armed;
+        // Without a hole the deadline drifts with every packet: less than a tail
+        // interval is not worth the second node.
+        if !self.word.q.val().hole & !self.word.q.val().probe_armed {
+            self.shorter.next = self.earliest.val() + self.tail_span.q.val() - self.word.q.val().armed;
+        }
         self.unlinked.next = !self.word.q.val().linked0 & !self.word.q.val().linked1;
         self.wants_timer.next = self.word.q.val().open & self.word.q.val().missing & !self.word.q.val().asked;
         self.ask.next = false;
@@ -682,7 +708,7 @@ impl Logic for Interval {
                 if self.from_gap.val() < self.d_min32.val() {
                     self.span.d.next = self.d_min32.val();
                 }
-                self.nearest.d.next = self.skew32.val() + self.guard32.val();
+                self.tail_span.d.next = self.skew32.val() + self.guard32.val();
                 self.pause.d.next = self.rtt32.val() + self.skew32.val() + self.guard32.val();
                 self.give_up_at.d.next =
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
@@ -723,9 +749,9 @@ impl Logic for Interval {
             }
             IntervalState::Times => {
                 self.hole_at.d.next = self.word.q.val().hole_time + self.span.q.val();
-                self.hole_tail_at.d.next = self.word.q.val().hole_time + self.nearest.q.val();
+                self.hole_tail_at.d.next = self.word.q.val().hole_time + self.tail_span.q.val();
                 self.silent_at.d.next = self.word.q.val().last_heard + self.span.q.val() + self.guard32.val();
-                self.mark_due.d.next = self.since_mark.val() >= self.nearest.q.val();
+                self.mark_due.d.next = self.since_mark.val() >= self.tail_span.q.val();
                 // LD-5, or the wait after an expiry that found nothing to ask for.
                 if self.is_answer.val() {
                     self.word.d.next.holding = true;
@@ -737,7 +763,7 @@ impl Logic for Interval {
                             self.word.d.next.backoff = self.word.q.val().backoff + 1;
                         }
                     } else {
-                        self.word.d.next.hold = self.at.q.val() + self.nearest.q.val();
+                        self.word.d.next.hold = self.at.q.val() + self.tail_span.q.val();
                         self.word.d.next.hold_limit = self.job.q.val().cumulative + 1;
                     }
                 }

@@ -1,4 +1,5 @@
-//! What loss recovery remembers: which tiles are in place, and when to ask.
+//! What loss recovery remembers: which tiles are in place, when to ask, and
+//! what was asked for.
 
 mod bitmap;
 mod feedback;

@@ -30,6 +30,8 @@
 //!   three opened messages may be on their way;
 //! - `retire` has to be taken whatever else waits, and so have `place`,
 //!   `feedback` and `done`, or packets wait;
+//! - a packet that comes while a give-up is on its way from the interval block
+//!   does not stop it;
 //! - `outstanding` is the sum over open contexts of granted bytes not arrived;
 //! - events are one-clock pulses.
 //!

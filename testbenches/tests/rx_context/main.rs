@@ -1,0 +1,482 @@
+//! `rx::Context` with its interval, grant and feedback blocks, the bitmap and
+//! the wheel: the receiver's rules one by one, then whole messages over a
+//! network that loses, repeats and reorders.
+
+mod bench;
+mod network;
+mod reference;
+mod wrapper;
+
+use bench::{Bench, Registers, REGISTERS};
+use reference::*;
+use tessera_abi::params::{Config, NIC512};
+use tessera_rtl::rx::Context;
+use tessera_sim::tb::{self, Pattern, Rng};
+use tessera_sim::verilator::{BuildOptions, Design, Dut, Model};
+
+/// Small tables: they fill in a test, and clear in a moment.
+const CONFIG: Config = Config {
+    rx_contexts_log2: 4,
+    bitmap_blocks_log2: 5,
+    wheel_l0_log2: 7,
+    wheel_l1_log2: 5,
+    wheel_tick_log2: 1,
+    ..NIC512
+};
+/// Ticks of four clocks by which a NACK is late: from the packet to its judgement,
+/// rounding up to a wheel tick, the pop, its judgement, the walk over blocks.
+const LATE: u64 = 16;
+/// Clocks per packet of an open message, whose block is that of the lowest gap.
+const PACKET_CLOCKS: u64 = 9;
+
+fn design() -> Design {
+    tessera_testbenches::design("receiver", || wrapper::Receiver::new(&CONFIG))
+}
+
+fn run(test: &str, registers: Registers, body: impl Fn(&mut Bench<'_>, &mut Rng)) {
+    tb::run(&format!("rx_context::{test}"), &design(), |dut: &mut Dut, rng: &mut Rng| {
+        let mut bench = Bench::new(dut, registers, Pattern::Always, rng);
+        body(&mut bench, rng);
+    });
+}
+
+/// The first packet of a message in a context, as lookup hands it over.
+fn message(context: u64, length: u64, window: u64) -> Packet {
+    Packet {
+        verdict: 1,
+        context,
+        mac: 0x0200_0000_0000 + context,
+        gid: [0x0123_4567_89AB_CDEF ^ context, 0xFEDC],
+        src_endpoint: 0x12_3400 + context,
+        endpoint: 7,
+        flags: 0,
+        ev: 5,
+        log2: 8,
+        slot: 100 + context,
+        generation: 1000 + context,
+        window,
+        length,
+        tag: 0xAAAA_BBBB_CCCC_DDDD,
+        buffer: 0x10_0000 * (context + 1),
+        entry: 40 + context,
+        ..Packet::default()
+    }
+}
+
+impl Bench<'_> {
+    /// Packet `index` sent `delay` ticks ago, now.
+    fn data(&mut self, of: &Packet, index: u64, delay: u64, flags: u64) -> u64 {
+        let opened = self.messages.contains_key(&of.generation);
+        let packet = Packet {
+            verdict: u64::from(!opened),
+            index,
+            flags: of.flags | flags,
+            timestamp: self.now - delay,
+            arrival: self.now,
+            ..of.clone()
+        };
+        self.give(&packet)
+    }
+
+    fn probe(&mut self, of: &Packet, index: u64) {
+        let packet = Packet {
+            verdict: 0,
+            probe: true,
+            index,
+            timestamp: self.now - 10,
+            arrival: self.now,
+            ..of.clone()
+        };
+        self.give(&packet);
+    }
+
+    /// All packets of `range` that have not arrived.
+    fn fill(&mut self, of: &Packet, range: std::ops::Range<u64>) {
+        for index in range {
+            if !self.messages.get(&of.generation).is_some_and(|m| m.arrived[index as usize]) {
+                self.data(of, index, 10, RETX);
+            }
+        }
+    }
+
+    /// The ticks until something is asked for, from `since` on.
+    fn next_nack(&mut self, since: u64) -> u64 {
+        let before = self.nacks().len();
+        let limit = self.now + 3000;
+        while self.nacks().len() == before {
+            self.clock();
+            assert!(self.now < limit, "no NACK");
+        }
+        self.nacks()[before].tick - since
+    }
+}
+
+#[track_caller]
+fn within(what: &str, ticks: u64, expected: u64) {
+    assert!(
+        (expected..=expected + LATE).contains(&ticks),
+        "{what}: after {ticks} ticks, {expected} ..= {} expected",
+        expected + LATE
+    );
+}
+
+#[test]
+fn rc6_a_message_of_one_packet_ends_and_leaves_nothing() {
+    run("single", REGISTERS, |bench, _| {
+        let blocks = bench.free_blocks();
+        for length in [0, 1, 256] {
+            let first = message(3, length, 16);
+            bench.data(&first, 0, 10, AR);
+            bench.settle(100);
+            let seen = bench.seen.last().unwrap();
+            assert_eq!((seen.flags, seen.cumulative), (COMPLETE, 1));
+            bench.messages.clear();
+        }
+        assert_eq!(bench.free_blocks(), blocks);
+    });
+}
+
+#[test]
+fn rc2_blocks_fill_free_and_move_on_in_any_order() {
+    run("order", REGISTERS, |bench, rng| {
+        let blocks = bench.free_blocks();
+        let first = message(1, 600 * 256 - 100, 0);
+        // Grants come as the first block fills; the second is filled backwards.
+        bench.fill(&first, 0..255);
+        bench.ticks(60);
+        let granted = bench.messages[&first.generation].grant;
+        assert_eq!(granted, 600, "GR-2: the whole message is within the window");
+        for index in (256..512).rev() {
+            bench.data(&first, index, 10, 0);
+        }
+        bench.data(&first, 255, 10, 0);
+        assert_eq!(bench.messages[&first.generation].cumulative, 512);
+        let mut rest: Vec<u64> = (512..600).collect();
+        for i in 0..rest.len() {
+            let j = i as u64 + rng.below((rest.len() - i) as u64);
+            rest.swap(i, j as usize);
+        }
+        for index in rest {
+            bench.data(&first, index, 10, 0);
+        }
+        bench.settle(3000);
+        assert_eq!(bench.free_blocks(), blocks);
+    });
+}
+
+#[test]
+fn ro9_a_packet_that_differs_is_dropped() {
+    run("mismatch", REGISTERS, |bench, _| {
+        let first = message(2, 2000, 16);
+        bench.data(&first, 0, 10, 0);
+        let differing = [
+            Packet { length: 2001, ..first.clone() },
+            Packet { log2: 9, ..first.clone() },
+            Packet { tag: first.tag ^ 1 << 63, ..first.clone() },
+            Packet { flags: IMM, ..first.clone() },
+            Packet { imm: 1, ..first.clone() },
+            Packet { window: 17, ..first.clone() },
+            Packet { endpoint: 8, ..first.clone() },
+            Packet { src_endpoint: first.src_endpoint + 1, ..first.clone() },
+        ];
+        let count = differing.len() as u64;
+        for packet in differing {
+            bench.data(&packet, 1, 10, AR);
+        }
+        bench.fill(&first, 0..8);
+        bench.settle(1000);
+        assert_eq!(bench.event("mismatch"), count);
+    });
+}
+
+#[test]
+fn rc1_duplicates_answer_only_ar_and_ungranted_never() {
+    // No credit for a grant before the first sixteen have come.
+    run("duplicates", Registers { credit_limit: 16 * 256, ..REGISTERS }, |bench, _| {
+        let first = message(2, 100 * 256, 16);
+        for (index, flags) in [(3, 0), (3, 0), (3, AR), (0, 0), (0, AR), (40, AR), (99, AR)] {
+            bench.data(&first, index, 10, flags);
+        }
+        bench.ticks(4);
+        assert_eq!(bench.seen.iter().filter(|s| s.flags == 0).count(), 2);
+        assert_eq!((bench.event("duplicate"), bench.event("not_granted")), (3, 2));
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
+            bench.ticks(10);
+        }
+        bench.settle(1000);
+    });
+}
+
+#[test]
+fn rc7_feedback_every_so_many_packets_and_at_once() {
+    run("feedback", Registers { ack_every: 4, ..REGISTERS }, |bench, _| {
+        let first = message(2, 30 * 256, 40);
+        for index in 0..9 {
+            bench.data(&first, index, 10, 0);
+        }
+        bench.ticks(4);
+        assert_eq!(bench.seen.len(), 2);
+        bench.data(&first, 9, 10, AR);
+        let marked = Packet { ce: true, ..first.clone() };
+        bench.data(&marked, 10, 10, 0);
+        bench.probe(&first, 11);
+        bench.ticks(4);
+        assert_eq!(bench.seen.iter().map(|s| s.flags).collect::<Vec<_>>(), [0, 0, 0, CE, 0]);
+        bench.fill(&first, 0..30);
+        bench.settle(1000);
+    });
+}
+
+#[test]
+fn ld2_a_hole_is_asked_for_when_its_block_had_its_time() {
+    run("hole", REGISTERS, |bench, _| {
+        let first = message(4, 100 * 256, 64);
+        for index in 0..10 {
+            bench.data(&first, index, 10, 0);
+            bench.ticks(2);
+        }
+        bench.data(&first, 11, 10, 0);
+        let (hole_time, mut index) = (bench.now, 12);
+        // Packets go on, so it is neither silence nor tail.
+        while bench.nacks().is_empty() {
+            bench.data(&first, index, 10, 0);
+            bench.ticks(2);
+            index += 1;
+            assert!(index < 100, "no NACK before the tail");
+        }
+        let nack = &bench.nacks()[0];
+        let waited = nack.tick - hole_time;
+        // All granted packets are of this block; the gap is what it takes to give one.
+        let (left, gap) = (100 - (index - 1), waited / (index - 12));
+        let interval = left * gap + REGISTERS.skew0;
+        let near = REGISTERS.skew0 + REGISTERS.guard;
+        assert!((interval - 40..=interval + 2 * near + 40).contains(&waited), "{waited} of {interval} ticks");
+        assert_eq!(nack.base, 0);
+        assert!(nack.limit > 10 && nack.limit <= index, "LD-4: limit {}, highest {index}", nack.limit);
+        bench.fill(&first, 0..64);
+        bench.ticks(100);
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
+            bench.ticks(10);
+        }
+        bench.settle(1000);
+    });
+}
+
+#[test]
+fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
+    run("tail", REGISTERS, |bench, _| {
+        let first = message(4, 20 * 256, 20);
+        bench.clocks_per_tick = 16;
+        let mut hole_time = 0;
+        for index in (0..20).filter(|i| *i != 7) {
+            bench.data(&first, index, 10, 0);
+            if index == 8 {
+                hole_time = bench.now;
+            }
+        }
+        let waited = bench.next_nack(hole_time);
+        let tail = REGISTERS.skew0 + REGISTERS.guard;
+        assert!((REGISTERS.skew0..=tail + LATE).contains(&waited), "{waited} ticks");
+        assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 20));
+        // LD-5: rtt + skew + guard, doubling.
+        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        for n in 0..3 {
+            let last = bench.nacks().last().unwrap().tick;
+            let waited = bench.next_nack(last);
+            assert!((((hold - 1) << n)..=(hold << n) + LATE).contains(&waited), "{n}: {waited} ticks");
+        }
+        bench.data(&first, 7, 10, RETX);
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn ld3_silence_asks_up_to_the_grant() {
+    run("silence", Registers { credit_limit: 32 * 256, ..REGISTERS }, |bench, _| {
+        let first = message(5, 50 * 256, 32);
+        bench.data(&first, 0, 10, 0);
+        let since = bench.now;
+        let left = 31;
+        let interval =
+            REGISTERS.d_min.max(((left * REGISTERS.gap0) >> 4) + REGISTERS.skew0) + REGISTERS.guard;
+        within("LD-3", bench.next_nack(since), interval);
+        let nack = bench.nacks()[0].clone();
+        assert_eq!((nack.base, nack.limit, nack.bits[0]), (0, 32, u64::MAX << 50 | 1));
+        bench.fill(&first, 0..32);
+        bench.ticks(40);
+        bench.fill(&first, 32..50);
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn ld4_one_expiry_asks_for_every_block_up_to_the_burst() {
+    run("burst", Registers { nack_burst: 2, ..REGISTERS }, |bench, _| {
+        let first = message(6, 900 * 256, 0);
+        bench.fill(&first, 0..250);
+        assert_eq!(bench.messages[&first.generation].grant, 900);
+        bench.next_nack(0);
+        bench.ticks(20);
+        let bases: Vec<u64> = bench.nacks().iter().map(|n| n.base).collect();
+        assert_eq!(bases, [0, 256]);
+        assert!(bench.nacks().iter().all(|n| n.limit == 900));
+        bench.fill(&first, 0..900);
+        bench.settle(3000);
+    });
+}
+
+#[test]
+fn rc9_a_probe_is_answered_and_arms_the_tail() {
+    run("probe", REGISTERS, |bench, _| {
+        let first = message(5, 200 * 256, 200);
+        bench.data(&first, 0, 10, 0);
+        bench.data(&first, 3, 10, 0);
+        bench.ticks(3);
+        bench.probe(&first, 6);
+        let since = bench.now;
+        within("RC-9", bench.next_nack(since), REGISTERS.skew0 + REGISTERS.guard);
+        assert_eq!(bench.seen[0].flags, 0);
+        assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 6));
+        bench.fill(&first, 0..200);
+        bench.settle(3000);
+    });
+}
+
+#[test]
+fn ld7_a_silent_sender_is_given_up() {
+    run("give up", Registers { rx_give_up: 1500, nack_burst: 1, ..REGISTERS }, |bench, _| {
+        let blocks = bench.free_blocks();
+        let first = message(5, 50 * 256, 32);
+        bench.data(&first, 0, 10, 0);
+        let since = bench.now;
+        bench.settle(3000);
+        let end = bench.seen.last().unwrap();
+        assert_eq!((end.flags, end.status), (ABORT, GAVE_UP));
+        assert!((1500..1500 + 60).contains(&(end.tick - since)), "{}", end.tick - since);
+        assert_eq!(bench.free_blocks(), blocks);
+    });
+}
+
+#[test]
+fn ro4_a_replaced_message_gives_everything_back_silently() {
+    run("replaced", REGISTERS, |bench, _| {
+        let blocks = bench.free_blocks();
+        let first = message(5, 700 * 256, 0);
+        bench.fill(&first, 0..256);
+        bench.ticks(60);
+        assert!(bench.free_blocks() < blocks);
+        let newer = Packet { verdict: 3, generation: first.generation, index: 1, ..first.clone() };
+        bench.give(&newer);
+        bench.settle(2000);
+        assert_eq!(bench.free_blocks(), blocks);
+        assert_eq!(bench.event("rx_aborted"), 1);
+    });
+}
+
+#[test]
+fn a_failed_write_is_told_on_both_sides() {
+    run("dma error", REGISTERS, |bench, _| {
+        bench.fence_error = 1.0;
+        let first = message(5, 3 * 256, 32);
+        bench.fill(&first, 0..3);
+        bench.settle(1000);
+        let end = bench.seen.last().unwrap();
+        assert_eq!((end.flags, end.status), (ABORT, REMOTE_DMA));
+    });
+}
+
+#[test]
+fn gr2_credit_is_shared_and_never_exceeded() {
+    let registers = Registers { credit_limit: 24 * 256, ..REGISTERS };
+    run("credit", registers, |bench, _| {
+        let all: Vec<Packet> = (0..4).map(|context| message(context, 300 * 256, 8)).collect();
+        for first in &all {
+            bench.data(first, 0, 10, 0);
+        }
+        let mut rounds = 0;
+        while bench.messages.values().any(|m| m.phase == Phase::Open) {
+            for first in &all {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(first, 0..grant);
+            }
+            bench.ticks(3);
+            rounds += 1;
+            assert!(rounds < 400, "grants dry up");
+        }
+        bench.settle(1500);
+        assert!(bench.event("grants_sent") >= 4 * (300 - 8) / 16);
+    });
+}
+
+#[test]
+fn a_grant_after_a_pause_is_no_silence() {
+    // The message waits for credit longer than the give-up time: it is the
+    // receiver's own doing.
+    let registers = Registers { credit_limit: 16 * 256, rx_give_up: 600, ..REGISTERS };
+    run("pause", registers, |bench, _| {
+        let (hog, waiting) = (message(1, 20 * 256, 20), message(2, 40 * 256, 4));
+        bench.data(&hog, 0, 10, 0);
+        bench.fill(&waiting, 0..4);
+        for round in 0..20 {
+            bench.ticks(50);
+            bench.data(&hog, round % 2, 10, RETX);
+        }
+        assert_eq!(bench.messages[&waiting.generation].phase, Phase::Open);
+        bench.fill(&hog, 0..20);
+        while bench.messages[&waiting.generation].phase == Phase::Open {
+            let grant = bench.messages[&waiting.generation].grant;
+            bench.fill(&waiting, 0..grant);
+            bench.ticks(5);
+        }
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn reordering_within_the_skew_asks_for_nothing() {
+    run("reorder", REGISTERS, |bench, rng| {
+        let first = message(5, 240 * 256, 240);
+        bench.data(&first, 0, 10, 0);
+        let mut order: Vec<(u64, u64)> = (1..240).map(|i| (2 * i + rng.below(18), i)).collect();
+        order.sort_unstable();
+        bench.clocks_per_tick = 8;
+        let start = bench.now;
+        for (at, index) in order {
+            while bench.now - start < at {
+                bench.clock();
+            }
+            let delay = 10 + at - 2 * index;
+            bench.data(&first, index, delay, 0);
+        }
+        bench.settle(1500);
+        assert_eq!(bench.nacks().len(), 0);
+    });
+}
+
+#[test]
+fn clocks_per_packet() {
+    run("rate", REGISTERS, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let first = message(5, 200 * 256, 200);
+        bench.data(&first, 0, 10, 0);
+        let start = bench.last_taken;
+        for index in 1..100 {
+            bench.data(&first, index, 10, 0);
+        }
+        let clocks = bench.last_taken - start;
+        eprintln!("{} clocks for 99 packets", clocks);
+        assert!(clocks <= 99 * PACKET_CLOCKS + 2, "{clocks} clocks for 99 packets");
+        bench.fill(&first, 0..200);
+        bench.settle(3000);
+    });
+}
+
+#[test]
+fn the_full_size_is_clean_verilog() {
+    let design = tessera_testbenches::design("rx_context", || Context::new(&NIC512));
+    Model::build(&design, &BuildOptions::default()).unwrap();
+}

@@ -1,0 +1,239 @@
+//! What the context has to do, packet by packet, as plain arrays.
+
+use std::collections::VecDeque;
+
+pub const AR: u64 = 1;
+pub const RETX: u64 = 2;
+pub const IMM: u64 = 32;
+pub const COMPLETE: u64 = 1;
+pub const NACK: u64 = 2;
+pub const GRANT: u64 = 4;
+pub const ABORT: u64 = 16;
+pub const CE: u64 = 32;
+pub const SUCCESS: u64 = 0;
+pub const GAVE_UP: u64 = 3;
+pub const REPLACED: u64 = 4;
+pub const REMOTE_DMA: u64 = 5;
+pub const LOCAL_DMA: u64 = 21;
+
+/// A word of the `work` stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packet {
+    pub verdict: u64,
+    pub context: u64,
+    pub mac: u64,
+    pub gid: [u64; 2],
+    pub src_endpoint: u64,
+    pub endpoint: u64,
+    pub ce: bool,
+    pub probe: bool,
+    pub flags: u64,
+    pub ev: u64,
+    pub log2: u64,
+    pub slot: u64,
+    pub generation: u64,
+    pub index: u64,
+    pub window: u64,
+    pub length: u64,
+    pub tag: u64,
+    pub imm: u64,
+    pub rtt: u64,
+    pub timestamp: u64,
+    pub arrival: u64,
+    pub buffer: u64,
+    pub entry: u64,
+}
+
+impl Packet {
+    pub fn count(&self) -> u64 {
+        self.length.div_ceil(1 << self.log2).max(1)
+    }
+
+    pub fn payload(&self) -> u64 {
+        if self.probe {
+            0
+        } else {
+            bytes(self, self.index, self.index + 1)
+        }
+    }
+}
+
+/// Bytes of packets `from..to` of the packet's message.
+pub fn bytes(of: &Packet, from: u64, to: u64) -> u64 {
+    (to << of.log2).min(of.length) - (from << of.log2).min(of.length)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Open,
+    /// Its fence is expected, then answered, then its completion was seen.
+    Fencing,
+    Fenced {
+        error: bool,
+    },
+    Told,
+    Answered,
+    Buried,
+}
+
+/// Arrival-driven feedback to come.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub packet: Packet,
+    pub cumulative: u64,
+    pub duplicates: u64,
+    pub bits: [u64; 4],
+}
+
+/// A message.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub first: Packet,
+    pub context: u64,
+    pub arrived: Vec<bool>,
+    pub cumulative: u64,
+    pub highest: u64,
+    pub grant: u64,
+    pub since: u64,
+    pub sequence: u64,
+    pub duplicates: u64,
+    pub phase: Phase,
+    pub status: u64,
+    pub last: Packet,
+    pub replies: VecDeque<Reply>,
+    /// Ticks; the packet before.
+    pub last_heard: u64,
+    pub heard_before: u64,
+    /// The oldest NACK of the present expiry: tick, cumulative, base.
+    pub last_nack: Option<(u64, u64, u64)>,
+    pub nacks: u64,
+    pub freed: bool,
+}
+
+/// What a packet is answered with and where its payload goes.
+#[derive(Debug, PartialEq)]
+pub enum Verdict {
+    New,
+    Duplicate,
+    NotGranted,
+    Mismatch,
+    Nothing,
+}
+
+impl Message {
+    pub fn open(packet: &Packet) -> Self {
+        let window = if packet.window == 0 { 256 } else { packet.window };
+        Message {
+            first: packet.clone(),
+            context: packet.context,
+            arrived: vec![false; packet.count() as usize],
+            cumulative: 0,
+            highest: 0,
+            grant: window.min(packet.count()),
+            since: 0,
+            sequence: 0,
+            duplicates: 0,
+            phase: Phase::Open,
+            status: SUCCESS,
+            last: packet.clone(),
+            replies: VecDeque::new(),
+            last_heard: 0,
+            heard_before: 0,
+            last_nack: None,
+            nacks: 0,
+            freed: false,
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.first.count()
+    }
+
+    /// GR-1: granted bytes not arrived.
+    pub fn credit(&self) -> u64 {
+        if self.phase != Phase::Open {
+            return 0;
+        }
+        (0..self.grant).filter(|i| !self.arrived[*i as usize]).map(|i| bytes(&self.first, i, i + 1)).sum()
+    }
+
+    /// GR-2: how far it may be granted.
+    pub fn reach(&self) -> u64 {
+        self.count().min((self.cumulative >> 8 << 8) + 1024)
+    }
+
+    /// The block at `base` as feedback shows it: no block yet is no information.
+    pub fn bits(&self, base: u64) -> [u64; 4] {
+        let mut bits = [0; 4];
+        if base < self.grant {
+            for i in 0..256 {
+                let index = base + i;
+                if index >= self.count() || self.arrived[index as usize] {
+                    bits[i as usize / 64] |= 1 << (i % 64);
+                }
+            }
+        }
+        bits
+    }
+
+    fn differs(&self, p: &Packet) -> bool {
+        let f = &self.first;
+        (p.length, p.log2, p.tag, p.flags & IMM, p.imm, p.window, p.endpoint, p.src_endpoint)
+            != (f.length, f.log2, f.tag, f.flags & IMM, f.imm, f.window, f.endpoint, f.src_endpoint)
+    }
+
+    fn hear(&mut self, p: &Packet, now: u64) {
+        self.heard_before = if p.verdict == 1 { now } else { self.last_heard };
+        (self.last, self.last_heard) = (p.clone(), now);
+    }
+
+    /// RO-9, RC-1, RC-2, RC-3, RC-7.
+    pub fn packet(&mut self, p: &Packet, now: u64, ack_every: u64) -> Verdict {
+        if self.differs(p) {
+            return Verdict::Mismatch;
+        }
+        if self.phase != Phase::Open {
+            return if p.probe { Verdict::Nothing } else { Verdict::Duplicate };
+        }
+        if !p.probe && p.index >= self.grant {
+            if p.verdict == 1 {
+                self.hear(p, now);
+            }
+            return Verdict::NotGranted;
+        }
+        self.hear(p, now);
+        let verdict = if p.probe {
+            Verdict::Nothing
+        } else if self.arrived[p.index as usize] {
+            self.duplicates = (self.duplicates + 1).min(255);
+            Verdict::Duplicate
+        } else {
+            self.arrived[p.index as usize] = true;
+            self.highest = self.highest.max(p.index + 1);
+            while self.cumulative < self.count() && self.arrived[self.cumulative as usize] {
+                self.cumulative += 1;
+            }
+            self.since += 1;
+            Verdict::New
+        };
+        if self.cumulative == self.count() {
+            self.phase = Phase::Fencing;
+            return verdict;
+        }
+        let answered = match verdict {
+            Verdict::New => p.flags & AR != 0 || p.ce || self.since >= ack_every,
+            Verdict::Duplicate => p.flags & AR != 0,
+            _ => true,
+        };
+        if answered {
+            self.since = 0;
+            self.replies.push_back(Reply {
+                packet: p.clone(),
+                cumulative: self.cumulative,
+                duplicates: self.duplicates,
+                bits: self.bits(self.cumulative >> 8 << 8),
+            });
+        }
+        verdict
+    }
+}

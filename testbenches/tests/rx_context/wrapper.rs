@@ -1,0 +1,167 @@
+//! The context block with the bitmap and the wheel it works with; their wires
+//! to the wheel are shown, so that a test can watch the nodes.
+
+use tessera_abi::params::Config;
+use tessera_rtl::prelude::*;
+use tessera_rtl::recovery::{Bitmap, TimerWheel};
+use tessera_rtl::rx::Context;
+use tessera_rtl::types::{Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback};
+
+#[derive(LogicBlock)]
+pub struct Receiver {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    pub now: Signal<In, Bits<32>>,
+    pub work_valid: Signal<In, Bit>,
+    pub work_data: Signal<In, RxWork>,
+    pub work_ready: Signal<Out, Bit>,
+    pub block_ready: Signal<Out, Bit>,
+    pub place_valid: Signal<Out, Bit>,
+    pub place_data: Signal<Out, PlaceCommand>,
+    pub place_ready: Signal<In, Bit>,
+    pub fence_valid: Signal<In, Bit>,
+    pub fence_data: Signal<In, PlaceFence>,
+    pub fence_ready: Signal<Out, Bit>,
+    pub feedback_valid: Signal<Out, Bit>,
+    pub feedback_data: Signal<Out, TxFeedback>,
+    pub feedback_ready: Signal<In, Bit>,
+    pub done_valid: Signal<Out, Bit>,
+    pub done_data: Signal<Out, Done>,
+    pub done_ready: Signal<In, Bit>,
+    pub retire_valid: Signal<Out, Bit>,
+    pub retire_data: Signal<Out, Retire>,
+    pub retire_ready: Signal<In, Bit>,
+    pub outstanding: Signal<Out, Bits<32>>,
+    pub not_granted: Signal<Out, Bit>,
+    pub duplicate: Signal<Out, Bit>,
+    pub mismatch: Signal<Out, Bit>,
+    pub rx_new: Signal<Out, Bit>,
+    pub rx_completed: Signal<Out, Bit>,
+    pub rx_aborted: Signal<Out, Bit>,
+    pub nack_expiries: Signal<Out, Bit>,
+    pub grants_sent: Signal<Out, Bit>,
+    pub free_blocks: Signal<Out, Bits<14>>,
+    pub linked: Signal<Out, Bit>,
+    pub linked_data: Signal<Out, TimerInsert>,
+    pub popped: Signal<Out, Bit>,
+    pub popped_node: Signal<Out, Bits<13>>,
+    pub ready: Signal<Out, Bit>,
+    engine: Context,
+    bitmap: Bitmap,
+    wheel: TimerWheel,
+}
+
+impl Receiver {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            work_valid: Default::default(),
+            work_data: Default::default(),
+            work_ready: Default::default(),
+            block_ready: Default::default(),
+            place_valid: Default::default(),
+            place_data: Default::default(),
+            place_ready: Default::default(),
+            fence_valid: Default::default(),
+            fence_data: Default::default(),
+            fence_ready: Default::default(),
+            feedback_valid: Default::default(),
+            feedback_data: Default::default(),
+            feedback_ready: Default::default(),
+            done_valid: Default::default(),
+            done_data: Default::default(),
+            done_ready: Default::default(),
+            retire_valid: Default::default(),
+            retire_data: Default::default(),
+            retire_ready: Default::default(),
+            outstanding: Default::default(),
+            not_granted: Default::default(),
+            duplicate: Default::default(),
+            mismatch: Default::default(),
+            rx_new: Default::default(),
+            rx_completed: Default::default(),
+            rx_aborted: Default::default(),
+            nack_expiries: Default::default(),
+            grants_sent: Default::default(),
+            free_blocks: Default::default(),
+            linked: Default::default(),
+            linked_data: Default::default(),
+            popped: Default::default(),
+            popped_node: Default::default(),
+            ready: Default::default(),
+            engine: Context::new(config),
+            bitmap: Bitmap::new(config),
+            wheel: TimerWheel::new(config),
+        }
+    }
+}
+
+impl Logic for Receiver {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.engine.clk.next = self.clk.val();
+        self.engine.rst.next = self.rst.val();
+        self.bitmap.clk.next = self.clk.val();
+        self.bitmap.rst.next = self.rst.val();
+        self.wheel.clk.next = self.clk.val();
+        self.wheel.rst.next = self.rst.val();
+        self.wheel.now.next = self.now.val();
+        self.engine.now.next = self.now.val();
+        self.engine.settings.next = self.settings.val();
+        self.engine.work_valid.next = self.work_valid.val();
+        self.engine.work_data.next = self.work_data.val();
+        self.work_ready.next = self.engine.work_ready.val();
+        self.block_ready.next = self.engine.block_ready.val();
+        self.place_valid.next = self.engine.place_valid.val();
+        self.place_data.next = self.engine.place_data.val();
+        self.engine.place_ready.next = self.place_ready.val();
+        self.engine.fence_valid.next = self.fence_valid.val();
+        self.engine.fence_data.next = self.fence_data.val();
+        self.fence_ready.next = self.engine.fence_ready.val();
+        self.feedback_valid.next = self.engine.feedback_valid.val();
+        self.feedback_data.next = self.engine.feedback_data.val();
+        self.engine.feedback_ready.next = self.feedback_ready.val();
+        self.done_valid.next = self.engine.done_valid.val();
+        self.done_data.next = self.engine.done_data.val();
+        self.engine.done_ready.next = self.done_ready.val();
+        self.retire_valid.next = self.engine.retire_valid.val();
+        self.retire_data.next = self.engine.retire_data.val();
+        self.engine.retire_ready.next = self.retire_ready.val();
+        self.outstanding.next = self.engine.outstanding.val();
+        self.not_granted.next = self.engine.not_granted.val();
+        self.duplicate.next = self.engine.duplicate.val();
+        self.mismatch.next = self.engine.mismatch.val();
+        self.rx_new.next = self.engine.rx_new.val();
+        self.rx_completed.next = self.engine.rx_completed.val();
+        self.rx_aborted.next = self.engine.rx_aborted.val();
+        self.nack_expiries.next = self.engine.nack_expiries.val();
+        self.grants_sent.next = self.engine.grants_sent.val();
+
+        self.bitmap.op_valid.next = self.engine.op_valid.val();
+        self.bitmap.op.next = self.engine.op.val();
+        self.engine.result_valid.next = self.bitmap.result_valid.val();
+        self.engine.result.next = self.bitmap.result.val();
+        self.engine.alloc_available.next = self.bitmap.alloc_available.val();
+        self.engine.alloc_block.next = self.bitmap.alloc_block.val();
+        self.bitmap.alloc_take.next = self.engine.alloc_take.val();
+        self.bitmap.free_valid.next = self.engine.free_valid.val();
+        self.bitmap.free_block.next = self.engine.free_block.val();
+        self.free_blocks.next = self.bitmap.free_count.val();
+
+        self.wheel.insert_valid.next = self.engine.insert_valid.val();
+        self.wheel.insert_data.next = self.engine.insert_data.val();
+        self.engine.insert_ready.next = self.wheel.insert_ready.val();
+        self.engine.pop_valid.next = self.wheel.pop_valid.val();
+        self.engine.pop_node.next = self.wheel.pop_node.val();
+        self.wheel.pop_ready.next = self.engine.pop_ready.val();
+        self.linked.next = self.engine.insert_valid.val() & self.wheel.insert_ready.val();
+        self.linked_data.next = self.engine.insert_data.val();
+        self.popped.next = self.wheel.pop_valid.val() & self.engine.pop_ready.val();
+        self.popped_node.next = self.wheel.pop_node.val();
+        self.ready.next = self.engine.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
+    }
+}
