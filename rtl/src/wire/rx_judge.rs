@@ -435,7 +435,7 @@ impl Logic for RxJudge {
         if self.kept4.q.val().data {
             self.wrong5.d.next.fields = self.wrong4.q.val().fields
                 | self.too_many.q.val()
-                | (self.kept4.q.val().index > self.count4.q.val())
+                | (self.kept4.q.val().index >= self.count4.q.val())
                 | self.pad_wrong.q.val()
                 | (self.payload4.q.val() != self.expected.val());
         } else {
