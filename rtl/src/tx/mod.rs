@@ -1,11 +1,14 @@
 //! The sender: slots of messages being sent, and what turns them into packets.
 
 mod act;
+mod chooser;
+mod completer;
 mod flight;
 mod free_list;
 mod intake;
 mod judge;
 mod nack;
+mod outlet;
 mod packet;
 mod payload_reader;
 mod rtt_table;
@@ -18,11 +21,14 @@ mod unasked;
 pub mod words;
 
 pub use act::Act;
+pub use chooser::Chooser;
+pub use completer::Completer;
 pub use flight::Flight;
 pub use free_list::FreeList;
 pub use intake::Intake;
 pub use judge::Judge;
 pub use nack::Nack;
+pub use outlet::Outlet;
 pub use packet::PacketMaker;
 pub use payload_reader::PayloadReader;
 pub use rtt_table::RttTable;

@@ -37,7 +37,10 @@
 //! Verified by `testbenches/tests/tx_slots.rs`.
 
 use super::words::{Job, SlotState};
-use super::{Act, Flight, FreeList, Intake, Judge, Nack, PacketMaker, RttTable, SlotRing, Starter, Timers};
+use super::{
+    Act, Chooser, Completer, Flight, FreeList, Intake, Judge, Nack, Outlet, PacketMaker, RttTable, SlotRing,
+    Starter, Timers,
+};
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::{Done, RxFeedback, Settings, TimerInsert, TxPacket, TxRequest, TxSent, Walk, WalkStep};
@@ -96,6 +99,9 @@ pub struct Slots {
     pub backstop_expiries: Signal<Out, Bit>,
 
     starter: Starter,
+    chooser: Chooser,
+    completer: Completer,
+    outlet: Outlet,
     intake: Intake,
     free: FreeList,
     ring: SlotRing,
@@ -117,17 +123,7 @@ pub struct Slots {
     feedback_started: Dff<Bit>,
     has_nack: Signal<Local, Bit>,
 
-    // S0: who may go, in order of precedence.
-    candidate: [Signal<Local, Bits<12>>; 8],
-    blocked: [Signal<Local, Bit>; 8],
-    may: [Signal<Local, Bit>; 8],
-    chosen: [Signal<Local, Bit>; 8],
-    /// Something goes before packets.
-    early: Signal<Local, Bit>,
-    step_next: Dff<Bit>,
     packet_room: Signal<Local, Bit>,
-    done_room: Signal<Local, Bit>,
-    pick: Signal<Local, Bits<12>>,
 
     // S1 to S3.
     job1: Dff<Job>,
@@ -144,17 +140,6 @@ pub struct Slots {
     rtt1: Signal<Local, Bits<16>>,
 
     // Outputs.
-    packet_busy: Dff<Bit>,
-    packet_held: Dff<Bit>,
-    packet_offered: Signal<Local, Bit>,
-    packet_over: Signal<Local, Bit>,
-    in_air: Dff<Bits<9>>,
-    rises: Signal<Local, Bits<9>>,
-    lands: Signal<Local, Bits<9>>,
-    fails: Signal<Local, Bits<9>>,
-    done: Dff<Done>,
-    done_held: Dff<Bit>,
-    done_busy: Dff<Bit>,
     bytes: Dff<Bits<32>>,
     added: Signal<Local, Bits<32>>,
     flag_nack: Constant<Bits<8>>,
@@ -212,6 +197,9 @@ impl Slots {
             tx_failed: Default::default(),
             backstop_expiries: Default::default(),
             starter: Starter::new(config),
+            chooser: Chooser::new(),
+            completer: Completer::new(),
+            outlet: Outlet::new(),
             intake: Intake::new(),
             free: FreeList::new(log2),
             ring: SlotRing::new(log2),
@@ -230,15 +218,7 @@ impl Slots {
             feedback_held: Default::default(),
             feedback_started: Default::default(),
             has_nack: Default::default(),
-            candidate: Default::default(),
-            blocked: Default::default(),
-            may: Default::default(),
-            chosen: Default::default(),
-            early: Default::default(),
-            step_next: Default::default(),
             packet_room: Default::default(),
-            done_room: Default::default(),
-            pick: Default::default(),
             job1: Default::default(),
             job2: Default::default(),
             job3: Default::default(),
@@ -251,17 +231,6 @@ impl Slots {
             known2: Default::default(),
             rtt2: Default::default(),
             rtt1: Default::default(),
-            packet_busy: Default::default(),
-            packet_held: Default::default(),
-            packet_offered: Default::default(),
-            packet_over: Default::default(),
-            in_air: Default::default(),
-            rises: Default::default(),
-            lands: Default::default(),
-            fails: Default::default(),
-            done: Default::default(),
-            done_held: Default::default(),
-            done_busy: Default::default(),
             bytes: Default::default(),
             added: Default::default(),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
@@ -280,7 +249,6 @@ impl Logic for Slots {
             feedback,
             feedback_held,
             feedback_started,
-            step_next,
             job1,
             job2,
             job3,
@@ -292,12 +260,6 @@ impl Logic for Slots {
             message2,
             known2,
             rtt2,
-            packet_busy,
-            packet_held,
-            in_air,
-            done,
-            done_held,
-            done_busy,
             bytes
         );
         self.messages.clock.next = self.clk.val();
@@ -344,127 +306,78 @@ impl Logic for Slots {
             self.feedback_held.d.next = true;
         }
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
-        self.packet_offered.next = self.packet_held.q.val() | self.act.action.val().send;
-        self.packet_over.next = (self.packet_offered.val() & self.packet_ready.val())
-            | (self.act.action.val().tried & !self.act.action.val().send);
-        self.packet_room.next = self.settings.val().enable
-            & (!self.packet_busy.q.val() | self.packet_over.val())
-            & (self.in_air.q.val() < 250);
-        self.done_room.next = !self.done_busy.q.val() | (self.done_held.q.val() & self.done_ready.val());
-        self.candidate[0].next = self.feedback.q.val().slot;
-        self.candidate[1].next = self.failures.out_data.val();
-        self.candidate[2].next = self.nack.idle_slot.val();
-        self.candidate[3].next = self.finished.head_slot.val();
-        self.candidate[4].next = self.timers.held_node.val().get_bits::<12>(0);
-        self.candidate[5].next = self.free.top_slot.val();
-        self.candidate[6].next = self.ring.head_slot.val();
-        self.candidate[7].next = self.step_data.val().slot;
-        for i in 0..8 {
-            self.blocked[i].next = !self.starter.ready.val()
-                | (self.valid1.q.val() & (self.job1.q.val().slot == self.candidate[i].val()))
-                | (self.valid2.q.val() & (self.job2.q.val().slot == self.candidate[i].val()))
-                | (self.valid3.q.val() & (self.job3.q.val().slot == self.candidate[i].val()))
-                | (self.act.action.val().valid & (self.act.action.val().slot == self.candidate[i].val()));
-        }
-        self.may[0].next = self.feedback_held.q.val()
+        self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
+        self.chooser.slots[0].next = self.feedback.q.val().slot;
+        self.chooser.slots[1].next = self.failures.out_data.val();
+        self.chooser.slots[2].next = self.nack.idle_slot.val();
+        self.chooser.slots[3].next = self.finished.head_slot.val();
+        self.chooser.slots[4].next = self.timers.held_node.val().get_bits::<12>(0);
+        self.chooser.slots[5].next = self.free.top_slot.val();
+        self.chooser.slots[6].next = self.ring.head_slot.val();
+        self.chooser.slots[7].next = self.step_data.val().slot;
+        self.chooser.wants[0].next = self.feedback_held.q.val()
             & !self.feedback_started.q.val()
             & self.timers.room.val()
-            & (self.nack.free.val() | !self.has_nack.val())
-            & !self.blocked[0].val();
-        self.may[1].next = self.failures.out_valid.val() & !self.blocked[1].val();
-        self.may[2].next = self.nack.idle_valid.val() & !self.blocked[2].val();
-        self.may[3].next = self.finished.head_valid.val() & self.done_room.val() & !self.blocked[3].val();
+            & (self.nack.free.val() | !self.has_nack.val());
+        self.chooser.wants[1].next = self.failures.out_valid.val();
+        self.chooser.wants[2].next = self.nack.idle_valid.val();
+        self.chooser.wants[3].next = self.finished.head_valid.val() & self.completer.free.val();
         // Every other clock is left to the others, however many timers pop.
-        self.may[4].next =
-            self.timers.held.val() & self.timers.room.val() & !self.job1.q.val().pop & !self.blocked[4].val();
-        self.may[5].next = self.intake.open.val()
+        self.chooser.wants[4].next = self.timers.held.val() & self.timers.room.val() & !self.job1.q.val().pop;
+        self.chooser.wants[5].next = self.intake.open.val()
             & self.free.top_valid.val()
             & self.settings.val().enable
             & self.starter.seeded.val()
             & self.timers.room.val()
-            & !self.job1.q.val().accept
-            & !self.blocked[5].val();
-        self.may[6].next = self.ring.head_valid.val() & self.packet_room.val() & !self.blocked[6].val();
-        self.may[7].next = self.step_valid.val() & self.packet_room.val() & !self.blocked[7].val();
-        self.early.next = self.may[0].val()
-            | self.may[1].val()
-            | self.may[2].val()
-            | self.may[3].val()
-            | self.may[4].val()
-            | self.may[5].val();
+            & !self.job1.q.val().accept;
+        self.chooser.wants[6].next = self.ring.head_valid.val() & self.packet_room.val();
+        self.chooser.wants[7].next = self.step_valid.val() & self.packet_room.val();
+        self.chooser.clk.next = self.clk.val();
+        self.chooser.rst.next = self.rst.val();
+        self.chooser.open.next = self.starter.ready.val();
+        self.chooser.busy[0].next = self.valid1.q.val();
+        self.chooser.busy_slots[0].next = self.job1.q.val().slot;
+        self.chooser.busy[1].next = self.valid2.q.val();
+        self.chooser.busy_slots[1].next = self.job2.q.val().slot;
+        self.chooser.busy[2].next = self.valid3.q.val();
+        self.chooser.busy_slots[2].next = self.job3.q.val().slot;
+        self.chooser.busy[3].next = self.act.action.val().valid;
+        self.chooser.busy_slots[3].next = self.act.action.val().slot;
 
         // S0.
-        self.chosen[0].next = self.may[0].val();
-        self.chosen[1].next = self.may[1].val() & !self.may[0].val();
-        self.chosen[2].next = self.may[2].val() & !self.may[1].val() & !self.may[0].val();
-        self.chosen[3].next =
-            self.may[3].val() & !self.may[2].val() & !self.may[1].val() & !self.may[0].val();
-        self.chosen[4].next = self.may[4].val()
-            & !self.may[3].val()
-            & !self.may[2].val()
-            & !self.may[1].val()
-            & !self.may[0].val();
-        self.chosen[5].next = self.may[5].val()
-            & !self.may[4].val()
-            & !self.may[3].val()
-            & !self.may[2].val()
-            & !self.may[1].val()
-            & !self.may[0].val();
-        self.chosen[6].next =
-            self.may[6].val() & !(self.may[7].val() & self.step_next.q.val()) & !self.early.val();
-        self.chosen[7].next =
-            self.may[7].val() & !(self.may[6].val() & !self.step_next.q.val()) & !self.early.val();
-        self.pick.next = self.candidate[7].val();
-        for i in 0..7 {
-            if self.chosen[i].val() {
-                self.pick.next = self.candidate[i].val();
-            }
-        }
-        self.valid1.d.next = self.chosen[0].val()
-            | self.chosen[1].val()
-            | self.chosen[2].val()
-            | self.chosen[3].val()
-            | self.chosen[4].val()
-            | self.chosen[5].val()
-            | self.chosen[6].val()
-            | self.chosen[7].val();
-        self.job1.d.next.feedback = self.chosen[0].val();
-        self.job1.d.next.fail = self.chosen[1].val();
-        self.job1.d.next.idle_nack = self.chosen[2].val();
-        self.job1.d.next.turn = self.chosen[6].val();
-        self.job1.d.next.step = self.chosen[7].val();
-        self.job1.d.next.finish = self.chosen[3].val();
-        self.job1.d.next.accept = self.chosen[5].val();
-        self.job1.d.next.pop = self.chosen[4].val();
-        self.job1.d.next.slot = self.pick.val();
+        self.valid1.d.next = self.chooser.any.val();
+        self.job1.d.next.feedback = self.chooser.chosen[0].val();
+        self.job1.d.next.fail = self.chooser.chosen[1].val();
+        self.job1.d.next.idle_nack = self.chooser.chosen[2].val();
+        self.job1.d.next.turn = self.chooser.chosen[6].val();
+        self.job1.d.next.step = self.chooser.chosen[7].val();
+        self.job1.d.next.finish = self.chooser.chosen[3].val();
+        self.job1.d.next.accept = self.chooser.chosen[5].val();
+        self.job1.d.next.pop = self.chooser.chosen[4].val();
+        self.job1.d.next.slot = self.chooser.slot.val();
         self.job1.d.next.generation = self.step_data.val().generation;
-        if self.chosen[0].val() {
+        if self.chooser.chosen[0].val() {
             self.job1.d.next.generation = self.feedback.q.val().generation;
         }
-        if self.chosen[2].val() {
+        if self.chooser.chosen[2].val() {
             self.job1.d.next.generation = self.nack.idle_generation.val();
         }
         self.job1.d.next.index = self.step_data.val().index;
         self.job1.d.next.second = self.timers.held_node.val().get_bit(12);
-        if self.chosen[0].val() {
+        if self.chooser.chosen[0].val() {
             self.feedback_started.d.next = true;
         }
-        self.failures.out_ready.next = self.chosen[1].val();
-        self.nack.idle_ready.next = self.chosen[2].val();
-        self.ring.take.next = self.chosen[6].val();
-        self.step_ready.next = self.chosen[7].val();
-        if self.chosen[6].val() {
-            self.step_next.d.next = true;
-        }
-        if self.chosen[7].val() {
-            self.step_next.d.next = false;
-        }
-        self.finished.take.next = self.chosen[3].val();
-        self.free.take.next = self.chosen[5].val();
-        self.timers.take.next = self.chosen[4].val();
-        self.timers.starts.next = self.chosen[0].val() | self.chosen[5].val() | self.chosen[4].val();
-        self.states.read_address.next = self.pick.val();
-        self.messages.read_address.next = self.pick.val();
+        self.failures.out_ready.next = self.chooser.chosen[1].val();
+        self.nack.idle_ready.next = self.chooser.chosen[2].val();
+        self.ring.take.next = self.chooser.chosen[6].val();
+        self.step_ready.next = self.chooser.chosen[7].val();
+        self.finished.take.next = self.chooser.chosen[3].val();
+        self.free.take.next = self.chooser.chosen[5].val();
+        self.timers.take.next = self.chooser.chosen[4].val();
+        self.timers.starts.next =
+            self.chooser.chosen[0].val() | self.chooser.chosen[5].val() | self.chooser.chosen[4].val();
+        self.states.read_address.next = self.chooser.slot.val();
+        self.messages.read_address.next = self.chooser.slot.val();
 
         // S1: a request becomes the slot's constant part.
         self.intake.request_valid.next = self.request_valid.val();
@@ -511,32 +424,15 @@ impl Logic for Slots {
         self.state3.d.next = self.state2.q.val();
         self.job3.d.next = self.job2.q.val();
         self.valid3.d.next = self.valid2.q.val();
-        if self.done_ready.val() {
-            self.done_held.d.next = false;
-        }
-        if self.job2.q.val().finish {
-            self.done_held.d.next = true;
-            self.done.d.next.receive = false;
-            self.done.d.next.status = self.state2.q.val().status;
-            self.done.d.next.has_imm = self.message2.q.val().has_imm;
-            self.done.d.next.endpoint = self.message2.q.val().endpoint;
-            self.done.d.next.entry = self.message2.q.val().entry;
-            self.done.d.next.length = self.message2.q.val().length;
-            self.done.d.next.imm = self.message2.q.val().imm;
-            self.done.d.next.tag = self.message2.q.val().tag;
-            self.done.d.next.slot = self.job2.q.val().slot;
-            self.done.d.next.generation = self.state2.q.val().generation;
-            self.done.d.next.peer_endpoint = self.message2.q.val().dst_endpoint;
-            self.done.d.next.peer_gid = self.message2.q.val().dst_gid;
-        }
-        if self.done_held.q.val() & self.done_ready.val() {
-            self.done_busy.d.next = false;
-        }
-        if self.chosen[3].val() {
-            self.done_busy.d.next = true;
-        }
-        self.done_valid.next = self.done_held.q.val();
-        self.done_data.next = self.done.q.val();
+        self.completer.clk.next = self.clk.val();
+        self.completer.rst.next = self.rst.val();
+        self.completer.start.next = self.chooser.chosen[3].val();
+        self.completer.job.next = self.job2.q.val();
+        self.completer.state.next = self.state2.q.val();
+        self.completer.message.next = self.message2.q.val();
+        self.done_valid.next = self.completer.done_valid.val();
+        self.done_data.next = self.completer.done_data.val();
+        self.completer.done_ready.next = self.done_ready.val();
 
         // S3.
         self.act.settings.next = self.settings.val();
@@ -603,18 +499,15 @@ impl Logic for Slots {
         self.finished.push_slot.next = self.flight.done_slot.val();
         self.failures.in_valid.next = self.failed.val().valid;
         self.failures.in_data.next = self.failed.val().slot;
-        self.rises.next = bit_cast::<9, 1>(self.act.action.val().send.into());
-        self.lands.next = bit_cast::<9, 1>(self.flight.counted.val().into());
-        self.fails.next = bit_cast::<9, 1>(self.act.action.val().down.into());
-        self.in_air.d.next = self.in_air.q.val() + self.rises.val() - self.lands.val() - self.fails.val();
-        if self.packet_over.val() {
-            self.packet_busy.d.next = false;
-        }
-        if self.chosen[6].val() | self.chosen[7].val() {
-            self.packet_busy.d.next = true;
-        }
-        self.packet_held.d.next = self.packet_offered.val() & !self.packet_ready.val();
-        self.packet_valid.next = self.packet_offered.val();
+        self.outlet.clk.next = self.clk.val();
+        self.outlet.rst.next = self.rst.val();
+        self.outlet.start.next = self.chooser.chosen[6].val() | self.chooser.chosen[7].val();
+        self.outlet.tried.next = self.act.action.val().tried;
+        self.outlet.send.next = self.act.action.val().send;
+        self.outlet.landed.next = self.flight.counted.val();
+        self.outlet.failed.next = self.act.action.val().down;
+        self.outlet.packet_ready.next = self.packet_ready.val();
+        self.packet_valid.next = self.outlet.packet_valid.val();
         self.packet_data.next = self.maker.packet.val();
 
         // Unasked bytes.
@@ -638,18 +531,12 @@ impl Logic for Slots {
         if self.rst.val() {
             self.feedback_held.d.next = false;
             self.feedback_started.d.next = false;
-            self.step_next.d.next = false;
             self.valid1.d.next = false;
             self.valid2.d.next = false;
             self.valid3.d.next = false;
             self.job1.d.next = self.idle.val();
             self.job2.d.next = self.idle.val();
             self.job3.d.next = self.idle.val();
-            self.packet_busy.d.next = false;
-            self.packet_held.d.next = false;
-            self.in_air.d.next = 0.into();
-            self.done_held.d.next = false;
-            self.done_busy.d.next = false;
             self.bytes.d.next = 0.into();
         }
     }

@@ -1,0 +1,98 @@
+//! Lets one job a clock into the pipeline.
+//!
+//! ```text
+//!  wants, slots ──> not for a slot in the pipeline ──> first in order ──> chosen, slot
+//!                                     the last two alternate ──┘
+//! ```
+//!
+//! Sources 0 to 5 go in this order, then 6 and 7 take turns while both wait
+//! and neither waits for the other. A source whose slot is in the pipeline lets
+//! the ones behind it pass.
+//!
+//! Contract: combinational but for the memory of who of the last two went.
+//!
+//! Verified as part of `testbenches/tests/tx_slots`, rule TX-8.
+
+use crate::prelude::*;
+
+#[derive(LogicBlock)]
+pub struct Chooser {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    /// Nothing is chosen while low.
+    pub open: Signal<In, Bit>,
+    pub wants: [Signal<In, Bit>; 8],
+    pub slots: [Signal<In, Bits<12>>; 8],
+    /// Stages of the pipeline that hold a job, and its slot.
+    pub busy: [Signal<In, Bit>; 4],
+    pub busy_slots: [Signal<In, Bits<12>>; 4],
+    /// At most one is high.
+    pub chosen: [Signal<Out, Bit>; 8],
+    pub any: Signal<Out, Bit>,
+    pub slot: Signal<Out, Bits<12>>,
+    may: [Signal<Local, Bit>; 8],
+    /// This source or one before it may go.
+    taken: [Signal<Local, Bit>; 6],
+    last_next: Dff<Bit>,
+}
+
+impl Chooser {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            open: Default::default(),
+            wants: Default::default(),
+            slots: Default::default(),
+            busy: Default::default(),
+            busy_slots: Default::default(),
+            chosen: Default::default(),
+            any: Default::default(),
+            slot: Default::default(),
+            may: Default::default(),
+            taken: Default::default(),
+            last_next: Default::default(),
+        }
+    }
+}
+
+impl Logic for Chooser {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, last_next);
+        for i in 0..8 {
+            self.may[i].next = self.open.val()
+                & self.wants[i].val()
+                & !((self.busy[0].val() & (self.busy_slots[0].val() == self.slots[i].val()))
+                    | (self.busy[1].val() & (self.busy_slots[1].val() == self.slots[i].val()))
+                    | (self.busy[2].val() & (self.busy_slots[2].val() == self.slots[i].val()))
+                    | (self.busy[3].val() & (self.busy_slots[3].val() == self.slots[i].val())));
+        }
+        self.taken[0].next = self.may[0].val();
+        self.chosen[0].next = self.may[0].val();
+        for i in 1..6 {
+            self.taken[i].next = self.may[i].val() | self.taken[i - 1].val();
+            self.chosen[i].next = self.may[i].val() & !self.taken[i - 1].val();
+        }
+        self.chosen[6].next =
+            self.may[6].val() & !(self.may[7].val() & self.last_next.q.val()) & !self.taken[5].val();
+        self.chosen[7].next =
+            self.may[7].val() & !(self.may[6].val() & !self.last_next.q.val()) & !self.taken[5].val();
+        self.any.next = self.taken[5].val() | self.may[6].val() | self.may[7].val();
+        self.slot.next = self.slots[7].val();
+        for i in 0..7 {
+            if self.chosen[i].val() {
+                self.slot.next = self.slots[i].val();
+            }
+        }
+        if self.chosen[6].val() {
+            self.last_next.d.next = true;
+        }
+        if self.chosen[7].val() {
+            self.last_next.d.next = false;
+        }
+        if self.rst.val() {
+            self.last_next.d.next = false;
+        }
+    }
+}
