@@ -10,6 +10,19 @@ use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;
 use tessera_sim::verilator::Design;
 
+/// The seed of a whole-NIC test: `TESSERA_SEED`, or the same number every time.
+/// Such a run depends on every clock of several NICs, so CI repeats one that is
+/// known; other seeds are for soaks.
+pub fn seed(test: &str) -> u64 {
+    match std::env::var_os("TESSERA_SEED") {
+        Some(_) => tessera_sim::tb::seed(test),
+        None => {
+            eprintln!("{test}: TESSERA_SEED=1");
+            1
+        }
+    }
+}
+
 /// The exported Verilog of a block as a design to simulate. The block is made
 /// where the stack is large enough for it.
 ///

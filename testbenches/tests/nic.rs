@@ -114,7 +114,7 @@ const SIZES: [usize; 14] = [0, 1, 2, 3, 63, 255, 256, 257, 4095, 4096, 4097, 65_
 
 #[test]
 fn every_size_arrives_at_every_payload_size() {
-    let seed = tb::seed("nic::sizes");
+    let seed = tessera_testbenches::seed("nic::sizes");
     for payload in [256, 1024, 4096] {
         let faults = Faults { loss: Loss::Uniform(0.01), ..Faults::default() };
         let mut session = session(2, faults, &NicOptions::default(), seed, payload);
@@ -125,7 +125,7 @@ fn every_size_arrives_at_every_payload_size() {
 
 #[test]
 fn any_class_of_packet_may_be_lost() {
-    let seed = tb::seed("nic::class_loss");
+    let seed = tessera_testbenches::seed("nic::class_loss");
     for class in PacketClass::ALL.into_iter().filter(|class| *class != PacketClass::Other) {
         let faults =
             Faults { class_loss: vec![(class, 0.3)], loss: Loss::Uniform(0.005), ..Faults::default() };
@@ -137,7 +137,7 @@ fn any_class_of_packet_may_be_lost() {
 
 #[test]
 fn copies_and_flipped_bits_change_nothing() {
-    let seed = tb::seed("nic::copies");
+    let seed = tessera_testbenches::seed("nic::copies");
     let faults = Faults { duplicate: 0.1, max_copies: 15, corrupt: 0.02, ..Faults::default() };
     let mut session = session(3, faults, &NicOptions::default(), seed, 4096);
     exchange(&mut session, &[0, 1, 5000, 100_000]);
@@ -152,7 +152,7 @@ fn copies_and_flipped_bits_change_nothing() {
 
 #[test]
 fn bursts_of_loss_and_slow_hosts_are_survived() {
-    let seed = tb::seed("nic::bursts");
+    let seed = tessera_testbenches::seed("nic::bursts");
     let dma = DmaOptions { read_delay: (50, 1500), write_delay: (20, 1500), ready: 0.6 };
     let nic = NicOptions { dma_ctrl: dma, dma_data: dma, tx_stall: 0.2, seed };
     let faults = Faults { loss: Loss::Bursty { mean: 0.03, burst: 6.0 }, ..Faults::default() };
@@ -163,7 +163,7 @@ fn bursts_of_loss_and_slow_hosts_are_survived() {
 
 #[test]
 fn reordering_alone_is_not_loss() {
-    let seed = tb::seed("nic::reordering");
+    let seed = tessera_testbenches::seed("nic::reordering");
     for skew in [SKEW, 10 * BASE] {
         let options = FabricOptions::new(8, BASE, skew, seed);
         let cluster = Cluster::new(model(), 4, &NicOptions::default(), options).unwrap();

@@ -16,7 +16,6 @@ use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
 use tessera_sim::session::Session;
-use tessera_sim::tb;
 use tessera_sim::verilator::{BuildOptions, Design, Model};
 
 const PAYLOAD_LOG2: u8 = 12;
@@ -213,7 +212,7 @@ const SIZES: [usize; 8] = [0, 1, 100, 4096, 4097, 50_000, 200_000, 1_200_000];
 
 #[test]
 fn a_lossless_run_keeps_the_contract() {
-    let seed = tb::seed("nic_scoreboard::lossless");
+    let seed = tessera_testbenches::seed("nic_scoreboard::lossless");
     let mut judged = Judged::new(2, Faults::default(), seed);
     judged.exchange(&SIZES);
     judged.finish(1000);
@@ -221,7 +220,7 @@ fn a_lossless_run_keeps_the_contract() {
 
 #[test]
 fn loss_copies_and_damage_keep_the_contract() {
-    let seed = tb::seed("nic_scoreboard::faults");
+    let seed = tessera_testbenches::seed("nic_scoreboard::faults");
     for loss in [Loss::Uniform(0.01), Loss::Uniform(0.05), Loss::Bursty { mean: 0.03, burst: 4.0 }] {
         let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.002, ..Faults::default() };
         let mut judged = Judged::new(3, faults, seed);
