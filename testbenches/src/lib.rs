@@ -23,6 +23,24 @@ pub fn seed(test: &str) -> u64 {
     }
 }
 
+/// The seeds of a soak: `TESSERA_RUNS` of them, counting up from `TESSERA_SEED`
+/// or from a fresh one. Without `TESSERA_RUNS`, the one of [`seed`].
+///
+/// # Panics
+/// If `TESSERA_RUNS` is not a number: a soak of no runs would pass.
+pub fn seeds(test: &str) -> Vec<u64> {
+    let runs = std::env::var("TESSERA_RUNS").unwrap_or_default();
+    if runs.is_empty() {
+        return vec![seed(test)];
+    }
+    let runs: u64 = match runs.parse() {
+        Ok(runs) if runs > 0 => runs,
+        _ => panic!("TESSERA_RUNS={runs} is not a number of runs"),
+    };
+    let first = tessera_sim::tb::seed(test);
+    (0..runs).map(|run| first.wrapping_add(run)).collect()
+}
+
 /// The exported Verilog of a block as a design to simulate. The block is made
 /// where the stack is large enough for it.
 ///

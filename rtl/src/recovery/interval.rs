@@ -42,6 +42,9 @@ use crate::types::{Settings, TimerInsert};
 use tessera_abi::params::Config;
 
 /// What happened to a message, from its context.
+///
+/// Jobs of a message come in the order of its events: an answer finds the word
+/// as the message stands and brings only `sent`, `limit` and `cumulative`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct IntervalJob {
     /// 0 a packet, 1 a grant, 2 the answer to an expiry, 3 the end.
@@ -228,6 +231,7 @@ pub struct Interval {
     is_grant: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
     is_end: Signal<Local, Bit>,
+    tells: Signal<Local, Bit>,
     samples: Signal<Local, Bit>,
     left16: Signal<Local, Bits<16>>,
     gap16: Signal<Local, Bits<16>>,
@@ -351,6 +355,7 @@ impl Interval {
             is_grant: Default::default(),
             is_answer: Default::default(),
             is_end: Default::default(),
+            tells: Default::default(),
             samples: Default::default(),
             left16: Default::default(),
             gap16: Default::default(),
@@ -460,6 +465,7 @@ impl Logic for Interval {
         self.is_grant.next = !self.popping.q.val() & (self.job.q.val().kind == 1);
         self.is_answer.next = !self.popping.q.val() & (self.job.q.val().kind == 2);
         self.is_end.next = !self.popping.q.val() & (self.job.q.val().kind == 3);
+        self.tells.next = self.is_packet.val() | self.is_grant.val();
         self.samples.next = !self.popping.q.val() & self.job.q.val().fresh;
 
         // Which comes next.
@@ -653,7 +659,9 @@ impl Logic for Interval {
                         self.word.d.next.linked0 = false;
                         self.word.d.next.linked1 = false;
                     }
-                    self.word.d.next.left = self.job.q.val().left;
+                    if self.tells.val() {
+                        self.word.d.next.left = self.job.q.val().left;
+                    }
                 }
                 self.state.d.next = IntervalState::Estimate;
             }
@@ -669,7 +677,7 @@ impl Logic for Interval {
                 self.sample_valid.d.next = self.samples.val()
                     & self.word.q.val().sampled
                     & (self.job.q.val().index > self.word.q.val().gap_index);
-                if !self.popping.q.val() {
+                if self.tells.val() {
                     self.word.d.next.tail = self.job.q.val().tail;
                     self.word.d.next.missing = self.job.q.val().missing;
                     self.word.d.next.hole = self.job.q.val().hole;

@@ -295,6 +295,33 @@ fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
 }
 
 #[test]
+fn ld5_other_messages_do_not_shorten_the_hold() {
+    run("hold", REGISTERS, |bench, _| {
+        let (first, other) = (message(4, 20 * 256, 20), message(6, 250 * 256, 250));
+        bench.clocks_per_tick = 16;
+        for index in (0..20).filter(|i| *i != 7) {
+            bench.data(&first, index, 10, 0);
+        }
+        bench.next_nack(0);
+        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        for n in 0..3 {
+            // The last packet judged before the NACK is one of another message.
+            let last = bench.nacks().last().unwrap().tick;
+            while bench.nacks().last().unwrap().tick == last {
+                let next = bench.messages.get(&other.generation).map_or(0, |m| m.cumulative);
+                bench.data(&other, next, 10, 0);
+                bench.ticks((hold / 8) << n);
+            }
+            let waited = bench.nacks().last().unwrap().tick - last;
+            assert!((((hold - 1) << n)..=(hold << n) + LATE).contains(&waited), "{n}: {waited} ticks");
+        }
+        bench.data(&first, 7, 10, RETX);
+        bench.fill(&other, 0..250);
+        bench.settle(5000);
+    });
+}
+
+#[test]
 fn ld3_silence_asks_up_to_the_grant() {
     run("silence", Registers { credit_limit: 32 * 256, ..REGISTERS }, |bench, _| {
         let first = message(5, 50 * 256, 32);
