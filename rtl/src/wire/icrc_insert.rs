@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  frame ─┬─> icrc ─> rewind the filling of the last beat ─┐
-//!         └─> 9 clocks of delay ───────────────────────────┴─> insert ─> FIFO ─> m_axis
+//!         └─> 5 clocks of delay ───────────────────────────┴─> insert ─> FIFO ─> m_axis
 //! ```
 //!
 //! Contract:
@@ -11,7 +11,7 @@
 //! - Frames are 2 modulo 4 bytes long, as headers and padding make them.
 //! - Nothing waits inside: a beat is accepted only when the FIFO has a place
 //!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
-//!   clock 14; beats of a frame that come without a gap leave without one.
+//!   clock 10; beats of a frame that come without a gap leave without one.
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 
@@ -49,12 +49,15 @@ pub struct IcrcInsert {
     icrc: Icrc,
     late_beat: Delay<Bits<512>>,
     late_bytes: Delay<Bits<6>>,
-    valids: Dff<Bits<9>>,
-    lasts: Dff<Bits<9>>,
+    valids: Dff<Bits<5>>,
+    lasts: Dff<Bits<5>>,
     /// Filling bytes to take back, beside each stage.
-    filling: [Dff<Bits<6>>; 9],
-    plain: [Dff<Bits<32>>; 6],
-    rewound: [XorRegister<32, 32>; 6],
+    filling: [Dff<Bits<6>>; 5],
+    /// The state 2, 6, 10 and 14 bytes before.
+    near_end: [XorRegister<32, 32>; 4],
+    /// That, and 16, 32 and 48 bytes before it.
+    plain: Dff<Bits<32>>,
+    far_end: [XorRegister<32, 32>; 3],
     put: Dff<Bit>,
     word: Dff<Bits<544>>,
     word_last: Dff<Bit>,
@@ -66,7 +69,7 @@ pub struct IcrcInsert {
     go: Signal<Local, Bit>,
     grows: Signal<Local, Bit>,
     added: Signal<Local, Bits<6>>,
-    state: [Signal<Local, Bits<32>>; 7],
+    rewound: [Signal<Local, Bits<32>>; 2],
     crc: Signal<Local, Bits<32>>,
     place: Signal<Local, Bits<10>>,
     bytes: Signal<Local, Bits<7>>,
@@ -98,13 +101,14 @@ impl IcrcInsert {
             skip: Default::default(),
             occupied: Default::default(),
             icrc: Icrc::new(),
-            late_beat: Delay::new(9),
-            late_bytes: Delay::new(9),
+            late_beat: Delay::new(5),
+            late_bytes: Delay::new(5),
             valids: Default::default(),
             lasts: Default::default(),
             filling: Default::default(),
+            near_end: core::array::from_fn(|i| XorRegister::new(crc::rewind_rows(2 + 4 * i))),
             plain: Default::default(),
-            rewound: core::array::from_fn(|bit| XorRegister::new(crc::rewind_rows(1 << bit))),
+            far_end: core::array::from_fn(|i| XorRegister::new(crc::rewind_rows(16 + 16 * i))),
             put: Default::default(),
             word: Default::default(),
             word_last: Default::default(),
@@ -115,7 +119,7 @@ impl IcrcInsert {
             go: Default::default(),
             grows: Default::default(),
             added: Default::default(),
-            state: Default::default(),
+            rewound: Default::default(),
             crc: Default::default(),
             place: Default::default(),
             bytes: Default::default(),
@@ -130,7 +134,7 @@ impl Logic for IcrcInsert {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, beat, beat_keep, beat_valid, beat_last, beat_bytes, first, skip, occupied);
-        dff_setup!(self, clk, valids, lasts, put, word, word_last, word_bytes, extra, extra_bytes);
+        dff_setup!(self, clk, valids, lasts, plain, put, word, word_last, word_bytes, extra, extra_bytes);
         self.icrc.clk.next = self.clk.val();
         self.late_beat.clock.next = self.clk.val();
         self.late_bytes.clock.next = self.clk.val();
@@ -163,44 +167,50 @@ impl Logic for IcrcInsert {
         self.icrc.keep.next = self.beat_keep.q.val();
         self.late_beat.d.next = self.beat.q.val();
         self.late_bytes.d.next = self.beat_bytes.q.val();
-        self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<9, 1>(self.beat_valid.q.val().into());
-        self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<9, 1>(self.beat_last.q.val().into());
+        self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<5, 1>(self.beat_valid.q.val().into());
+        self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<5, 1>(self.beat_last.q.val().into());
 
-        // The state is there after 3 clocks; six stages take 1, 2, 4 .. 32
-        // bytes back or not, in the clocks 3 to 9.
+        // The state is there after 3 clocks. A frame ends 2 modulo 4, so its
+        // filling is 2 bytes and a multiple of four: two steps take it back.
         self.filling[0].clock.next = self.clk.val();
         self.filling[0].d.next = !self.beat_bytes.q.val() + 1;
-        for i in 0..8 {
+        for i in 0..4 {
             self.filling[i + 1].clock.next = self.clk.val();
             self.filling[i + 1].d.next = self.filling[i].q.val();
         }
-        self.state[0].next = self.icrc.state.val();
-        for i in 0..6 {
-            self.plain[i].clock.next = self.clk.val();
-            self.plain[i].d.next = self.state[i].val();
-            self.rewound[i].clock.next = self.clk.val();
-            self.rewound[i].enable.next =
-                self.valids.q.val().get_bit(i + 2) & self.lasts.q.val().get_bit(i + 2);
-            self.rewound[i].d.next = self.state[i].val();
-            self.state[i + 1].next = self.plain[i].q.val();
-            if self.filling[i + 3].q.val().get_bit(i) {
-                self.state[i + 1].next = self.rewound[i].q.val();
+        self.rewound[0].next = self.near_end[0].q.val();
+        for i in 0..4 {
+            self.near_end[i].clock.next = self.clk.val();
+            self.near_end[i].enable.next = self.valids.q.val().get_bit(2) & self.lasts.q.val().get_bit(2);
+            self.near_end[i].d.next = self.icrc.state.val();
+            if self.filling[3].q.val().get_bits::<2>(2).index() == i {
+                self.rewound[0].next = self.near_end[i].q.val();
             }
         }
-        self.crc.next = !self.state[6].val();
+        self.plain.d.next = self.rewound[0].val();
+        self.rewound[1].next = self.plain.q.val();
+        for i in 0..3 {
+            self.far_end[i].clock.next = self.clk.val();
+            self.far_end[i].enable.next = self.valids.q.val().get_bit(3) & self.lasts.q.val().get_bit(3);
+            self.far_end[i].d.next = self.rewound[0].val();
+            if self.filling[4].q.val().get_bits::<2>(4).index() == i + 1 {
+                self.rewound[1].next = self.far_end[i].q.val();
+            }
+        }
+        self.crc.next = !self.rewound[1].val();
 
-        // Clock 9: the ICRC goes behind the last byte.
-        self.put.d.next = self.valids.q.val().get_bit(8);
-        self.word_last.d.next = self.lasts.q.val().get_bit(8);
+        // Clock 5: the ICRC goes behind the last byte.
+        self.put.d.next = self.valids.q.val().get_bit(4);
+        self.word_last.d.next = self.lasts.q.val().get_bit(4);
         self.word_bytes.d.next = self.late_bytes.q.val();
         self.place.next = (bit_cast::<10, 4>(self.late_bytes.q.val().get_bits::<4>(2)) << 5) | 16;
         self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val());
-        if self.lasts.q.val().get_bit(8) {
+        if self.lasts.q.val().get_bit(4) {
             self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val())
                 | (bit_cast::<544, 32>(self.crc.val()) << self.place.val());
         }
 
-        // Clock 10: into the FIFO, and once more for what stuck out.
+        // Clock 6: into the FIFO, and once more for what stuck out.
         self.extra.d.next = self.put.q.val() & self.word_last.q.val() & (self.word_bytes.q.val() == 62);
         self.extra_bytes.d.next = self.word.q.val().get_bits::<16>(512);
         self.bytes.next = bit_cast::<7, 6>(self.word_bytes.q.val()) + 4;
