@@ -7,7 +7,7 @@ use tessera_sim::verilator::{Design, Dut};
 use tessera_testbenches::packets::{self, HERE, THERE};
 
 /// Clocks from a beat's acceptance to its place on `m_axis`.
-const LATENCY: u64 = 10;
+const LATENCY: u64 = 8;
 
 fn design() -> Design {
     tessera_testbenches::design("icrc_insert", IcrcInsert::new)

@@ -8,9 +8,9 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, HERE, THERE};
 
 /// Clocks from a packet's acceptance to `built` when there is nothing to read.
-const EMPTY_LATENCY: u64 = 4;
+const EMPTY_LATENCY: u64 = 2;
 /// Clocks from the last beat and its status to `built`.
-const READ_LATENCY: u64 = 3;
+const READ_LATENCY: u64 = 1;
 /// Beats of the smallest buffer.
 const SMALL_LOG2: usize = 6;
 

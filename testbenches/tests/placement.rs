@@ -10,7 +10,7 @@ const DROP: u64 = 0;
 const WRITE: u64 = 1;
 const FENCE: u64 = 2;
 /// Clocks from a command taken to its first beat on offer.
-const FIRST_BEAT: u64 = 8;
+const FIRST_BEAT: u64 = 4;
 
 fn design(tags_log2: usize) -> Design {
     tessera_testbenches::design("placement", || {

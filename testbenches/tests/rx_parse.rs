@@ -11,7 +11,7 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 
 /// Clocks from a frame's last beat to its word.
-const WORD_LATENCY: u64 = 10;
+const WORD_LATENCY: u64 = 8;
 /// Clocks from a frame's last beat to its first payload beat.
 const PAYLOAD_LATENCY: u64 = 10;
 

@@ -12,7 +12,7 @@ use tessera_sim::verilator::{Design, Dut};
 use tessera_testbenches::host::{reset, Broadcast, DmaReader, SharedMemory};
 
 /// Clocks from the last beat and status to the request, at best.
-const LATENCY: u64 = 6;
+const LATENCY: u64 = 4;
 const DEFAULT_WINDOW: u64 = 16;
 /// Lowest bit of `dst_gid` in a request: behind endpoint, entry and MAC.
 const GID_LSB: usize = 8 + 16 + 48;

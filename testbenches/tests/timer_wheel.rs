@@ -7,7 +7,7 @@ use tessera_sim::tb::{self, Gate, Pattern, Rng};
 use tessera_sim::verilator::{Design, Dut, PortId};
 
 /// Clocks from `now` reaching a rounded deadline to the first pop of its slot.
-const POP_LATENCY: u64 = 11;
+const POP_LATENCY: u64 = 9;
 
 /// Small enough for every turn, wrap and overrun to be met: 16 slots of two
 /// ticks, then 8 slots of 32 ticks.

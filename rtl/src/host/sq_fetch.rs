@@ -18,7 +18,7 @@
 //!
 //! Contract: one entry per three clocks, sustained, and with single entries of
 //! many endpoints one per four; 66 reads and 128 entries in flight cover a DMA
-//! latency of 250 clocks. From the last beat and status to `request`: 6 clocks.
+//! latency of 250 clocks. From the last beat and status to `request`: 4 clocks.
 //!
 //! Verified by `testbenches/tests/sq_fetch.rs`.
 

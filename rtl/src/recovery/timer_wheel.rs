@@ -26,7 +26,7 @@
 //! - one insert per clock, except in the clock of a slot's taking (one per wheel
 //!   tick) and while timers are linked again: `insert_ready` is then low. The
 //!   spreading of level 1 uses at most every second clock;
-//! - the first pop of a slot is offered 11 clocks after `now` reaches the
+//! - the first pop of a slot is offered 9 clocks after `now` reaches the
 //!   deadline rounded up to a wheel tick, the k-th k - 1 clocks after it. A slot
 //!   that takes longer than a wheel tick delays the next slots, which catch up
 //!   in about six clocks per empty slot. Spreading delays nothing as long as

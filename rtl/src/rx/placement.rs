@@ -19,7 +19,7 @@
 //! - one payload frame per command of kind 0 and 1, in command order; a fence
 //!   has none. A descriptor is taken before its first beat is offered;
 //! - one beat per clock, also across frames, while descriptors are taken and
-//!   fewer than `2^write_tags_log2` entries are open; first beat 8 clocks after
+//!   fewer than `2^write_tags_log2` entries are open; first beat 4 clocks after
 //!   its command at the earliest;
 //! - a ring entry is retired every third clock; `fence` is offered 3 clocks or
 //!   more after the last status it waits for;

@@ -1,14 +1,17 @@
 //! A first-word-fall-through FIFO with registered output.
 //!
 //! ```text
-//!  in_valid  ──>┌───────────────────────────┐──> out_valid
-//!  in_data   ──>│ block RAM ─> output word  │──> out_data
-//!  in_ready  <──└───────────────────────────┘<── out_ready
+//!  in_valid  ──>┌─────────────┬─────────────┐──> out_valid
+//!  in_data   ──>│ block RAM ──┴> two output  │──> out_data
+//!  in_ready  <──│                words       │<── out_ready
+//!               └───────────────────────────┘
 //! ```
 //!
-//! Contract: one word in and one word out per clock, sustained; three clocks
-//! from input to output when empty; `in_ready` depends on registers only. The
-//! RAM holds `2^depth_log2` words, the two output words come on top.
+//! A word that finds the RAM empty and an output place free goes past the RAM.
+//!
+//! Contract: one word in and one word out per clock, sustained; one clock from
+//! input to output when empty; every output depends on registers only. The RAM
+//! holds `2^depth_log2` words, the two output words come on top.
 //!
 //! Verified by `testbenches/tests/fifo.rs`.
 
@@ -38,6 +41,11 @@ pub struct Fifo<T: Synth, const A: usize> {
     back_valid: Dff<Bit>,
     take: Signal<Local, Bit>,
     put: Signal<Local, Bit>,
+    /// The word put goes to an output place at once.
+    direct: Signal<Local, Bit>,
+    /// A word comes to the output places, from the RAM or past it.
+    comes: Signal<Local, Bit>,
+    word: Signal<Local, T>,
     fetch: Signal<Local, Bit>,
     /// Words that are or will be in the two output places after this clock.
     ahead: Signal<Local, Bits<2>>,
@@ -68,6 +76,9 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             back_valid: Default::default(),
             take: Default::default(),
             put: Default::default(),
+            direct: Default::default(),
+            comes: Default::default(),
+            word: Default::default(),
             fetch: Default::default(),
             ahead: Default::default(),
             depth: Constant::new((1u64 << depth_log2).into()),
@@ -92,7 +103,16 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         self.out_data.next = self.front.q.val();
         self.take.next = self.front_valid.q.val() & self.out_ready.val();
 
-        self.ram.write_enable.next = self.put.val();
+        self.direct.next = self.put.val()
+            & (self.used.q.val() == 0)
+            & !self.fetched.q.val()
+            & (!self.back_valid.q.val() | self.take.val());
+        self.comes.next = self.fetched.q.val() | self.direct.val();
+        self.word.next = self.in_data.val();
+        if self.fetched.q.val() {
+            self.word.next = self.ram.read_data.val();
+        }
+        self.ram.write_enable.next = self.put.val() & !self.direct.val();
         self.ram.write_address.next = self.write_at.q.val();
         self.ram.write_data.next = self.in_data.val();
         self.ram.read_address.next = self.read_at.q.val();
@@ -119,30 +139,30 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         if self.fetch.val() {
             self.read_at.d.next = self.read_at.q.val() + 1;
         }
-        if self.put.val() {
+        if self.ram.write_enable.val() {
             self.write_at.d.next = self.write_at.q.val() + 1;
         }
-        if self.put.val() & !self.fetch.val() {
+        if self.ram.write_enable.val() & !self.fetch.val() {
             self.used.d.next = self.used.q.val() + 1;
         }
-        if !self.put.val() & self.fetch.val() {
+        if !self.ram.write_enable.val() & self.fetch.val() {
             self.used.d.next = self.used.q.val() - 1;
         }
 
         if !self.front_valid.q.val() | self.take.val() {
-            // The front moves up: from the back if it holds a word, else from the RAM.
+            // The front moves up: from the back if it holds a word, else what comes.
             if self.back_valid.q.val() {
                 self.front.d.next = self.back.q.val();
                 self.front_valid.d.next = true;
-                self.back.d.next = self.ram.read_data.val();
-                self.back_valid.d.next = self.fetched.q.val();
+                self.back.d.next = self.word.val();
+                self.back_valid.d.next = self.comes.val();
             } else {
-                self.front.d.next = self.ram.read_data.val();
-                self.front_valid.d.next = self.fetched.q.val();
+                self.front.d.next = self.word.val();
+                self.front_valid.d.next = self.comes.val();
             }
         } else {
-            if self.fetched.q.val() {
-                self.back.d.next = self.ram.read_data.val();
+            if self.comes.val() {
+                self.back.d.next = self.word.val();
                 self.back_valid.d.next = true;
             }
         }

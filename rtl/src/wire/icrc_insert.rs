@@ -11,7 +11,7 @@
 //! - Frames are 2 modulo 4 bytes long, as headers and padding make them.
 //! - Nothing waits inside: a beat is accepted only when the FIFO has a place
 //!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
-//!   clock 10; beats of a frame that come without a gap leave without one.
+//!   clock 8; beats of a frame that come without a gap leave without one.
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 

@@ -13,7 +13,7 @@
 //!   at the last beat. Minimal frames of two beats may follow each other.
 //! - The verdict stands 7 clocks after the last beat; only then do words,
 //!   payload and events appear (RX-2). A last beat accepted at clock 0 gives
-//!   `data_valid` or `feedback_valid` at clock 10, and the first `payload_valid`
+//!   `data_valid` or `feedback_valid` at clock 8, and the first `payload_valid`
 //!   too (11 when the last payload bytes need a beat of their own).
 //! - `payload` carries one frame for each `data` word with `payload_len` > 0,
 //!   in the same order, `tkeep` exactly the payload's bytes.
