@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Contract: `make` while `room` takes the words of this clock; the feedback is
-//! offered from the next clock on. One per clock while `feedback_ready`. The
+//! offered from the next clock on, one per two clocks. `room` depends on a
+//! register only. The
 //! sequence number sent is `live.sequence` + 1; the caller counts it.
 //!
 //! Verified by `testbenches/tests/rx_context.rs`.
@@ -71,7 +72,7 @@ impl Logic for Feedback {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, valid, word);
-        self.room.next = !self.valid.q.val() | self.feedback_ready.val();
+        self.room.next = !self.valid.q.val();
         self.feedback_valid.next = self.valid.q.val();
         self.feedback_data.next = self.word.q.val();
         if self.feedback_ready.val() {

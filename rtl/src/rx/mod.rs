@@ -6,7 +6,7 @@ mod lookup;
 mod placement;
 mod words;
 
-pub use context::{Context, ContextEvent, ContextState};
+pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
 pub use grant::Grant;
 pub use lookup::{
     Lookup, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace, LookupReply,

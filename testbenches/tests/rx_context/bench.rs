@@ -1,8 +1,9 @@
 //! Drives the receiver and checks everything it says against the reference.
 //!
-//! The engine handles one event at a time and its feedback is taken at once
-//! while a packet is on offer, so the order of what is seen here is the order
-//! in which it happened inside: expectations are exact, not windows.
+//! The engine judges one event at a time and says when it judged a packet, and
+//! its feedback is taken at once while a packet is on its way, so the order of
+//! what is seen here is the order in which it happened inside: expectations are
+//! exact, not windows.
 
 use super::reference::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -83,6 +84,7 @@ pub struct Bench<'a> {
     place_ready: PortId,
     feedback_ready: PortId,
     now_port: PortId,
+    judged: PortId,
     outstanding: PortId,
     gid_lsb: usize,
     bitmap_lsb: usize,
@@ -94,10 +96,10 @@ pub struct Bench<'a> {
     pub messages: BTreeMap<u64, Message>,
     /// Generation of the message in a context.
     pub owners: BTreeMap<u64, u64>,
-    /// The same, still known when the context is free again.
-    latest: BTreeMap<u64, u64>,
     places: VecDeque<Place>,
     offered: Option<Packet>,
+    /// Taken and not judged yet.
+    taken: VecDeque<Packet>,
     /// Fences to answer: tick, context, error.
     fences: Vec<(u64, u64, bool)>,
     fence_delay: u64,
@@ -135,6 +137,7 @@ impl<'a> Bench<'a> {
             place_ready: port(dut, "place_ready"),
             feedback_ready: port(dut, "feedback_ready"),
             now_port: port(dut, "now"),
+            judged: port(dut, "judged"),
             outstanding: port(dut, "outstanding"),
             gid_lsb: lsb(dut, "work_data", "src_gid"),
             bitmap_lsb: lsb(dut, "feedback_data", "bitmap"),
@@ -156,9 +159,9 @@ impl<'a> Bench<'a> {
             linked: BTreeMap::new(),
             messages: BTreeMap::new(),
             owners: BTreeMap::new(),
-            latest: BTreeMap::new(),
             places: VecDeque::new(),
             offered: None,
+            taken: VecDeque::new(),
             fences: Vec::new(),
             fence_delay: 20,
             fence_error: 0.0,
@@ -210,13 +213,24 @@ impl<'a> Bench<'a> {
         self.dut.is_high(self.dut.port("block_ready").unwrap())
     }
 
+    /// Every packet offered is judged.
     pub fn idle(&self) -> bool {
+        self.offered.is_none() && self.taken.is_empty()
+    }
+
+    /// A packet may be offered.
+    pub fn open(&self) -> bool {
         self.offered.is_none()
     }
 
     /// Offers a packet; one at a time.
     pub fn offer(&mut self, packet: &Packet) {
         assert!(self.offered.is_none());
+        if packet.verdict == 1 {
+            let before = self.owners.insert(packet.context, packet.generation);
+            assert!(before.is_none(), "the test opened context {} twice", packet.context);
+            self.messages.insert(packet.generation, Message::open(packet));
+        }
         let narrow = [
             ("verdict", packet.verdict),
             ("context", packet.context),
@@ -250,15 +264,24 @@ impl<'a> Bench<'a> {
         self.offered = Some(packet.clone());
     }
 
-    /// Offers a packet and waits until it is taken; returns the clocks it took.
-    pub fn give(&mut self, packet: &Packet) -> u64 {
+    /// Offers a packet and waits until it is judged.
+    pub fn give(&mut self, packet: &Packet) {
+        self.pass(packet);
+        let start = self.dut.cycles();
+        while !self.idle() {
+            self.clock();
+            assert!(self.dut.cycles() < start + 20_000, "a packet is not judged");
+        }
+    }
+
+    /// Offers a packet and waits until it is taken.
+    pub fn pass(&mut self, packet: &Packet) {
         let start = self.dut.cycles();
         self.offer(packet);
-        while !self.idle() {
+        while !self.open() {
             self.clock();
             assert!(self.dut.cycles() < start + 20_000, "a packet is not taken");
         }
-        self.dut.cycles() - start
     }
 
     pub fn ticks(&mut self, ticks: u64) {
@@ -295,7 +318,7 @@ impl<'a> Bench<'a> {
             agent.drive(self.dut);
         }
         // See the module's comment.
-        if self.offered.is_some() {
+        if self.offered.is_some() || !self.taken.is_empty() {
             self.dut.set(self.place_ready, 1u64);
             self.dut.set(self.feedback_ready, 1u64);
         }
@@ -315,6 +338,10 @@ impl<'a> Bench<'a> {
             *seen += self.dut.sampled(*port);
         }
         self.watch_nodes();
+        if self.dut.sampled(self.judged) != 0 {
+            let packet = self.taken.pop_front().expect("a packet is judged before it is taken");
+            self.on_packet(&packet);
+        }
         while let Some(place) = self.place.take() {
             self.on_place(&place.word);
         }
@@ -330,10 +357,10 @@ impl<'a> Bench<'a> {
         if self.offered.is_some() && self.work.pending() == 0 {
             let packet = self.offered.take().unwrap();
             self.last_taken = self.dut.cycles();
-            self.on_packet(&packet);
+            self.taken.push_back(packet);
         }
         // GR-1, whenever the engine has surely finished what it was told.
-        if self.quiet == 60 && self.offered.is_none() {
+        if self.quiet == 60 && self.idle() {
             assert_eq!(self.dut.sampled(self.outstanding), self.credit(), "outstanding");
         }
     }
@@ -370,7 +397,7 @@ impl<'a> Bench<'a> {
                 return;
             }
             3 => {
-                let message = self.messages.get_mut(&self.latest[&packet.context]).unwrap();
+                let message = self.messages.get_mut(&packet.generation).unwrap();
                 if message.phase == Phase::Open {
                     message.phase = Phase::Fencing;
                     message.status = REPLACED;
@@ -382,15 +409,10 @@ impl<'a> Bench<'a> {
                 }
                 return;
             }
-            1 => {
-                let before = self.owners.insert(packet.context, packet.generation);
-                assert!(before.is_none(), "the test opened context {} twice", packet.context);
-                self.latest.insert(packet.context, packet.generation);
-                self.messages.insert(packet.generation, Message::open(packet));
-            }
             _ => {}
         }
-        let message = self.messages.get_mut(&self.latest[&packet.context]).unwrap();
+        let message = self.messages.get_mut(&packet.generation).unwrap();
+        message.begun = true;
         let was_open = message.phase == Phase::Open;
         let verdict = message.packet(packet, self.now, self.registers.ack_every);
         let complete = was_open && message.phase == Phase::Fencing;

@@ -105,7 +105,7 @@ impl Network<'_, '_> {
 
     /// Hands over what has arrived, as lookup would.
     fn deliver(&mut self) {
-        if !self.bench.idle() {
+        if !self.bench.open() {
             return;
         }
         let Some((&key, _)) = self.flying.first_key_value().filter(|(key, _)| key.0 <= self.bench.now) else {

@@ -90,6 +90,8 @@ pub struct Reply {
 pub struct Message {
     pub first: Packet,
     pub context: u64,
+    /// Its first packet is judged.
+    pub begun: bool,
     pub arrived: Vec<bool>,
     pub cumulative: u64,
     pub highest: u64,
@@ -126,6 +128,7 @@ impl Message {
         Message {
             first: packet.clone(),
             context: packet.context,
+            begun: false,
             arrived: vec![false; packet.count() as usize],
             cumulative: 0,
             highest: 0,
@@ -151,7 +154,7 @@ impl Message {
 
     /// GR-1: granted bytes not arrived.
     pub fn credit(&self) -> u64 {
-        if self.phase != Phase::Open {
+        if !self.begun || self.phase != Phase::Open {
             return 0;
         }
         (0..self.grant).filter(|i| !self.arrived[*i as usize]).map(|i| bytes(&self.first, i, i + 1)).sum()

@@ -41,6 +41,7 @@ pub struct Receiver {
     pub rx_aborted: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
+    pub judged: Signal<Out, Bit>,
     pub free_blocks: Signal<Out, Bits<14>>,
     pub linked: Signal<Out, Bit>,
     pub linked_data: Signal<Out, TimerInsert>,
@@ -87,6 +88,7 @@ impl Receiver {
             rx_aborted: Default::default(),
             nack_expiries: Default::default(),
             grants_sent: Default::default(),
+            judged: Default::default(),
             free_blocks: Default::default(),
             linked: Default::default(),
             linked_data: Default::default(),
@@ -140,6 +142,7 @@ impl Logic for Receiver {
         self.rx_aborted.next = self.engine.rx_aborted.val();
         self.nack_expiries.next = self.engine.nack_expiries.val();
         self.grants_sent.next = self.engine.grants_sent.val();
+        self.judged.next = self.engine.judged.val();
 
         self.bitmap.op_valid.next = self.engine.op_valid.val();
         self.bitmap.op.next = self.engine.op.val();

@@ -1,0 +1,967 @@
+//! The engine's states, clock by clock; the picture is the module's.
+
+use super::{Context, ContextEvent, ContextState};
+use crate::prelude::*;
+
+impl Logic for Context {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clk,
+            state,
+            cause,
+            other_turn,
+            owner,
+            packet,
+            fixed,
+            live,
+            expiry,
+            fence_failed,
+            opened,
+            again,
+            hash,
+            is_new,
+            is_again,
+            sets,
+            flying,
+            own_done,
+            reading,
+            cumulative_then,
+            offset,
+            address,
+            bits,
+            left,
+            step,
+            nacks,
+            nack_limit,
+            room,
+            pause,
+            quota,
+            bytes_to,
+            bytes_from,
+            place,
+            place_full,
+            job,
+            job_full,
+            done,
+            done_full,
+            retire,
+            retire_full,
+            total,
+            pulse
+        );
+        self.fixed_words.clock.next = self.clk.val();
+        self.live_words.clock.next = self.clk.val();
+        self.interval.clk.next = self.clk.val();
+        self.interval.rst.next = self.rst.val();
+        self.interval.settings.next = self.settings.val();
+        self.interval.now.next = self.now.val();
+        self.insert_valid.next = self.interval.insert_valid.val();
+        self.insert_data.next = self.interval.insert_data.val();
+        self.interval.insert_ready.next = self.insert_ready.val();
+        self.interval.pop_valid.next = self.pop_valid.val();
+        self.interval.pop_node.next = self.pop_node.val();
+        self.pop_ready.next = self.interval.pop_ready.val();
+        self.nack_expiries.next = self.interval.expired.val();
+        self.ready.next = self.interval.ready.val();
+        self.grant.clk.next = self.clk.val();
+        self.grant.rst.next = self.rst.val();
+        self.grant.settings.next = self.settings.val();
+        self.grant.tick.next = self.now.val().get_bit(0);
+        self.feedback.clk.next = self.clk.val();
+        self.feedback.rst.next = self.rst.val();
+        self.feedback_valid.next = self.feedback.feedback_valid.val();
+        self.feedback_data.next = self.feedback.feedback_data.val();
+        self.feedback.feedback_ready.next = self.feedback_ready.val();
+
+        self.stock.clk.next = self.clk.val();
+        self.stock.rst.next = self.rst.val();
+        self.arrival.packet.next = self.packet.q.val();
+        self.arrival.fixed.next = self.fixed.q.val();
+        self.ending.fixed.next = self.fixed.q.val();
+        self.ending.live.next = self.live.q.val();
+        self.ending.failed.next = self.fence_failed.q.val();
+
+        // Registered outputs.
+        self.place_valid.next = self.place_full.q.val();
+        self.place_data.next = self.place.q.val();
+        self.place_room.next = !self.place_full.q.val() | self.place_ready.val();
+        if self.place_ready.val() {
+            self.place_full.d.next = false;
+        }
+        self.interval.job_valid.next = self.job_full.q.val();
+        self.interval.job_data.next = self.job.q.val();
+        self.job_room.next = !self.job_full.q.val() | self.interval.job_ready.val();
+        if self.interval.job_ready.val() {
+            self.job_full.d.next = false;
+        }
+        self.done_valid.next = self.done_full.q.val();
+        self.done_data.next = self.done.q.val();
+        self.done_now.next = self.done_full.q.val() & self.done_ready.val();
+        if self.done_now.val() {
+            self.done_full.d.next = false;
+        }
+        self.retire_valid.next = self.retire_full.q.val();
+        if self.retire_ready.val() {
+            self.retire_full.d.next = false;
+        }
+        self.retire_data.next = self.retire.q.val();
+        self.outstanding.next = self.total.q.val();
+        self.not_granted.next = self.pulse.q.val().not_granted;
+        self.duplicate.next = self.pulse.q.val().duplicate;
+        self.mismatch.next = self.pulse.q.val().mismatch;
+        self.rx_new.next = self.pulse.q.val().rx_new;
+        self.rx_completed.next = self.pulse.q.val().rx_completed;
+        self.rx_aborted.next = self.pulse.q.val().rx_aborted;
+        self.grants_sent.next = self.pulse.q.val().grants_sent;
+        self.judged.next = self.pulse.q.val().judged;
+        self.pulse.d.next.not_granted = false;
+        self.pulse.d.next.duplicate = false;
+        self.pulse.d.next.mismatch = false;
+        self.pulse.d.next.rx_new = false;
+        self.pulse.d.next.rx_completed = false;
+        self.pulse.d.next.rx_aborted = false;
+        self.pulse.d.next.grants_sent = false;
+        self.pulse.d.next.judged = false;
+
+        self.cumulative.next = self.live.q.val().cumulative;
+        self.granted.next = self.live.q.val().grant;
+        self.count.next = self.fixed.q.val().count;
+        self.index.next = self.packet.q.val().index;
+        self.is_data.next = !self.packet.q.val().probe;
+
+        // What a packet leads to.
+        self.complete.next = self.is_new.q.val() & (self.cumulative.val() == self.count.val());
+        self.since.next = self.live.q.val().since;
+        if self.is_new.q.val() & (self.live.q.val().since != 255) {
+            self.since.next = self.live.q.val().since + 1;
+        }
+        self.answer.next =
+            self.packet.q.val().probe | (self.is_again.q.val() & self.arrival.wants_answer.val());
+        if self.is_new.q.val() {
+            self.answer.next = self.arrival.wants_answer.val()
+                | self.packet.q.val().ce
+                | (self.since.val() >= self.settings.val().ack_every);
+        }
+        self.commit.next = self.place_room.val() & self.job_room.val() & self.feedback.room.val();
+
+        self.answers.next = (self.state.q.val() == ContextState::Answer)
+            & (!self.done_full.q.val() | self.done_now.val())
+            & self.feedback.room.val()
+            & !self.retire_full.q.val();
+
+        // Which event comes next; the last clock of most events takes it already.
+        self.ends.next = (self.state.q.val() == ContextState::Idle)
+            | self.answers.val()
+            | ((self.state.q.val() == ContextState::Commit) & self.commit.val() & !self.complete.val())
+            | ((self.state.q.val() == ContextState::Fence) & self.place_room.val())
+            | ((self.state.q.val() == ContextState::Drop)
+                & (self.place_room.val() | (self.packet.q.val().payload_len == 0)));
+        self.idle.next = self.ends.val() & self.interval.ready.val();
+        self.others.next = self.fence_valid.val()
+            | self.interval.expiry_valid.val()
+            | self.interval.freed_valid.val()
+            | self.grant.head_valid.val();
+        self.take_work.next =
+            self.idle.val() & self.work_valid.val() & (!self.others.val() | !self.other_turn.q.val());
+        self.take_fence.next = self.idle.val() & !self.take_work.val() & self.fence_valid.val();
+        self.take_expiry.next = self.idle.val()
+            & !self.take_work.val()
+            & !self.fence_valid.val()
+            & self.interval.expiry_valid.val();
+        self.take_freed.next = self.idle.val()
+            & !self.take_work.val()
+            & !self.fence_valid.val()
+            & !self.interval.expiry_valid.val()
+            & self.interval.freed_valid.val();
+        self.take_grant.next = self.idle.val()
+            & !self.take_work.val()
+            & !self.fence_valid.val()
+            & !self.interval.expiry_valid.val()
+            & !self.interval.freed_valid.val()
+            & self.grant.head_valid.val();
+        self.work_ready.next = self.take_work.val();
+        self.fence_ready.next = self.take_fence.val();
+        self.interval.expiry_ready.next = self.take_expiry.val();
+        self.interval.freed_ready.next = self.take_freed.val();
+        self.chosen.next = self.work_data.val().context;
+        if self.take_fence.val() {
+            self.chosen.next = self.fence_data.val().context;
+        }
+        if self.take_expiry.val() {
+            self.chosen.next = self.interval.expiry_data.val().context;
+        }
+        if self.take_freed.val() {
+            self.chosen.next = self.interval.freed_data.val();
+        }
+        if self.take_grant.val() {
+            self.chosen.next = self.grant.head_context.val();
+        }
+
+        // Blocks at hand.
+        self.stock.take.next = false;
+        self.stock.available.next = self.alloc_available.val();
+        self.stock.offered.next = self.alloc_block.val();
+        self.pool_take.next = false;
+        self.pool_for_grants.next = self.alloc_available.val() & self.stock.full.val();
+        self.block_ready.next = self.stock.enough.val();
+
+        // The words of the event.
+        self.fixed_words.read_address.next = self.owner.q.val();
+        self.fixed_words.write_enable.next = false;
+        self.fixed_words.write_address.next = self.owner.q.val();
+        self.fixed_words.write_data.next = self.fixed.q.val();
+        self.live_words.read_address.next = self.owner.q.val();
+        self.live_words.write_enable.next = false;
+        self.live_words.write_address.next = self.owner.q.val();
+        self.store.next = self.live.q.val();
+        self.loaded.next = self.live_words.read_data.val();
+        if self.again.q.val() {
+            self.loaded.next = self.live.q.val();
+        }
+        self.again.d.next = false;
+
+        // The block of `cumulative`.
+        self.base.next = (self.cumulative.val() >> 8) << 8;
+        self.next_base.next = self.base.val() + 256;
+        if (self.count.val() >> 8) == (self.cumulative.val() >> 8) {
+            self.next_base.next = self.count.val();
+        }
+        self.first_gap.next = self.base.val() | bit_cast::<24, 8>(self.result.val().first_zero);
+        self.past_index.next = self.index.val() + 1;
+        self.own_limit.next = 256.into();
+        if (self.granted.val() >> 8) == (self.cumulative.val() >> 8) {
+            self.own_limit.next = bit_cast::<9, 8>(self.granted.val().get_bits::<8>(0));
+        }
+        self.own.live.next = self.live.q.val();
+        self.own.slot.next = self.cumulative.val().get_bits::<2>(8);
+
+        // Another block: of the packet, of a NACK, of an abort, of a grant.
+        self.other.live.next = self.live.q.val();
+        self.nack_at.next = self.base.val() + (bit_cast::<24, 3>(self.step.q.val()) << 8);
+        self.new_grant.next = self.granted.val() + bit_cast::<24, 9>(self.quota.q.val());
+        self.other.slot.next = self.index.val().get_bits::<2>(8);
+        if (self.state.q.val() == ContextState::Nack) | (self.state.q.val() == ContextState::NackWait) {
+            self.other.slot.next = self.nack_at.val().get_bits::<2>(8);
+        }
+        if self.state.q.val() == ContextState::Release {
+            self.other.slot.next = bit_cast::<2, 3>(self.step.q.val());
+        }
+        if self.state.q.val() == ContextState::FirstBlock {
+            self.other.slot.next = self.granted.val().get_bits::<2>(8);
+        }
+        if self.state.q.val() == ContextState::SecondBlock {
+            self.other.slot.next = self.new_grant.val().get_bits::<2>(8);
+        }
+        self.same_block.next = (self.index.val() >> 8) == (self.cumulative.val() >> 8);
+        self.in_window.next = (self.index.val() >= self.cumulative.val())
+            & (self.index.val() < self.granted.val())
+            & self.other.held.val();
+        self.expected.next = (self.flying.q.val() == 1)
+            | ((self.flying.q.val() == 2) & self.reading.q.val() & !self.own_done.q.val());
+        self.set_slot.next = false;
+
+        self.op_valid.next = false;
+        self.op.next.kind = 0.into();
+        self.op.next.block = self.own.block.val();
+        self.op.next.index = self.packet.q.val().index.get_bits::<8>(0);
+        self.op.next.limit = self.own_limit.val();
+        self.free_valid.next = false;
+        self.free_block.next = self.other.block.val();
+
+        // Grants: how far this message may be granted, and whether it waits.
+        self.reach.next = self.base.val() + 1024;
+        if self.count.val() < self.reach.val() {
+            self.reach.next = self.count.val();
+        }
+        self.may_grant.next = self.granted.val() < self.reach.val();
+        self.gap_to_reach.next = self.reach.val() - self.granted.val();
+        self.enters.next = self.may_grant.val() & !self.live.q.val().queued;
+        self.grant.enter.next = false;
+        self.grant.enter_context.next = self.owner.q.val();
+        self.grant.leave.next = false;
+        self.grant.hold_off.next = false;
+        self.grant.room.next = self.room.q.val();
+        self.grant.payload_log2.next = self.fixed.q.val().payload_log2;
+        self.grant.outstanding.next = self.total.q.val();
+        self.to_edge.next = bits::<9>(256) - bit_cast::<9, 8>(self.granted.val().get_bits::<8>(0));
+        self.crosses.next = ((self.new_grant.val() >> 8) != (self.granted.val() >> 8))
+            & (self.new_grant.val().get_bits::<8>(0) != 0);
+        self.granted_bytes.next = self.bytes_to.q.val() - self.bytes_from.q.val();
+        self.credit_up.next = 0.into();
+        self.credit_down.next = 0.into();
+
+        self.feedback.fixed.next = self.fixed.q.val();
+        self.feedback.live.next = self.live.q.val();
+        self.feedback.make.next = false;
+        self.feedback.request.next.flags = 0.into();
+        self.feedback.request.next.status = 0.into();
+        self.feedback.request.next.base = self.base.val();
+        self.feedback.request.next.limit = 0.into();
+        self.feedback.request.next.bitmap = self.bits.q.val();
+        self.feedback.request.next.sample = false;
+        self.feedback.request.next.ev = self.packet.q.val().ev;
+        self.feedback.request.next.arrival = self.packet.q.val().arrival;
+        self.feedback.request.next.timestamp = self.packet.q.val().timestamp;
+
+        // A NACK stops at its limit, at the burst, and at the first block unless the expiry says more.
+        self.nack_more.next = (self.nack_at.val() < self.nack_limit.q.val())
+            & (self.step.q.val() < 4)
+            & (self.nacks.q.val() < self.settings.val().nack_burst)
+            & ((self.step.q.val() == 0) | self.expiry.q.val().burst);
+        self.nack_ask.next = 256.into();
+        if (self.nack_limit.q.val() >> 8) == (self.nack_at.val() >> 8) {
+            self.nack_ask.next = bit_cast::<9, 8>(self.nack_limit.q.val().get_bits::<8>(0));
+        }
+        self.loose.next = (!self.live.q.val().timed | self.live.q.val().untied) & !self.live.q.val().queued;
+
+        if !self.retire_full.q.val() {
+            self.retire.d.next.context = self.owner.q.val();
+            self.retire.d.next.status = self.live.q.val().status;
+            self.retire.d.next.free = self.loose.val();
+        }
+
+        match self.state.q.val() {
+            ContextState::Idle => {}
+            ContextState::Drop => {
+                self.place.d.next.kind = 0.into();
+                if self.packet.q.val().payload_len == 0 {
+                    self.pulse.d.next.judged = self.packet.q.val().verdict == 2;
+                    self.state.d.next = ContextState::Idle;
+                } else {
+                    if self.place_room.val() {
+                        self.place_full.d.next = true;
+                        self.pulse.d.next.judged = self.packet.q.val().verdict == 2;
+                        self.state.d.next = ContextState::Idle;
+                    }
+                }
+            }
+            ContextState::Load => {
+                if !self.again.q.val() {
+                    self.fixed.d.next = self.fixed_words.read_data.val();
+                }
+                self.live.d.next = self.loaded.val();
+                self.hash.d.next = self.arrival.hash.val();
+                self.opened.d.next = false;
+                match self.cause.q.val() {
+                    ContextEvent::Packet => {
+                        self.state.d.next = ContextState::Check;
+                        if self.packet.q.val().verdict == 3 {
+                            self.pulse.d.next.judged = true;
+                            self.live.d.next.status = self.replaced.val();
+                            self.state.d.next = ContextState::Drop;
+                            if self.loaded.val().state == 1 {
+                                self.state.d.next = ContextState::Release;
+                            }
+                        }
+                        if self.packet.q.val().verdict == 1 {
+                            self.opened.d.next = true;
+                            self.fixed.d.next = self.arrival.opened_fixed.val();
+                            self.live.d.next = self.arrival.opened_live.val();
+                            self.live.d.next.block0 = self.stock.block.val();
+                            // A message of one packet never needs its block.
+                            self.stock.take.next = !self.arrival.whole.val();
+                        }
+                    }
+                    ContextEvent::Fence => {
+                        self.state.d.next = ContextState::Report;
+                    }
+                    ContextEvent::Expiry => {
+                        self.live.d.next.status = self.gave_up.val();
+                        self.state.d.next = ContextState::Nack;
+                        if self.expiry.q.val().gave_up {
+                            self.state.d.next = ContextState::Release;
+                        }
+                        if self.loaded.val().state != 1 {
+                            self.state.d.next = ContextState::Idle;
+                        }
+                        // The limit never exceeds the grant: LD-4.
+                        self.nack_limit.d.next = self.loaded.val().grant;
+                        if !self.expiry.q.val().to_grant
+                            & (self.expiry.q.val().limit < self.loaded.val().grant)
+                        {
+                            self.nack_limit.d.next = self.expiry.q.val().limit;
+                        }
+                    }
+                    ContextEvent::Freed => {
+                        self.live.d.next.untied = true;
+                        self.state.d.next = ContextState::Bury;
+                    }
+                    ContextEvent::Grant => {
+                        self.state.d.next = ContextState::Room;
+                        if self.loaded.val().state != 1 {
+                            self.grant.leave.next = true;
+                            self.live.d.next.queued = false;
+                            self.state.d.next = ContextState::Bury;
+                        }
+                    }
+                }
+            }
+
+            ContextState::Check => {
+                self.cumulative_then.d.next = self.cumulative.val();
+                self.offset.d.next = bit_cast::<32, 24>(self.index.val()) << self.fixed.q.val().payload_log2;
+                self.live.d.next.src_mac = self.packet.q.val().src_mac;
+                self.sets.d.next = self.is_data.val() & self.in_window.val();
+                self.state.d.next = ContextState::Ask;
+                self.address.d.next = self.fixed.q.val().buffer;
+                if self.opened.q.val() & self.arrival.whole.val() {
+                    self.live.d.next.cumulative = self.past_index.val();
+                    self.live.d.next.highest = self.past_index.val();
+                    self.is_new.d.next = true;
+                    self.state.d.next = ContextState::Commit;
+                }
+                if self.opened.q.val() & !self.arrival.whole.val() {
+                    self.op_valid.next = true;
+                    self.op.next.kind = 2.into();
+                    if (self.count.val() >> 8) != 0 {
+                        self.op.next.limit = 256.into();
+                    } else {
+                        self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                    }
+                    self.credit_up.next =
+                        bit_cast::<32, 24>(self.granted.val()) << self.fixed.q.val().payload_log2;
+                    if self.granted.val() == self.count.val() {
+                        self.credit_up.next = self.fixed.q.val().length;
+                    }
+                    self.live.d.next.credit = bit_cast::<24, 32>(self.credit_up.val());
+                }
+                if self.is_data.val() & (self.index.val() >= self.granted.val()) {
+                    self.pulse.d.next.not_granted = true;
+                    self.pulse.d.next.judged = !self.opened.q.val();
+                    self.state.d.next = ContextState::Drop;
+                    // A message may open with a packet beyond its grant, and waits for the others then.
+                    if self.opened.q.val() {
+                        self.state.d.next = ContextState::Ask;
+                    }
+                }
+                if self.live.q.val().state != 1 {
+                    self.pulse.d.next.judged = true;
+                    self.pulse.d.next.not_granted = false;
+                    self.pulse.d.next.duplicate = self.is_data.val();
+                    self.state.d.next = ContextState::Drop;
+                }
+                if !self.opened.q.val() & self.arrival.differs.val() {
+                    self.pulse.d.next.not_granted = false;
+                    self.pulse.d.next.duplicate = false;
+                    self.pulse.d.next.judged = true;
+                    self.pulse.d.next.mismatch = true;
+                    self.state.d.next = ContextState::Drop;
+                }
+            }
+            ContextState::Ask => {
+                self.address.d.next = self.fixed.q.val().buffer + bit_cast::<64, 32>(self.offset.q.val());
+                self.reading.d.next = self.own.held.val();
+                if self.sets.q.val() {
+                    self.op_valid.next = true;
+                    self.op.next.kind = 1.into();
+                    self.op.next.block = self.other.block.val();
+                    self.reading.d.next = !self.same_block.val();
+                    self.state.d.next = ContextState::Wait;
+                    if !self.same_block.val() {
+                        self.state.d.next = ContextState::AskSecond;
+                    }
+                } else {
+                    self.op_valid.next = self.own.held.val();
+                    self.own_done.d.next = true;
+                    self.state.d.next = ContextState::Wait;
+                    if !self.own.held.val() {
+                        self.state.d.next = ContextState::Commit;
+                    }
+                    if self.is_data.val() & (self.index.val() < self.granted.val()) {
+                        self.is_again.d.next = true;
+                    }
+                }
+            }
+            ContextState::AskSecond => {
+                // Packets above `cumulative` exist only with its block in use.
+                self.op_valid.next = true;
+                self.state.d.next = ContextState::Wait;
+            }
+            ContextState::Wait => {
+                if self.result_valid.val() {
+                    if self.expected.val() {
+                        if !self.own_done.q.val() {
+                            self.own_done.d.next = true;
+                            self.is_new.d.next = !self.result.val().was_set;
+                            self.is_again.d.next = self.result.val().was_set;
+                            if !self.result.val().was_set {
+                                if self.past_index.val() > self.live.q.val().highest {
+                                    self.live.d.next.highest = self.past_index.val();
+                                }
+                                self.credit_down.next = bit_cast::<32, 13>(self.packet.q.val().payload_len);
+                                self.live.d.next.credit = self.live.q.val().credit
+                                    - bit_cast::<24, 13>(self.packet.q.val().payload_len);
+                                if self.result.val().full {
+                                    self.free_valid.next = true;
+                                    self.live.d.next.held = self.live.q.val().held & !self.other.mask.val();
+                                    if !self.same_block.val() {
+                                        self.live.d.next.full =
+                                            self.live.q.val().full | self.other.mask.val();
+                                    }
+                                }
+                            }
+                            if self.same_block.val() {
+                                self.bits.d.next = self.result.val().bits;
+                                self.left.d.next = self.result.val().missing;
+                                self.live.d.next.cumulative = self.first_gap.val();
+                                self.state.d.next = ContextState::Commit;
+                                if self.result.val().full {
+                                    self.live.d.next.cumulative = self.next_base.val();
+                                    self.state.d.next = ContextState::Advance;
+                                }
+                            }
+                        } else {
+                            self.bits.d.next = self.result.val().bits;
+                            self.left.d.next = self.result.val().missing;
+                            self.state.d.next = ContextState::Commit;
+                        }
+                    }
+                }
+            }
+            ContextState::Advance => {
+                // Over blocks that filled cumulative_then, to the first with a gap.
+                self.bits.d.next = self.nothing.val();
+                self.left.d.next = 0.into();
+                self.state.d.next = ContextState::Commit;
+                if self.cumulative.val() != self.count.val() {
+                    if self.own.full.val() {
+                        self.live.d.next.full = self.live.q.val().full & !self.own.mask.val();
+                        self.live.d.next.cumulative = self.next_base.val();
+                        self.state.d.next = ContextState::Advance;
+                    } else {
+                        if self.own.held.val() {
+                            self.op_valid.next = true;
+                            self.state.d.next = ContextState::Reread;
+                        }
+                    }
+                }
+            }
+            ContextState::Reread => {
+                if self.result_valid.val() {
+                    if self.flying.q.val() == 1 {
+                        self.bits.d.next = self.result.val().bits;
+                        self.left.d.next = self.result.val().missing;
+                        self.live.d.next.cumulative = self.first_gap.val();
+                        self.state.d.next = ContextState::Commit;
+                        if self.cause.q.val() == ContextEvent::Grant {
+                            self.state.d.next = ContextState::Granted;
+                        }
+                    }
+                }
+            }
+            ContextState::Commit => {
+                self.place.d.next.kind = 0.into();
+                if self.is_new.q.val() {
+                    self.place.d.next.kind = 1.into();
+                }
+                self.place.d.next.address = self.address.q.val();
+                self.place.d.next.length = self.packet.q.val().payload_len;
+                self.place.d.next.context = self.owner.q.val();
+                self.job.d.next.kind = 0.into();
+                if self.complete.val() {
+                    self.job.d.next.kind = 3.into();
+                }
+                self.job.d.next.opened = self.opened.q.val();
+                self.job.d.next.fresh = self.is_new.q.val() & !self.arrival.retx.val();
+                self.job.d.next.probe = self.packet.q.val().probe;
+                self.job.d.next.limit = self.index.val();
+                if self.granted.val() < self.index.val() {
+                    self.job.d.next.limit = self.granted.val();
+                }
+                self.store.next.since = self.since.val();
+                if self.is_again.q.val() & (self.live.q.val().duplicates != 255) {
+                    self.store.next.duplicates = self.live.q.val().duplicates + 1;
+                }
+                self.feedback.live.next = self.store.val();
+                self.feedback.request.next.sample = true;
+                if self.packet.q.val().ce {
+                    self.feedback.request.next.flags = self.say_ce.val();
+                }
+                if self.complete.val() {
+                    self.store.next.state = 2.into();
+                    self.store.next.last_ce = self.packet.q.val().ce;
+                    self.store.next.last_ev = self.packet.q.val().ev;
+                    self.store.next.last_timestamp = self.packet.q.val().timestamp;
+                    self.store.next.last_arrival = self.packet.q.val().arrival;
+                } else {
+                    self.store.next.timed = true;
+                    if self.answer.val() {
+                        self.store.next.since = 0.into();
+                        self.store.next.sequence = self.live.q.val().sequence + 1;
+                    }
+                    if self.enters.val() {
+                        self.store.next.queued = true;
+                    }
+                }
+                if self.commit.val() {
+                    self.feedback.make.next = self.answer.val() & !self.complete.val();
+                    self.grant.enter.next = self.enters.val() & !self.complete.val();
+                    self.place_full.d.next = self.packet.q.val().payload_len != 0;
+                    // A message that arrived whole with its first packet was never timed.
+                    self.job_full.d.next = !self.complete.val() | self.live.q.val().timed;
+                    self.fixed_words.write_enable.next = self.opened.q.val();
+                    self.live_words.write_enable.next = true;
+                    self.pulse.d.next.judged = true;
+                    self.pulse.d.next.rx_new = self.is_new.q.val();
+                    self.pulse.d.next.duplicate = self.is_again.q.val();
+                    self.state.d.next = ContextState::Idle;
+                    if self.complete.val() {
+                        self.state.d.next = ContextState::Fence;
+                    }
+                }
+            }
+            ContextState::Fence => {
+                self.place.d.next.kind = 2.into();
+                self.place.d.next.context = self.owner.q.val();
+                if self.place_room.val() {
+                    self.place_full.d.next = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+
+            ContextState::Release => {
+                self.free_valid.next = self.other.held.val();
+                self.live.d.next.held = self.live.q.val().held & !self.other.mask.val();
+                self.step.d.next = self.step.q.val() + 1;
+                if self.step.q.val() == 3 {
+                    self.state.d.next = ContextState::Abort;
+                }
+            }
+            ContextState::Abort => {
+                self.place.d.next.kind = 2.into();
+                self.place.d.next.context = self.owner.q.val();
+                self.job.d.next.kind = 3.into();
+                self.job.d.next.opened = false;
+                self.job.d.next.fresh = false;
+                self.store.next.state = 2.into();
+                self.store.next.credit = 0.into();
+                if self.place_room.val() & self.job_room.val() {
+                    self.place_full.d.next = true;
+                    self.job_full.d.next = true;
+                    self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
+                    self.live_words.write_enable.next = true;
+                    self.pulse.d.next.rx_aborted = true;
+                    self.state.d.next = ContextState::Idle;
+                    // The packet that replaces it is not for this message.
+                    if self.cause.q.val() == ContextEvent::Packet {
+                        self.state.d.next = ContextState::Drop;
+                    }
+                }
+            }
+
+            ContextState::Report => {
+                self.done.d.next = self.ending.done.val();
+                self.live.d.next.status = self.ending.status.val();
+                self.done_full.d.next = true;
+                self.state.d.next = ContextState::Answer;
+            }
+            ContextState::Answer => {
+                // COMPLETE is never said before the completion is handed over.
+                self.feedback.request.next = self.ending.request.val();
+                self.store.next.state = 3.into();
+                self.store.next.sequence = self.live.q.val().sequence + 1;
+                if !self.retire_full.q.val() {
+                    self.retire.d.next.bury = true;
+                }
+                if self.answers.val() {
+                    self.feedback.make.next = self.ending.told.val();
+                    self.live_words.write_enable.next = true;
+                    self.retire_full.d.next = true;
+                    self.pulse.d.next.rx_completed = self.live.q.val().status == 0;
+                    self.pulse.d.next.rx_aborted = self.ending.broke.val();
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+            ContextState::Bury => {
+                // Of a freed context, or a queue's stale head: its number may be free now.
+                if !self.retire_full.q.val() {
+                    self.retire.d.next.bury = false;
+                    self.live_words.write_enable.next = true;
+                    self.retire_full.d.next = self.loose.val() & (self.live.q.val().state == 3);
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+
+            ContextState::Nack => {
+                self.op.next.block = self.other.block.val();
+                self.op.next.limit = self.nack_ask.val();
+                if self.nack_more.val() {
+                    if self.other.held.val() {
+                        self.op_valid.next = true;
+                        self.state.d.next = ContextState::NackWait;
+                    } else {
+                        self.step.d.next = self.step.q.val() + 1;
+                    }
+                } else {
+                    self.state.d.next = ContextState::NackDone;
+                }
+            }
+            ContextState::NackWait => {
+                if self.result_valid.val() {
+                    self.bits.d.next = self.result.val().bits;
+                    self.step.d.next = self.step.q.val() + 1;
+                    self.state.d.next = ContextState::Nack;
+                    if self.result.val().missing != 0 {
+                        self.step.d.next = self.step.q.val();
+                        self.state.d.next = ContextState::NackSend;
+                    }
+                }
+            }
+            ContextState::NackSend => {
+                self.feedback.request.next.flags = self.say_nack.val();
+                self.feedback.request.next.base = self.nack_at.val();
+                self.feedback.request.next.limit = self.nack_limit.q.val();
+                if self.feedback.room.val() {
+                    self.feedback.make.next = true;
+                    self.live.d.next.sequence = self.live.q.val().sequence + 1;
+                    self.live.d.next.since = 0.into();
+                    self.nacks.d.next = self.nacks.q.val() + 1;
+                    self.step.d.next = self.step.q.val() + 1;
+                    self.state.d.next = ContextState::Nack;
+                }
+            }
+            ContextState::NackDone => {
+                // The status was prepared for a give-up.
+                self.store.next.status = 0.into();
+                self.job.d.next.kind = 2.into();
+                self.job.d.next.opened = false;
+                self.job.d.next.fresh = false;
+                self.job.d.next.probe = false;
+                self.job.d.next.sent = self.nacks.q.val() != 0;
+                self.job.d.next.limit = self.nack_limit.q.val();
+                if self.job_room.val() {
+                    self.job_full.d.next = true;
+                    self.live_words.write_enable.next = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+
+            ContextState::Room => {
+                self.room.d.next = bit_cast::<11, 24>(self.gap_to_reach.val());
+                self.pause.d.next = 0.into();
+                self.state.d.next = ContextState::Quota;
+                if !self.may_grant.val() {
+                    self.grant.leave.next = true;
+                    self.store.next.queued = false;
+                    self.live_words.write_enable.next = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+            ContextState::Quota => {
+                self.pause.d.next = self.pause.q.val() + 1;
+                if self.pause.q.val() == 2 {
+                    self.state.d.next = ContextState::Judge;
+                }
+            }
+            ContextState::Judge => {
+                self.quota.d.next = bit_cast::<9, 8>(self.grant.quota.val());
+                self.state.d.next = ContextState::FirstBlock;
+                if !self.grant.allowed.val() {
+                    self.grant.hold_off.next = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+            ContextState::FirstBlock => {
+                self.op.next.kind = 2.into();
+                self.op.next.block = self.alloc_block.val();
+                self.op.next.limit = 256.into();
+                if (self.count.val() >> 8) == (self.granted.val() >> 8) {
+                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                }
+                self.state.d.next = ContextState::SecondBlock;
+                if self.granted.val().get_bits::<8>(0) == 0 {
+                    if self.pool_for_grants.val() {
+                        self.pool_take.next = true;
+                        self.op_valid.next = true;
+                        self.set_slot.next = true;
+                    } else {
+                        self.quota.d.next = 0.into();
+                    }
+                }
+            }
+            ContextState::SecondBlock => {
+                self.op.next.kind = 2.into();
+                self.op.next.block = self.alloc_block.val();
+                self.op.next.limit = 256.into();
+                if (self.count.val() >> 8) == (self.new_grant.val() >> 8) {
+                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                }
+                self.state.d.next = ContextState::Bytes;
+                if self.crosses.val() {
+                    if self.pool_for_grants.val() {
+                        self.pool_take.next = true;
+                        self.op_valid.next = true;
+                        self.set_slot.next = true;
+                    } else {
+                        self.quota.d.next = self.to_edge.val();
+                    }
+                }
+            }
+            ContextState::Bytes => {
+                self.bytes_from.d.next =
+                    bit_cast::<32, 24>(self.granted.val()) << self.fixed.q.val().payload_log2;
+                self.bytes_to.d.next =
+                    bit_cast::<32, 24>(self.new_grant.val()) << self.fixed.q.val().payload_log2;
+                if self.new_grant.val() == self.count.val() {
+                    self.bytes_to.d.next = self.fixed.q.val().length;
+                }
+                self.state.d.next = ContextState::Apply;
+                if self.quota.q.val() == 0 {
+                    // No block: to the tail, and not again before something moves.
+                    self.grant.leave.next = true;
+                    self.grant.enter.next = true;
+                    self.grant.hold_off.next = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+            ContextState::Apply => {
+                self.live.d.next.grant = self.new_grant.val();
+                self.live.d.next.credit =
+                    self.live.q.val().credit + bit_cast::<24, 32>(self.granted_bytes.val());
+                self.credit_up.next = self.granted_bytes.val();
+                self.cumulative_then.d.next = self.cumulative.val();
+                self.quota.d.next = 0.into();
+                self.state.d.next = ContextState::Granted;
+                if self.own.held.val() {
+                    self.pause.d.next = 0.into();
+                    self.state.d.next = ContextState::Advance;
+                }
+            }
+            ContextState::Granted => {
+                self.job.d.next.kind = 1.into();
+                self.job.d.next.opened = false;
+                self.job.d.next.fresh = false;
+                self.job.d.next.probe = false;
+                self.store.next.since = 0.into();
+                self.store.next.sequence = self.live.q.val().sequence + 1;
+                self.store.next.queued = self.may_grant.val();
+                self.feedback.request.next.flags = self.say_grant.val();
+                if self.job_room.val() & self.feedback.room.val() {
+                    self.feedback.make.next = true;
+                    self.job_full.d.next = true;
+                    self.grant.leave.next = true;
+                    self.grant.enter.next = self.may_grant.val();
+                    self.live_words.write_enable.next = true;
+                    self.pulse.d.next.grants_sent = true;
+                    self.state.d.next = ContextState::Idle;
+                }
+            }
+        }
+
+        if self.live_words.write_enable.val() {
+            self.live.d.next = self.store.val();
+        }
+        if self.idle.val() {
+            self.fixed_words.read_address.next = self.chosen.val() & self.contexts_mask.val();
+            self.live_words.read_address.next = self.chosen.val() & self.contexts_mask.val();
+            self.owner.d.next = self.chosen.val() & self.contexts_mask.val();
+            self.expiry.d.next = self.interval.expiry_data.val();
+            self.fence_failed.d.next = self.fence_data.val().error;
+            self.own_done.d.next = false;
+            self.is_new.d.next = false;
+            self.is_again.d.next = false;
+            self.step.d.next = 0.into();
+            self.nacks.d.next = 0.into();
+            self.bits.d.next = self.nothing.val();
+            self.left.d.next = 0.into();
+            if self.take_work.val() {
+                self.packet.d.next = self.work_data.val();
+                self.cause.d.next = ContextEvent::Packet;
+                self.other_turn.d.next = true;
+                self.state.d.next = ContextState::Load;
+                if self.work_data.val().verdict == 2 {
+                    self.state.d.next = ContextState::Drop;
+                }
+            }
+            if self.take_fence.val() {
+                self.cause.d.next = ContextEvent::Fence;
+            }
+            if self.take_expiry.val() {
+                self.cause.d.next = ContextEvent::Expiry;
+            }
+            if self.take_freed.val() {
+                self.cause.d.next = ContextEvent::Freed;
+            }
+            if self.take_grant.val() {
+                self.cause.d.next = ContextEvent::Grant;
+            }
+            if !self.take_work.val() & self.others.val() {
+                self.other_turn.d.next = false;
+                self.state.d.next = ContextState::Load;
+            }
+            // A word written in this clock is not read by it.
+            self.again.d.next = self.live_words.write_enable.val()
+                & ((self.chosen.val() & self.contexts_mask.val()) == self.owner.q.val());
+        }
+
+        if self.set_slot.val() {
+            self.live.d.next.held = self.live.q.val().held | self.other.mask.val();
+            if self.other.slot.val() == 0 {
+                self.live.d.next.block0 = self.alloc_block.val();
+            }
+            if self.other.slot.val() == 1 {
+                self.live.d.next.block1 = self.alloc_block.val();
+            }
+            if self.other.slot.val() == 2 {
+                self.live.d.next.block2 = self.alloc_block.val();
+            }
+            if self.other.slot.val() == 3 {
+                self.live.d.next.block3 = self.alloc_block.val();
+            }
+        }
+
+        // What every job says.
+        if (self.state.q.val() == ContextState::Commit)
+            | (self.state.q.val() == ContextState::Granted)
+            | (self.state.q.val() == ContextState::NackDone)
+            | (self.state.q.val() == ContextState::Abort)
+        {
+            if !self.job_full.q.val() | self.interval.job_ready.val() {
+                self.job.d.next.context = self.owner.q.val();
+                self.job.d.next.hash = self.hash.q.val();
+                self.job.d.next.index = self.index.val();
+                self.job.d.next.timestamp = self.packet.q.val().timestamp;
+                self.job.d.next.arrival = self.packet.q.val().arrival;
+                self.job.d.next.rtt = self.packet.q.val().rtt;
+                self.job.d.next.cumulative = self.cumulative.val();
+                self.job.d.next.highest = self.live.q.val().highest;
+                self.job.d.next.left = self.left.q.val();
+                self.job.d.next.moved = self.cumulative.val() != self.cumulative_then.q.val();
+                self.job.d.next.hole = self.cumulative.val() < self.live.q.val().highest;
+                self.job.d.next.tail = self.live.q.val().highest == self.granted.val();
+                self.job.d.next.missing = self.cumulative.val() < self.granted.val();
+            } else {
+                self.job.d.next = self.job.q.val();
+            }
+        }
+        if self.place_full.q.val() & !self.place_ready.val() {
+            self.place.d.next = self.place.q.val();
+        }
+
+        if self.op_valid.val() & !self.result_valid.val() {
+            self.flying.d.next = self.flying.q.val() + 1;
+        }
+        if !self.op_valid.val() & self.result_valid.val() {
+            self.flying.d.next = self.flying.q.val() - 1;
+        }
+        self.live_words.write_data.next = self.store.val();
+        self.total.d.next = self.total.q.val() + self.credit_up.val() - self.credit_down.val();
+        self.grant.released.next = self.credit_down.val().any();
+
+        self.alloc_take.next = self.pool_take.val() | self.stock.fill.val();
+
+        if self.rst.val() {
+            self.state.d.next = ContextState::Idle;
+            self.other_turn.d.next = false;
+            self.retire_full.d.next = false;
+            self.again.d.next = false;
+            self.flying.d.next = 0.into();
+            self.place_full.d.next = false;
+            self.job_full.d.next = false;
+            self.done_full.d.next = false;
+            self.total.d.next = 0.into();
+        }
+    }
+}

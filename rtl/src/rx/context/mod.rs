@@ -1,0 +1,470 @@
+//! Receives messages: which packet is new, where its bytes go, what the sender
+//! is told, and how a message ends.
+//!
+//! ```text
+//!  work ─────┐                    bitmap op / result
+//!  fence ────┤                         │   ^
+//!  expiry ───┼─> load ─> check ─> ask ─┴───┘─> commit ──> place (write, drop, fence)
+//!  freed ────┤     ^                              ├─────> feedback ─> TxFeedback
+//!  grant ────┘     └── words of the context <─────┤─────> interval ─> timer wheel
+//!                                                 └─────> done, retire
+//! ```
+//!
+//! One event at a time: an arriving packet, a fence reached, an expired
+//! interval, a context whose timers are unlinked, or the head of the grant
+//! queue. A packet and one of the others take turns when both wait. An event is
+//! done with its words written back, so the next sees what this one left.
+//! Times and estimates are the interval block's, the choice of whom to grant is
+//! the grant block's.
+//!
+//! End of a message (RC-6, LD-7, RO-4): blocks and credit go back, a fence
+//! follows the last write; when it returns the completion is handed over, then
+//! COMPLETE or ABORT, then the table entry is buried. The number is free when no
+//! timer node is linked and the grant queue does not name it.
+//!
+//! Contract:
+//! - PACKET_CLOCKS clocks per packet of an open message with the bitmap's four
+//!   clocks; one more when it is not of the block of `cumulative`, one more when
+//!   it opens the message, seven more when it fills that block;
+//! - `work` with verdict 1 needs `block_ready` to have been seen: up to
+//!   three opened messages may be on their way;
+//! - `retire` has to be taken whatever else waits, and so have `place`,
+//!   `feedback` and `done`, or packets wait;
+//! - a packet that comes while a give-up is on its way from the interval block
+//!   does not stop it;
+//! - `outstanding` is the sum over open contexts of granted bytes not arrived;
+//! - events are one-clock pulses.
+//!
+//! Verified by `testbenches/tests/rx_context.rs`.
+
+mod arrival;
+mod block_slot;
+mod ending;
+mod engine;
+mod stock;
+
+pub use arrival::Arrival;
+pub use block_slot::BlockSlot;
+pub use ending::Ending;
+pub use stock::Stock;
+
+use super::{ContextFixed, ContextLive, Grant};
+use crate::prelude::*;
+use crate::recovery::{Expiry, Feedback, Interval, IntervalJob};
+use crate::types::{
+    BitmapOp, BitmapResult, Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback,
+};
+use tessera_abi::params::Config;
+use tessera_abi::status::Status;
+use tessera_abi::wire::fb;
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ContextState {
+    Idle,
+    Load,
+    /// Throw the payload of the packet away.
+    Drop,
+    // A packet.
+    Check,
+    Ask,
+    AskSecond,
+    Wait,
+    Advance,
+    Commit,
+    /// The fence behind the last write.
+    Fence,
+    // Reading the block of `cumulative` anew, for a packet or a grant.
+    Reread,
+    // An abort: its blocks go back one per clock.
+    Release,
+    Abort,
+    // A fence came back.
+    Report,
+    Answer,
+    Bury,
+    // An expiry.
+    Nack,
+    NackWait,
+    NackSend,
+    NackDone,
+    // The head of the grant queue.
+    Room,
+    Quota,
+    Judge,
+    FirstBlock,
+    SecondBlock,
+    Bytes,
+    Apply,
+    Granted,
+}
+
+/// What is being handled.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ContextEvent {
+    Packet,
+    Fence,
+    Expiry,
+    Freed,
+    Grant,
+}
+
+/// What is counted, one pulse each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ContextPulses {
+    pub not_granted: Bit,
+    pub duplicate: Bit,
+    pub mismatch: Bit,
+    pub rx_new: Bit,
+    pub rx_completed: Bit,
+    pub rx_aborted: Bit,
+    pub grants_sent: Bit,
+    pub judged: Bit,
+}
+
+#[derive(LogicBlock)]
+pub struct Context {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    /// Ticks.
+    pub now: Signal<In, Bits<32>>,
+    pub work_valid: Signal<In, Bit>,
+    pub work_data: Signal<In, RxWork>,
+    pub work_ready: Signal<Out, Bit>,
+    /// A block is at hand for a message to open.
+    pub block_ready: Signal<Out, Bit>,
+    pub op_valid: Signal<Out, Bit>,
+    pub op: Signal<Out, BitmapOp>,
+    pub result_valid: Signal<In, Bit>,
+    pub result: Signal<In, BitmapResult>,
+    pub alloc_available: Signal<In, Bit>,
+    pub alloc_block: Signal<In, Bits<13>>,
+    pub alloc_take: Signal<Out, Bit>,
+    pub free_valid: Signal<Out, Bit>,
+    pub free_block: Signal<Out, Bits<13>>,
+    pub insert_valid: Signal<Out, Bit>,
+    pub insert_data: Signal<Out, TimerInsert>,
+    pub insert_ready: Signal<In, Bit>,
+    pub pop_valid: Signal<In, Bit>,
+    pub pop_node: Signal<In, Bits<13>>,
+    pub pop_ready: Signal<Out, Bit>,
+    pub place_valid: Signal<Out, Bit>,
+    pub place_data: Signal<Out, PlaceCommand>,
+    pub place_ready: Signal<In, Bit>,
+    pub fence_valid: Signal<In, Bit>,
+    pub fence_data: Signal<In, PlaceFence>,
+    pub fence_ready: Signal<Out, Bit>,
+    pub feedback_valid: Signal<Out, Bit>,
+    pub feedback_data: Signal<Out, TxFeedback>,
+    pub feedback_ready: Signal<In, Bit>,
+    pub done_valid: Signal<Out, Bit>,
+    pub done_data: Signal<Out, Done>,
+    pub done_ready: Signal<In, Bit>,
+    pub retire_valid: Signal<Out, Bit>,
+    pub retire_data: Signal<Out, Retire>,
+    pub retire_ready: Signal<In, Bit>,
+    /// Bytes.
+    pub outstanding: Signal<Out, Bits<32>>,
+    pub not_granted: Signal<Out, Bit>,
+    pub duplicate: Signal<Out, Bit>,
+    pub mismatch: Signal<Out, Bit>,
+    pub rx_new: Signal<Out, Bit>,
+    pub rx_completed: Signal<Out, Bit>,
+    pub rx_aborted: Signal<Out, Bit>,
+    pub nack_expiries: Signal<Out, Bit>,
+    pub grants_sent: Signal<Out, Bit>,
+    /// A packet was judged: what it leads to is offered from this clock on.
+    pub judged: Signal<Out, Bit>,
+    pub ready: Signal<Out, Bit>,
+
+    interval: Interval,
+    grant: Grant,
+    feedback: Feedback,
+    fixed_words: SdpRam<ContextFixed, 12>,
+    live_words: SdpRam<ContextLive, 12>,
+    stock: Stock,
+    arrival: Arrival,
+    ending: Ending,
+    /// The block of `cumulative`, and another one by state.
+    own: BlockSlot,
+    other: BlockSlot,
+
+    state: Dff<ContextState>,
+    cause: Dff<ContextEvent>,
+    other_turn: Dff<Bit>,
+    owner: Dff<Bits<12>>,
+    packet: Dff<RxWork>,
+    fixed: Dff<ContextFixed>,
+    live: Dff<ContextLive>,
+    expiry: Dff<Expiry>,
+    fence_failed: Dff<Bit>,
+
+    opened: Dff<Bit>,
+    /// The words in the registers are newer than those read.
+    again: Dff<Bit>,
+    hash: Dff<Bits<8>>,
+    is_new: Dff<Bit>,
+    is_again: Dff<Bit>,
+    /// The packet's bit is to be set; the block of `cumulative` is to be read.
+    sets: Dff<Bit>,
+    /// Bitmap operations without a result yet: the last one's is recognised by it.
+    flying: Dff<Bits<3>>,
+    /// The packet's own result has come.
+    own_done: Dff<Bit>,
+    reading: Dff<Bit>,
+    cumulative_then: Dff<Bits<24>>,
+    offset: Dff<Bits<32>>,
+    address: Dff<Bits<64>>,
+    bits: Dff<Bits<256>>,
+    left: Dff<Bits<9>>,
+
+    // An expiry's walk over blocks.
+    step: Dff<Bits<3>>,
+    nacks: Dff<Bits<3>>,
+    nack_limit: Dff<Bits<24>>,
+
+    room: Dff<Bits<11>>,
+    pause: Dff<Bits<2>>,
+    quota: Dff<Bits<9>>,
+    bytes_to: Dff<Bits<32>>,
+    bytes_from: Dff<Bits<32>>,
+
+    place: Dff<PlaceCommand>,
+    place_full: Dff<Bit>,
+    job: Dff<IntervalJob>,
+    job_full: Dff<Bit>,
+    done: Dff<Done>,
+    done_full: Dff<Bit>,
+    retire: Dff<Retire>,
+    retire_full: Dff<Bit>,
+    total: Dff<Bits<32>>,
+    pulse: Dff<ContextPulses>,
+
+    answers: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    idle: Signal<Local, Bit>,
+    others: Signal<Local, Bit>,
+    take_work: Signal<Local, Bit>,
+    take_fence: Signal<Local, Bit>,
+    take_expiry: Signal<Local, Bit>,
+    take_freed: Signal<Local, Bit>,
+    take_grant: Signal<Local, Bit>,
+    chosen: Signal<Local, Bits<12>>,
+    enters: Signal<Local, Bit>,
+    loaded: Signal<Local, ContextLive>,
+    store: Signal<Local, ContextLive>,
+    pool_take: Signal<Local, Bit>,
+    pool_for_grants: Signal<Local, Bit>,
+    is_data: Signal<Local, Bit>,
+    cumulative: Signal<Local, Bits<24>>,
+    granted: Signal<Local, Bits<24>>,
+    count: Signal<Local, Bits<24>>,
+    index: Signal<Local, Bits<24>>,
+    base: Signal<Local, Bits<24>>,
+    next_base: Signal<Local, Bits<24>>,
+    first_gap: Signal<Local, Bits<24>>,
+    past_index: Signal<Local, Bits<24>>,
+    own_limit: Signal<Local, Bits<9>>,
+    same_block: Signal<Local, Bit>,
+    set_slot: Signal<Local, Bit>,
+    in_window: Signal<Local, Bit>,
+    expected: Signal<Local, Bit>,
+    place_room: Signal<Local, Bit>,
+    job_room: Signal<Local, Bit>,
+    commit: Signal<Local, Bit>,
+    complete: Signal<Local, Bit>,
+    answer: Signal<Local, Bit>,
+    since: Signal<Local, Bits<8>>,
+    reach: Signal<Local, Bits<24>>,
+    may_grant: Signal<Local, Bit>,
+    gap_to_reach: Signal<Local, Bits<24>>,
+    credit_up: Signal<Local, Bits<32>>,
+    credit_down: Signal<Local, Bits<32>>,
+    nack_at: Signal<Local, Bits<24>>,
+    nack_more: Signal<Local, Bit>,
+    nack_ask: Signal<Local, Bits<9>>,
+    new_grant: Signal<Local, Bits<24>>,
+    to_edge: Signal<Local, Bits<9>>,
+    crosses: Signal<Local, Bit>,
+    granted_bytes: Signal<Local, Bits<32>>,
+    loose: Signal<Local, Bit>,
+    done_now: Signal<Local, Bit>,
+
+    say_nack: Constant<Bits<8>>,
+    say_grant: Constant<Bits<8>>,
+    say_ce: Constant<Bits<8>>,
+    gave_up: Constant<Bits<8>>,
+    replaced: Constant<Bits<8>>,
+    nothing: Constant<Bits<256>>,
+    contexts_mask: Constant<Bits<12>>,
+}
+
+impl Context {
+    /// A receiver of `2^rx_contexts_log2` messages.
+    ///
+    /// # Panics
+    /// When the configuration asks for more than 4096 contexts.
+    pub fn new(config: &Config) -> Self {
+        let contexts = config.rx_contexts_log2;
+        assert!((1..=12).contains(&contexts), "2^{contexts} receive contexts: 2..=4096 are supported");
+        let code = |value: u8| Constant::new(u64::from(value).into());
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            now: Default::default(),
+            work_valid: Default::default(),
+            work_data: Default::default(),
+            work_ready: Default::default(),
+            block_ready: Default::default(),
+            op_valid: Default::default(),
+            op: Default::default(),
+            result_valid: Default::default(),
+            result: Default::default(),
+            alloc_available: Default::default(),
+            alloc_block: Default::default(),
+            alloc_take: Default::default(),
+            free_valid: Default::default(),
+            free_block: Default::default(),
+            insert_valid: Default::default(),
+            insert_data: Default::default(),
+            insert_ready: Default::default(),
+            pop_valid: Default::default(),
+            pop_node: Default::default(),
+            pop_ready: Default::default(),
+            place_valid: Default::default(),
+            place_data: Default::default(),
+            place_ready: Default::default(),
+            fence_valid: Default::default(),
+            fence_data: Default::default(),
+            fence_ready: Default::default(),
+            feedback_valid: Default::default(),
+            feedback_data: Default::default(),
+            feedback_ready: Default::default(),
+            done_valid: Default::default(),
+            done_data: Default::default(),
+            done_ready: Default::default(),
+            retire_valid: Default::default(),
+            retire_data: Default::default(),
+            retire_ready: Default::default(),
+            outstanding: Default::default(),
+            not_granted: Default::default(),
+            duplicate: Default::default(),
+            mismatch: Default::default(),
+            rx_new: Default::default(),
+            rx_completed: Default::default(),
+            rx_aborted: Default::default(),
+            nack_expiries: Default::default(),
+            grants_sent: Default::default(),
+            judged: Default::default(),
+            ready: Default::default(),
+            interval: Interval::new(config),
+            grant: Grant::new(config),
+            feedback: Feedback::new(),
+            fixed_words: SdpRam::new(contexts),
+            live_words: SdpRam::new(contexts),
+            stock: Stock::new(),
+            arrival: Arrival::new(),
+            ending: Ending::new(),
+            own: BlockSlot::new(),
+            other: BlockSlot::new(),
+            state: Default::default(),
+            cause: Default::default(),
+            other_turn: Default::default(),
+            owner: Default::default(),
+            packet: Default::default(),
+            fixed: Default::default(),
+            live: Default::default(),
+            expiry: Default::default(),
+            fence_failed: Default::default(),
+            opened: Default::default(),
+            again: Default::default(),
+            hash: Default::default(),
+            is_new: Default::default(),
+            is_again: Default::default(),
+            sets: Default::default(),
+            flying: Default::default(),
+            own_done: Default::default(),
+            reading: Default::default(),
+            cumulative_then: Default::default(),
+            offset: Default::default(),
+            address: Default::default(),
+            bits: Default::default(),
+            left: Default::default(),
+            step: Default::default(),
+            nacks: Default::default(),
+            nack_limit: Default::default(),
+            room: Default::default(),
+            pause: Default::default(),
+            quota: Default::default(),
+            bytes_to: Default::default(),
+            bytes_from: Default::default(),
+            place: Default::default(),
+            place_full: Default::default(),
+            job: Default::default(),
+            job_full: Default::default(),
+            done: Default::default(),
+            done_full: Default::default(),
+            retire: Default::default(),
+            retire_full: Default::default(),
+            total: Default::default(),
+            pulse: Default::default(),
+            answers: Default::default(),
+            ends: Default::default(),
+            idle: Default::default(),
+            others: Default::default(),
+            take_work: Default::default(),
+            take_fence: Default::default(),
+            take_expiry: Default::default(),
+            take_freed: Default::default(),
+            take_grant: Default::default(),
+            chosen: Default::default(),
+            enters: Default::default(),
+            loaded: Default::default(),
+            store: Default::default(),
+            pool_take: Default::default(),
+            pool_for_grants: Default::default(),
+            is_data: Default::default(),
+            cumulative: Default::default(),
+            granted: Default::default(),
+            count: Default::default(),
+            index: Default::default(),
+            base: Default::default(),
+            next_base: Default::default(),
+            first_gap: Default::default(),
+            past_index: Default::default(),
+            own_limit: Default::default(),
+            same_block: Default::default(),
+            set_slot: Default::default(),
+            in_window: Default::default(),
+            expected: Default::default(),
+            place_room: Default::default(),
+            job_room: Default::default(),
+            commit: Default::default(),
+            complete: Default::default(),
+            answer: Default::default(),
+            since: Default::default(),
+            reach: Default::default(),
+            may_grant: Default::default(),
+            gap_to_reach: Default::default(),
+            credit_up: Default::default(),
+            credit_down: Default::default(),
+            nack_at: Default::default(),
+            nack_more: Default::default(),
+            nack_ask: Default::default(),
+            new_grant: Default::default(),
+            to_edge: Default::default(),
+            crosses: Default::default(),
+            granted_bytes: Default::default(),
+            loose: Default::default(),
+            done_now: Default::default(),
+            say_nack: code(fb::NACK),
+            say_grant: code(fb::GRANT),
+            say_ce: code(fb::CE),
+            gave_up: code(Status::GaveUp as u8),
+            replaced: code(Status::Replaced as u8),
+            nothing: Constant::new(Bits::<256>::default()),
+            contexts_mask: Constant::new(((1u64 << contexts) - 1).into()),
+        }
+    }
+}
