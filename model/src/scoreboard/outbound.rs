@@ -47,8 +47,8 @@ struct Message {
     asked: BTreeMap<u32, u32>,
     may_probe: bool,
     probes: u32,
-    /// Last emission or feedback.
-    stirred: Ticks,
+    /// Emissions and feedback, the last one older than the slowest reaction first.
+    stirs: Vec<Ticks>,
     /// The status a COMPLETE or ABORT brought, and when.
     told: Option<(u64, u8)>,
     done: Option<u64>,
@@ -57,6 +57,18 @@ struct Message {
 impl Message {
     fn grant_at(&self, clock: u64) -> u32 {
         self.grants.iter().rev().find(|(at, _)| *at <= clock).map_or(0, |&(_, grant)| grant)
+    }
+    fn stir(&mut self, now: Ticks, reaction: Ticks) {
+        let old = self.stirs.iter().rposition(|at| at + reaction < now).unwrap_or(0);
+        self.stirs.drain(..old);
+        self.stirs.push(now);
+    }
+    /// The longest silence a PROBE may have been decided in that leaves at
+    /// `now`: what stirred while it was on its way came too late to stop it.
+    fn silence(&self, now: Ticks, reaction: Ticks) -> Ticks {
+        let ends = self.stirs.iter().skip(1).chain([&now]);
+        let silences = self.stirs.iter().zip(ends).filter(|(_, &end)| end + reaction >= now);
+        silences.map(|(from, end)| end - from).max().unwrap_or(0)
     }
     fn limit_at(&self, clock: u64) -> u32 {
         self.window.max(self.grant_at(clock)).min(self.count)
@@ -111,6 +123,7 @@ impl Sending {
     pub(super) fn heard(&mut self, bench: &mut Bench, origin: &Origin, header: &FeedbackHeader) {
         let rtt_low = self.rtt_low(bench);
         let (clock, now) = (bench.clock, bench.now());
+        let reaction = (bench.tolerance.pipeline + bench.tolerance.host) as Ticks;
         let Some(message) = self.messages.get_mut(&header.message.0) else { return };
         let ours = wire::ipv4_gid(origin.ip) == message.entry.gid
             && origin.endpoint == message.entry.endpoint
@@ -121,7 +134,7 @@ impl Sending {
         if feedback::sane(header, message.next, message.count).is_err() {
             return;
         }
-        message.stirred = now;
+        message.stir(now, reaction);
         message.probes = 0;
         if header.flags & (fb::ABORT | fb::COMPLETE) != 0 {
             let abort = header.flags & fb::ABORT != 0;
@@ -216,7 +229,7 @@ impl Sending {
             asked: BTreeMap::new(),
             may_probe: false,
             probes: 0,
-            stirred: bench.now(),
+            stirs: vec![bench.now()],
             told: None,
             done: None,
         };
@@ -266,20 +279,21 @@ impl Sending {
         if header.probe {
             //= TX-9
             bench.field(id, "TX-9", "PROBE index", header.index as u64, message.next as u64);
-            let silent = now - message.stirred;
+            let silent = message.silence(now, reaction / Bench::clocks(1));
             let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto as u64);
             if !message.may_probe && silent + (bench.tolerance.timer as u64) < least {
                 bench.fault(Some(id), "TX-9", Fault::UndueProbe(header.index));
             }
             message.may_probe = false;
             message.probes += 1;
-            message.stirred = now;
+            // One silence, one PROBE.
+            message.stirs = vec![now];
             if !payload.is_empty() {
                 bench.fault(Some(id), "RX-6", Fault::Payload(header.index));
             }
             return;
         }
-        message.stirred = now;
+        message.stir(now, reaction / Bench::clocks(1));
         let start = (header.index as usize) << message.entry.payload_log2;
         let length = wire::payload_len(message.entry.length, message.entry.payload_log2, header.index);
         if message.payload.get(start..start + length as usize) != Some(payload) {
