@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod bench;
+mod coverage;
 mod demo;
 mod export;
 mod model;

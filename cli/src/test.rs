@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::coverage;
 use crate::output::{self, Failure};
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
@@ -17,6 +18,11 @@ use crate::output::{self, Failure};
 pub struct TestArgs {
     /// Only tests whose name contains this, and nothing else
     filter: Option<String>,
+    /// Run the block testbenches only (those whose name contains the filter) and
+    /// print what each reaches of its block: lines, branches, toggled bits. The
+    /// JSON has every place that is not reached
+    #[arg(long)]
+    coverage: bool,
     /// Leave out formatting and lints
     #[arg(long)]
     no_lints: bool,
@@ -163,6 +169,9 @@ fn cargo_test(outcome: &mut Outcome, filter: Option<&str>) -> Result<(), Failure
 pub fn run(args: &TestArgs) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
+    }
+    if args.coverage {
+        return coverage::run(args.filter.as_deref(), args.json.as_deref());
     }
     let begun = Instant::now();
     let mut outcome = Outcome::default();

@@ -126,12 +126,9 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
                 self.ahead.next = 1.into();
             }
         } else {
-            if self.back_valid.q.val() & self.fetched.q.val() {
-                self.ahead.next = 2.into();
-            } else {
-                if self.back_valid.q.val() | self.fetched.q.val() {
-                    self.ahead.next = 1.into();
-                }
+            // Never both: three words would have been ahead.
+            if self.back_valid.q.val() | self.fetched.q.val() {
+                self.ahead.next = 1.into();
             }
         }
         self.fetch.next = (self.used.q.val() != 0) & (self.ahead.val() != 2);

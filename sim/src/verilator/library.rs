@@ -4,6 +4,7 @@ use super::build::{build, BuildOptions, Built, Trace};
 use super::design::{slots, Design, Direction};
 use super::dut::{Dut, PortId};
 use super::ModelError;
+use crate::coverage;
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -70,8 +71,10 @@ impl Model {
     /// [`ModelError`]: a tool is missing, the Verilog or the port list is
     /// wrong, or the C++ does not compile.
     pub fn build(design: &Design, options: &BuildOptions) -> Result<Model, ModelError> {
-        let built = build(design, options)?;
-        let functions = load(&built.library, options)
+        let mut options = options.clone();
+        options.coverage |= coverage::folder().is_some();
+        let built = build(design, &options)?;
+        let functions = load(&built.library, &options)
             .map_err(|e| ModelError::Load { path: built.library.clone(), detail: e.to_string() })?;
         let (slots, words) = slots(design);
         let mut ports = BTreeMap::new();
