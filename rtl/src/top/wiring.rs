@@ -1,292 +1,10 @@
-//! The whole NIC: blocks wired together, nothing decided here.
-//!
-//! ```text
-//!  s_axil ── registers ── settings, now, table writes, doorbells ──> all
-//!  dma_ctrl <─ ctrl_read_mux <─ sq_fetch ─ request ─> slots ─ packet ─> payload_reader ─> tx_build ─> icrc_insert ─> m_axis
-//!                            <─ rq_fetch ─┐            ^ ^               │ dma_data reads    ^
-//!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │ walks: retransmit_queue           │ feedback (merge, FIFO)
-//!                                         v              │                                   │
-//!  s_axis ─> rx_parse ─ data ─> lookup ─> context ─ place ─> placement ─> dma_data writes    │
-//!                 └── feedback ─> slots      └──── bitmap, wheel, feedback ──────────────────┘
-//! ```
-//!
-//! Contract: every output depends on registers only, so a board may register
-//! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
-//! STATUS.ready rises when every table is cleared.
-//!
-//! Verified by `testbenches/tests/nic.rs`.
+//! Which port of which block is joined to which; counters and their events.
 
-use tessera_abi::params::Config;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::Drop as DropReason;
 
-use crate::host::cq_writer::CqWriter;
-use crate::host::ctrl_read_mux::CtrlReadMux;
-use crate::host::registers::Registers;
-use crate::host::rq_fetch::RqFetch;
-use crate::host::sq_fetch::SqFetch;
-use crate::multipath::PathScheduler;
+use super::TesseraNic;
 use crate::prelude::*;
-use crate::recovery::{Bitmap, RetransmitQueue, TimerWheel};
-use crate::rx::{Context, Lookup, Placement};
-use crate::stream::{Fifo, Merge};
-use crate::tx::{PayloadReader, Slots};
-use crate::types::TxFeedback;
-use crate::wire::{IcrcInsert, RxParse, TxBuild};
-
-/// Comments of the ports in the exported file.
-pub const PORT_DOCS: &[(&str, &str)] = &[
-    ("clk", "The only clock."),
-    ("rst", "Synchronous, active high."),
-    ("s_axis_tdata", "Frames from the MAC: Ethernet header to ICRC, without FCS."),
-    ("s_axis_tkeep", "Contiguous from bit 0; all ones but on the last beat."),
-    ("s_axis_tready", "Always high: frames without room are dropped whole and counted."),
-    ("s_axis_tuser", "With tlast: the MAC found the frame bad."),
-    ("m_axis_tdata", "Frames to the MAC, which adds the FCS."),
-    ("s_axil_awaddr", "Registers: docs/registers.md."),
-    ("dma_ctrl_read_desc_valid", "Host reads, rings: data comes back in the order of descriptors."),
-    ("dma_ctrl_read_desc_address", "Byte address."),
-    ("dma_ctrl_read_desc_length", "Bytes, 1..=4096."),
-    ("dma_ctrl_read_data_tdata", "Byte 0 of the first beat is the byte at the address."),
-    ("dma_ctrl_read_status_valid", "One per descriptor, in order, with or after its last beat."),
-    ("dma_ctrl_read_status_error", "The data came all the same and means nothing."),
-    ("dma_ctrl_write_desc_valid", "Host writes, rings: data follows in the order of descriptors."),
-    ("dma_ctrl_write_desc_address", "Byte address."),
-    ("dma_ctrl_write_desc_length", "Bytes, 1..=4096."),
-    ("dma_ctrl_write_data_tdata", "Byte 0 of the first beat goes to the address."),
-    ("dma_ctrl_write_status_valid", "The bytes are visible to the host; any order."),
-    ("dma_data_read_desc_valid", "Host reads, payload: data comes back in the order of descriptors."),
-    ("dma_data_read_desc_address", "Byte address."),
-    ("dma_data_read_desc_length", "Bytes, 1..=4096."),
-    ("dma_data_read_data_tdata", "Byte 0 of the first beat is the byte at the address."),
-    ("dma_data_read_status_valid", "One per descriptor, in order, with or after its last beat."),
-    ("dma_data_read_status_error", "The data came all the same and means nothing."),
-    ("dma_data_write_desc_valid", "Host writes, payload: data follows in the order of descriptors."),
-    ("dma_data_write_desc_address", "Byte address."),
-    ("dma_data_write_desc_length", "Bytes, 1..=4096."),
-    ("dma_data_write_data_tdata", "Byte 0 of the first beat goes to the address."),
-    ("dma_data_write_status_valid", "The bytes are visible to the host; any order."),
-];
-
-/// One configuration of the NIC.
-#[derive(LogicBlock)]
-pub struct TesseraNic {
-    pub clk: Signal<In, Clock>,
-    pub rst: Signal<In, Bit>,
-    pub s_axis_tdata: Signal<In, Bits<512>>,
-    pub s_axis_tkeep: Signal<In, Bits<64>>,
-    pub s_axis_tvalid: Signal<In, Bit>,
-    pub s_axis_tready: Signal<Out, Bit>,
-    pub s_axis_tlast: Signal<In, Bit>,
-    pub s_axis_tuser: Signal<In, Bit>,
-    pub m_axis_tdata: Signal<Out, Bits<512>>,
-    pub m_axis_tkeep: Signal<Out, Bits<64>>,
-    pub m_axis_tvalid: Signal<Out, Bit>,
-    pub m_axis_tready: Signal<In, Bit>,
-    pub m_axis_tlast: Signal<Out, Bit>,
-    pub s_axil_awaddr: Signal<In, Bits<21>>,
-    pub s_axil_awvalid: Signal<In, Bit>,
-    pub s_axil_awready: Signal<Out, Bit>,
-    pub s_axil_wdata: Signal<In, Bits<32>>,
-    pub s_axil_wstrb: Signal<In, Bits<4>>,
-    pub s_axil_wvalid: Signal<In, Bit>,
-    pub s_axil_wready: Signal<Out, Bit>,
-    pub s_axil_bresp: Signal<Out, Bits<2>>,
-    pub s_axil_bvalid: Signal<Out, Bit>,
-    pub s_axil_bready: Signal<In, Bit>,
-    pub s_axil_araddr: Signal<In, Bits<21>>,
-    pub s_axil_arvalid: Signal<In, Bit>,
-    pub s_axil_arready: Signal<Out, Bit>,
-    pub s_axil_rdata: Signal<Out, Bits<32>>,
-    pub s_axil_rresp: Signal<Out, Bits<2>>,
-    pub s_axil_rvalid: Signal<Out, Bit>,
-    pub s_axil_rready: Signal<In, Bit>,
-    pub dma_ctrl_read_desc_valid: Signal<Out, Bit>,
-    pub dma_ctrl_read_desc_ready: Signal<In, Bit>,
-    pub dma_ctrl_read_desc_address: Signal<Out, Bits<64>>,
-    pub dma_ctrl_read_desc_length: Signal<Out, Bits<13>>,
-    pub dma_ctrl_read_desc_tag: Signal<Out, Bits<8>>,
-    pub dma_ctrl_read_data_valid: Signal<In, Bit>,
-    pub dma_ctrl_read_data_ready: Signal<Out, Bit>,
-    pub dma_ctrl_read_data_tdata: Signal<In, Bits<512>>,
-    pub dma_ctrl_read_data_tlast: Signal<In, Bit>,
-    pub dma_ctrl_read_status_valid: Signal<In, Bit>,
-    pub dma_ctrl_read_status_tag: Signal<In, Bits<8>>,
-    pub dma_ctrl_read_status_error: Signal<In, Bit>,
-    pub dma_ctrl_write_desc_valid: Signal<Out, Bit>,
-    pub dma_ctrl_write_desc_ready: Signal<In, Bit>,
-    pub dma_ctrl_write_desc_address: Signal<Out, Bits<64>>,
-    pub dma_ctrl_write_desc_length: Signal<Out, Bits<13>>,
-    pub dma_ctrl_write_desc_tag: Signal<Out, Bits<8>>,
-    pub dma_ctrl_write_data_valid: Signal<Out, Bit>,
-    pub dma_ctrl_write_data_ready: Signal<In, Bit>,
-    pub dma_ctrl_write_data_tdata: Signal<Out, Bits<512>>,
-    pub dma_ctrl_write_data_tkeep: Signal<Out, Bits<64>>,
-    pub dma_ctrl_write_data_tlast: Signal<Out, Bit>,
-    pub dma_ctrl_write_status_valid: Signal<In, Bit>,
-    pub dma_ctrl_write_status_tag: Signal<In, Bits<8>>,
-    pub dma_ctrl_write_status_error: Signal<In, Bit>,
-    pub dma_data_read_desc_valid: Signal<Out, Bit>,
-    pub dma_data_read_desc_ready: Signal<In, Bit>,
-    pub dma_data_read_desc_address: Signal<Out, Bits<64>>,
-    pub dma_data_read_desc_length: Signal<Out, Bits<13>>,
-    pub dma_data_read_desc_tag: Signal<Out, Bits<8>>,
-    pub dma_data_read_data_valid: Signal<In, Bit>,
-    pub dma_data_read_data_ready: Signal<Out, Bit>,
-    pub dma_data_read_data_tdata: Signal<In, Bits<512>>,
-    pub dma_data_read_data_tlast: Signal<In, Bit>,
-    pub dma_data_read_status_valid: Signal<In, Bit>,
-    pub dma_data_read_status_tag: Signal<In, Bits<8>>,
-    pub dma_data_read_status_error: Signal<In, Bit>,
-    pub dma_data_write_desc_valid: Signal<Out, Bit>,
-    pub dma_data_write_desc_ready: Signal<In, Bit>,
-    pub dma_data_write_desc_address: Signal<Out, Bits<64>>,
-    pub dma_data_write_desc_length: Signal<Out, Bits<13>>,
-    pub dma_data_write_desc_tag: Signal<Out, Bits<8>>,
-    pub dma_data_write_data_valid: Signal<Out, Bit>,
-    pub dma_data_write_data_ready: Signal<In, Bit>,
-    pub dma_data_write_data_tdata: Signal<Out, Bits<512>>,
-    pub dma_data_write_data_tkeep: Signal<Out, Bits<64>>,
-    pub dma_data_write_data_tlast: Signal<Out, Bit>,
-    pub dma_data_write_status_valid: Signal<In, Bit>,
-    pub dma_data_write_status_tag: Signal<In, Bits<8>>,
-    pub dma_data_write_status_error: Signal<In, Bit>,
-    registers: Registers,
-    sq_fetch: SqFetch,
-    rq_fetch: RqFetch,
-    ctrl_read_mux: CtrlReadMux,
-    cq_writer: CqWriter,
-    rx_parse: RxParse,
-    lookup: Lookup,
-    contexts: Context,
-    placement: Placement,
-    bitmap: Bitmap,
-    wheel_rx: TimerWheel,
-    slots: Slots,
-    retransmit_queue: RetransmitQueue,
-    wheel_tx: TimerWheel,
-    payload_reader: PayloadReader,
-    answers: Merge<TxFeedback>,
-    feedback_fifo: Fifo<TxFeedback, 6>,
-    path_scheduler: PathScheduler,
-    tx_build: TxBuild,
-    icrc_insert: IcrcInsert,
-    drop_events: Signal<Local, Bits<64>>,
-    rx_events: Signal<Local, Bits<64>>,
-    tx_events: Signal<Local, Bits<64>>,
-}
-
-impl TesseraNic {
-    /// The NIC of a configuration. Large: make it inside
-    /// [`with_big_stack`](crate::emit::with_big_stack).
-    pub fn new(config: &Config) -> Self {
-        Self {
-            clk: Default::default(),
-            rst: Default::default(),
-            s_axis_tdata: Default::default(),
-            s_axis_tkeep: Default::default(),
-            s_axis_tvalid: Default::default(),
-            s_axis_tready: Default::default(),
-            s_axis_tlast: Default::default(),
-            s_axis_tuser: Default::default(),
-            m_axis_tdata: Default::default(),
-            m_axis_tkeep: Default::default(),
-            m_axis_tvalid: Default::default(),
-            m_axis_tready: Default::default(),
-            m_axis_tlast: Default::default(),
-            s_axil_awaddr: Default::default(),
-            s_axil_awvalid: Default::default(),
-            s_axil_awready: Default::default(),
-            s_axil_wdata: Default::default(),
-            s_axil_wstrb: Default::default(),
-            s_axil_wvalid: Default::default(),
-            s_axil_wready: Default::default(),
-            s_axil_bresp: Default::default(),
-            s_axil_bvalid: Default::default(),
-            s_axil_bready: Default::default(),
-            s_axil_araddr: Default::default(),
-            s_axil_arvalid: Default::default(),
-            s_axil_arready: Default::default(),
-            s_axil_rdata: Default::default(),
-            s_axil_rresp: Default::default(),
-            s_axil_rvalid: Default::default(),
-            s_axil_rready: Default::default(),
-            dma_ctrl_read_desc_valid: Default::default(),
-            dma_ctrl_read_desc_ready: Default::default(),
-            dma_ctrl_read_desc_address: Default::default(),
-            dma_ctrl_read_desc_length: Default::default(),
-            dma_ctrl_read_desc_tag: Default::default(),
-            dma_ctrl_read_data_valid: Default::default(),
-            dma_ctrl_read_data_ready: Default::default(),
-            dma_ctrl_read_data_tdata: Default::default(),
-            dma_ctrl_read_data_tlast: Default::default(),
-            dma_ctrl_read_status_valid: Default::default(),
-            dma_ctrl_read_status_tag: Default::default(),
-            dma_ctrl_read_status_error: Default::default(),
-            dma_ctrl_write_desc_valid: Default::default(),
-            dma_ctrl_write_desc_ready: Default::default(),
-            dma_ctrl_write_desc_address: Default::default(),
-            dma_ctrl_write_desc_length: Default::default(),
-            dma_ctrl_write_desc_tag: Default::default(),
-            dma_ctrl_write_data_valid: Default::default(),
-            dma_ctrl_write_data_ready: Default::default(),
-            dma_ctrl_write_data_tdata: Default::default(),
-            dma_ctrl_write_data_tkeep: Default::default(),
-            dma_ctrl_write_data_tlast: Default::default(),
-            dma_ctrl_write_status_valid: Default::default(),
-            dma_ctrl_write_status_tag: Default::default(),
-            dma_ctrl_write_status_error: Default::default(),
-            dma_data_read_desc_valid: Default::default(),
-            dma_data_read_desc_ready: Default::default(),
-            dma_data_read_desc_address: Default::default(),
-            dma_data_read_desc_length: Default::default(),
-            dma_data_read_desc_tag: Default::default(),
-            dma_data_read_data_valid: Default::default(),
-            dma_data_read_data_ready: Default::default(),
-            dma_data_read_data_tdata: Default::default(),
-            dma_data_read_data_tlast: Default::default(),
-            dma_data_read_status_valid: Default::default(),
-            dma_data_read_status_tag: Default::default(),
-            dma_data_read_status_error: Default::default(),
-            dma_data_write_desc_valid: Default::default(),
-            dma_data_write_desc_ready: Default::default(),
-            dma_data_write_desc_address: Default::default(),
-            dma_data_write_desc_length: Default::default(),
-            dma_data_write_desc_tag: Default::default(),
-            dma_data_write_data_valid: Default::default(),
-            dma_data_write_data_ready: Default::default(),
-            dma_data_write_data_tdata: Default::default(),
-            dma_data_write_data_tkeep: Default::default(),
-            dma_data_write_data_tlast: Default::default(),
-            dma_data_write_status_valid: Default::default(),
-            dma_data_write_status_tag: Default::default(),
-            dma_data_write_status_error: Default::default(),
-            registers: Registers::new(config),
-            sq_fetch: SqFetch::new(config),
-            rq_fetch: RqFetch::new(config),
-            ctrl_read_mux: CtrlReadMux::new(),
-            cq_writer: CqWriter::new(config),
-            rx_parse: RxParse::new(config),
-            lookup: Lookup::new(config),
-            contexts: Context::new(config),
-            placement: Placement::new(config),
-            bitmap: Bitmap::new(config),
-            wheel_rx: TimerWheel::new(config),
-            slots: Slots::new(config),
-            retransmit_queue: RetransmitQueue::new(config),
-            wheel_tx: TimerWheel::new(config),
-            payload_reader: PayloadReader::new(config),
-            answers: Merge::default(),
-            feedback_fifo: Fifo::new(6),
-            path_scheduler: PathScheduler::new(),
-            tx_build: TxBuild::new(config),
-            icrc_insert: IcrcInsert::new(),
-            drop_events: Default::default(),
-            rx_events: Default::default(),
-            tx_events: Default::default(),
-        }
-    }
-}
 
 impl Logic for TesseraNic {
     #[hdl_gen]
@@ -313,12 +31,8 @@ impl Logic for TesseraNic {
         self.bitmap.rst.next = self.rst.val();
         self.wheel_rx.clk.next = self.clk.val();
         self.wheel_rx.rst.next = self.rst.val();
-        self.slots.clk.next = self.clk.val();
-        self.slots.rst.next = self.rst.val();
-        self.retransmit_queue.clk.next = self.clk.val();
-        self.retransmit_queue.rst.next = self.rst.val();
-        self.wheel_tx.clk.next = self.clk.val();
-        self.wheel_tx.rst.next = self.rst.val();
+        self.sender.clk.next = self.clk.val();
+        self.sender.rst.next = self.rst.val();
         self.payload_reader.clk.next = self.clk.val();
         self.payload_reader.rst.next = self.rst.val();
         self.answers.clk.next = self.clk.val();
@@ -337,7 +51,7 @@ impl Logic for TesseraNic {
         self.rx_parse.settings.next = self.registers.settings.val();
         self.lookup.settings.next = self.registers.settings.val();
         self.contexts.settings.next = self.registers.settings.val();
-        self.slots.settings.next = self.registers.settings.val();
+        self.sender.settings.next = self.registers.settings.val();
         self.path_scheduler.settings.next = self.registers.settings.val();
         self.tx_build.settings.next = self.registers.settings.val();
         self.cq_writer.now.next = self.registers.now.val();
@@ -345,8 +59,7 @@ impl Logic for TesseraNic {
         self.lookup.now.next = self.registers.now.val();
         self.contexts.now.next = self.registers.now.val();
         self.wheel_rx.now.next = self.registers.now.val();
-        self.slots.now.next = self.registers.now.val();
-        self.wheel_tx.now.next = self.registers.now.val();
+        self.sender.now.next = self.registers.now.val();
         self.tx_build.now.next = self.registers.now.val();
         self.sq_fetch.table_write.next = self.registers.table_write.val();
         self.rq_fetch.table_write.next = self.registers.table_write.val();
@@ -409,9 +122,9 @@ impl Logic for TesseraNic {
         self.cq_writer.done_rx_valid.next = self.contexts.done_valid.val();
         self.cq_writer.done_rx_data.next = self.contexts.done_data.val();
         self.contexts.done_ready.next = self.cq_writer.done_rx_ready.val();
-        self.cq_writer.done_tx_valid.next = self.slots.done_valid.val();
-        self.cq_writer.done_tx_data.next = self.slots.done_data.val();
-        self.slots.done_ready.next = self.cq_writer.done_tx_ready.val();
+        self.cq_writer.done_tx_valid.next = self.sender.done_valid.val();
+        self.cq_writer.done_tx_data.next = self.sender.done_data.val();
+        self.sender.done_ready.next = self.cq_writer.done_tx_ready.val();
         self.cq_writer.done_sq_valid.next = self.sq_fetch.refused_valid.val();
         self.cq_writer.done_sq_data.next = self.sq_fetch.refused_data.val();
         self.sq_fetch.refused_ready.next = self.cq_writer.done_sq_ready.val();
@@ -504,30 +217,15 @@ impl Logic for TesseraNic {
         self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
 
         // Sender.
-        self.slots.request_valid.next = self.sq_fetch.request_valid.val();
-        self.slots.request_data.next = self.sq_fetch.request_data.val();
-        self.sq_fetch.request_ready.next = self.slots.request_ready.val();
-        self.slots.feedback_valid.next = self.rx_parse.feedback_valid.val();
-        self.slots.feedback_data.next = self.rx_parse.feedback_data.val();
-        self.rx_parse.feedback_ready.next = self.slots.feedback_ready.val();
-        self.retransmit_queue.walk_valid.next = self.slots.walk_valid.val();
-        self.retransmit_queue.walk_data.next = self.slots.walk_data.val();
-        self.slots.walk_ready.next = self.retransmit_queue.walk_ready.val();
-        self.slots.walk_refused.next = self.retransmit_queue.walk_refused.val();
-        self.slots.step_valid.next = self.retransmit_queue.step_valid.val();
-        self.slots.step_data.next = self.retransmit_queue.step_data.val();
-        self.retransmit_queue.step_ready.next = self.slots.step_ready.val();
-        self.retransmit_queue.query_slot.next = self.slots.query_slot.val();
-        self.slots.query_queued.next = self.retransmit_queue.query_queued.val();
-        self.wheel_tx.insert_valid.next = self.slots.insert_valid.val();
-        self.wheel_tx.insert_data.next = self.slots.insert_data.val();
-        self.slots.insert_ready.next = self.wheel_tx.insert_ready.val();
-        self.slots.pop_valid.next = self.wheel_tx.pop_valid.val();
-        self.slots.pop_node.next = self.wheel_tx.pop_node.val();
-        self.wheel_tx.pop_ready.next = self.slots.pop_ready.val();
-        self.payload_reader.packet_valid.next = self.slots.packet_valid.val();
-        self.payload_reader.packet_data.next = self.slots.packet_data.val();
-        self.slots.packet_ready.next = self.payload_reader.packet_ready.val();
+        self.sender.request_valid.next = self.sq_fetch.request_valid.val();
+        self.sender.request_data.next = self.sq_fetch.request_data.val();
+        self.sq_fetch.request_ready.next = self.sender.request_ready.val();
+        self.sender.feedback_valid.next = self.rx_parse.feedback_valid.val();
+        self.sender.feedback_data.next = self.rx_parse.feedback_data.val();
+        self.rx_parse.feedback_ready.next = self.sender.feedback_ready.val();
+        self.payload_reader.packet_valid.next = self.sender.packet_valid.val();
+        self.payload_reader.packet_data.next = self.sender.packet_data.val();
+        self.sender.packet_ready.next = self.payload_reader.packet_ready.val();
         self.dma_data_read_desc_valid.next = self.payload_reader.read_desc_valid.val();
         self.dma_data_read_desc_address.next = self.payload_reader.read_desc_data.val().address;
         self.dma_data_read_desc_length.next = self.payload_reader.read_desc_data.val().length;
@@ -552,8 +250,8 @@ impl Logic for TesseraNic {
         self.feedback_fifo.out_ready.next = self.tx_build.feedback_ready.val();
         self.tx_build.ev.next = self.path_scheduler.ev.val();
         self.path_scheduler.take.next = self.tx_build.ev_take.val();
-        self.slots.sent.next = self.tx_build.sent.val();
-        self.slots.failed.next = self.payload_reader.failed.val();
+        self.sender.sent.next = self.tx_build.sent.val();
+        self.sender.failed.next = self.payload_reader.failed.val();
         self.icrc_insert.frame_valid.next = self.tx_build.frame_valid.val();
         self.icrc_insert.frame_data.next = self.tx_build.frame_data.val();
         self.tx_build.frame_ready.next = self.icrc_insert.frame_ready.val();
@@ -565,8 +263,8 @@ impl Logic for TesseraNic {
 
         // Gauges and events; positions are counter numbers of `abi`.
         self.registers.outstanding.next = self.contexts.outstanding.val();
-        self.registers.unsolicited.next = self.slots.unsolicited.val();
-        self.registers.free_slots.next = self.slots.free_slots.val();
+        self.registers.unsolicited.next = self.sender.unsolicited.val();
+        self.registers.free_slots.next = self.sender.free_slots.val();
         self.registers.free_contexts.next = self.lookup.free_contexts.val();
         self.registers.free_blocks.next = self.bitmap.free_count.val();
         self.registers.tombstones.next = self.lookup.tombstones.val().get_bits::<16>(0);
@@ -578,8 +276,7 @@ impl Logic for TesseraNic {
             & self.placement.ready.val()
             & self.bitmap.ready.val()
             & self.wheel_rx.ready.val()
-            & self.slots.ready.val()
-            & self.wheel_tx.ready.val();
+            & self.sender.ready.val();
         self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
             | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
             | (bit_cast::<64, 1>(self.rx_parse.drop_not_ours.val().into()) << 2)
@@ -598,10 +295,10 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.contexts.mismatch.val().into()) << 15)
             | (bit_cast::<64, 1>(self.contexts.duplicate.val().into()) << 16)
             | (bit_cast::<64, 1>(self.contexts.not_granted.val().into()) << 17)
-            | (bit_cast::<64, 1>(self.slots.feedback_stale.val().into()) << 18)
-            | (bit_cast::<64, 1>(self.slots.feedback_forged.val().into()) << 19)
-            | (bit_cast::<64, 1>(self.slots.feedback_nonsense.val().into()) << 20)
-            | (bit_cast::<64, 1>(self.slots.nack_overflow.val().into()) << 21)
+            | (bit_cast::<64, 1>(self.sender.feedback_stale.val().into()) << 18)
+            | (bit_cast::<64, 1>(self.sender.feedback_forged.val().into()) << 19)
+            | (bit_cast::<64, 1>(self.sender.feedback_nonsense.val().into()) << 20)
+            | (bit_cast::<64, 1>(self.sender.nack_overflow.val().into()) << 21)
             | (bit_cast::<64, 1>(self.lookup.busy_receive.val().into()) << 22)
             | (bit_cast::<64, 1>(self.lookup.busy_resources.val().into()) << 23)
             | (bit_cast::<64, 1>(self.lookup.busy_conflict.val().into()) << 24)
@@ -623,15 +320,14 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
             | (bit_cast::<64, 1>(self.tx_build.tx_feedback.val().into()) << 43)
             | (bit_cast::<64, 1>(self.tx_build.tx_nack.val().into()) << 44)
-            | (bit_cast::<64, 1>(self.slots.tx_opened.val().into()) << 45)
-            | (bit_cast::<64, 1>(self.slots.tx_completed.val().into()) << 46)
-            | (bit_cast::<64, 1>(self.slots.tx_failed.val().into()) << 47)
-            | (bit_cast::<64, 1>(self.slots.backstop_expiries.val().into()) << 49)
+            | (bit_cast::<64, 1>(self.sender.tx_opened.val().into()) << 45)
+            | (bit_cast::<64, 1>(self.sender.tx_completed.val().into()) << 46)
+            | (bit_cast::<64, 1>(self.sender.tx_failed.val().into()) << 47)
+            | (bit_cast::<64, 1>(self.sender.backstop_expiries.val().into()) << 49)
             | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
             | (bit_cast::<64, 1>(
-                (self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val()
-                    | self.wheel_tx.pop_valid.val() & self.wheel_tx.pop_ready.val())
-                .into(),
+                (self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val() | self.sender.wheel_pop.val())
+                    .into(),
             ) << 50)
             | (bit_cast::<64, 1>(
                 (self.cq_writer.event_dma_error.val()
@@ -639,7 +335,7 @@ impl Logic for TesseraNic {
                     | self.payload_reader.failed.val().valid)
                     .into(),
             ) << 52)
-            | (bit_cast::<64, 1>((self.wheel_rx.late.val() | self.wheel_tx.late.val()).into()) << 54);
+            | (bit_cast::<64, 1>((self.wheel_rx.late.val() | self.sender.wheel_late.val()).into()) << 54);
         self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
     }
 }
