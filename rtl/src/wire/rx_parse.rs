@@ -147,8 +147,10 @@ pub struct RxParse {
 
 impl RxParse {
     pub fn new(config: &Config) -> Self {
-        // Words wait for as many frames of eight beats as the buffer holds.
-        let words_log2 = config.rx_buffer_beats_log2.saturating_sub(3).max(3);
+        // A frame with payload takes a beat at least: short messages fill the buffer too.
+        // Block RAM of this width is no smaller at less depth. Answers carry no payload.
+        let words_log2 = config.rx_buffer_beats_log2.max(3);
+        let answers_log2 = config.rx_buffer_beats_log2.saturating_sub(3).max(3);
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -221,7 +223,7 @@ impl RxParse {
             flush_bytes: Default::default(),
             buffer: CommitFifo::new(config.rx_buffer_beats_log2),
             words: Fifo::new(words_log2),
-            answers: Fifo::new(words_log2),
+            answers: Fifo::new(answers_log2),
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
