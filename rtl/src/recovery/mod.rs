@@ -10,7 +10,10 @@ mod timer_wheel;
 mod zero_scan;
 pub use bitmap::Bitmap;
 pub use feedback::{Feedback, FeedbackRequest};
-pub use interval::{Expiry, Interval, IntervalJob, IntervalState, IntervalWord, SkewEntry};
+pub use interval::{
+    Aim, AimState, Expiry, Interval, IntervalAim, IntervalJob, IntervalNodes, IntervalState, IntervalWord,
+    SkewEntry,
+};
 pub use retransmit_queue::RetransmitQueue;
 pub use timer_place::TimerPlace;
 pub use timer_wheel::{TimerHead, TimerNode, TimerPop, TimerWheel};

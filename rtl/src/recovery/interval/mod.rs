@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!              ┌──────────── skew by source hash
-//!  job ──> fetch ──> estimate ──> span ──> times ──> choose ──> hold ──> arm ──> insert
-//!            ^  word of the message: gap, marks, probe, hold, nodes       │
-//!  pop ──────┘                                                            ├──> expiry
-//!                                                                         └──> freed
+//!  job ──> fetch ──> estimate ──> span ──> times ──> choose ──> aim: hold ──> arm ──> insert
+//!            ^  word of the message: gap, marks, probe, hold ┘         ^ nodes │
+//!  pop ──────┘                                                         └───────┼──> expiry
+//!                                                                              └──> freed
 //! ```
 //!
 //! The context block reports what a packet did (`IntervalJob`), this block
@@ -25,8 +25,8 @@
 //! both run in parallel.
 //!
 //! Contract:
-//! - one job or pop per 8 clocks, in turn when both wait; longer by the clocks
-//!   `insert_ready` is low;
+//! - one job or pop per 5 clocks, of one message or of many, in turn when both
+//!   wait; longer by the clocks `insert_ready` is low;
 //! - an `Expiry` of kind 0 is followed by a job of kind 2 or 3 of that context;
 //!   until then nothing is armed. `expiry_ready` may stay low for any time: pops
 //!   wait then, jobs do not, so the two blocks cannot lock each other;
@@ -36,8 +36,11 @@
 //!
 //! Verified by `testbenches/tests/rx_context.rs`.
 
+mod aim;
+
+pub use aim::{Aim, AimState, IntervalAim, IntervalNodes};
+
 use crate::prelude::*;
-use crate::stream::Fifo;
 use crate::types::{Settings, TimerInsert};
 use tessera_abi::params::Config;
 
@@ -124,13 +127,6 @@ pub struct IntervalWord {
     /// `cumulative` < `hold_limit`.
     pub holding: Bit,
     pub backoff: Bits<3>,
-    /// An expiry is with the context.
-    pub asked: Bit,
-    /// Nodes in the wheel, the earliest pop and which node it is.
-    pub linked0: Bit,
-    pub linked1: Bit,
-    pub armed: Bits<32>,
-    pub armed_node: Bit,
 }
 
 /// A source's skew; the first use starts from the register.
@@ -148,9 +144,6 @@ pub enum IntervalState {
     Span,
     Times,
     Choose,
-    Hold,
-    Arm,
-    Insert,
 }
 
 #[derive(LogicBlock)]
@@ -181,14 +174,15 @@ pub struct Interval {
 
     words: SdpRam<IntervalWord, 12>,
     skews: SdpRam<SkewEntry, 8>,
-    expiries: Fifo<Expiry, 3>,
-    freed: Fifo<Bits<12>, 12>,
+    aim: Aim,
 
     state: Dff<IntervalState>,
     /// The pop's turn.
     pop_turn: Dff<Bit>,
     popping: Dff<Bit>,
     job: Dff<IntervalJob>,
+    /// The last job was of the same message: its word is in the register.
+    again: Dff<Bit>,
     node: Dff<Bit>,
     owner: Dff<Bits<12>>,
     word: Dff<IntervalWord>,
@@ -213,15 +207,9 @@ pub struct Interval {
     silent_at: Dff<Bits<32>>,
     give_up_at: Dff<Bits<32>>,
     mark_due: Dff<Bit>,
-    recent: Dff<Bits<24>>,
-    silent: Dff<Bit>,
     pause: Dff<Bits<32>>,
-    deadline: Dff<Bits<32>>,
-    target: Dff<Bits<32>>,
-    insert_node: Dff<Bit>,
     clear_at: Dff<Bits<9>>,
     cleared: Dff<Bit>,
-    was_expired: Dff<Bit>,
 
     chosen: Signal<Local, Bits<12>>,
     take_pop: Signal<Local, Bit>,
@@ -231,6 +219,10 @@ pub struct Interval {
     is_grant: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
     is_end: Signal<Local, Bit>,
+    /// The judgement is handed over in this clock.
+    hand: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
+    store: Signal<Local, IntervalWord>,
     tells: Signal<Local, Bit>,
     samples: Signal<Local, Bit>,
     left16: Signal<Local, Bits<16>>,
@@ -257,21 +249,6 @@ pub struct Interval {
     tail_sooner: Signal<Local, Bits<32>>,
     silence: Signal<Local, Bits<32>>,
     base: Signal<Local, Bits<32>>,
-    with_probe: Signal<Local, Bits<32>>,
-    held_back: Signal<Local, Bits<32>>,
-    final_deadline: Signal<Local, Bits<32>>,
-    over: Signal<Local, Bits<32>>,
-    over_give_up: Signal<Local, Bits<32>>,
-    look_sooner: Signal<Local, Bits<32>>,
-    look_ahead: Signal<Local, Bits<32>>,
-    aim: Signal<Local, Bits<32>>,
-    give_up_sooner: Signal<Local, Bits<32>>,
-    earliest: Signal<Local, Bits<32>>,
-    shorter: Signal<Local, Bits<32>>,
-    unlinked: Signal<Local, Bit>,
-    wants_timer: Signal<Local, Bit>,
-    ask: Signal<Local, Bit>,
-    insert: Signal<Local, Bit>,
 
     gap_max: Constant<Bits<20>>,
     sample_max: Constant<Bits<20>>,
@@ -311,12 +288,12 @@ impl Interval {
             ready: Default::default(),
             words: SdpRam::new(contexts),
             skews: SdpRam::new(8),
-            expiries: Fifo::new(3),
-            freed: Fifo::new(contexts),
+            aim: Aim::new(config),
             state: Default::default(),
             pop_turn: Default::default(),
             popping: Default::default(),
             job: Default::default(),
+            again: Default::default(),
             node: Default::default(),
             owner: Default::default(),
             word: Default::default(),
@@ -338,15 +315,9 @@ impl Interval {
             silent_at: Default::default(),
             give_up_at: Default::default(),
             mark_due: Default::default(),
-            recent: Default::default(),
-            silent: Default::default(),
             pause: Default::default(),
-            deadline: Default::default(),
-            target: Default::default(),
-            insert_node: Default::default(),
             clear_at: Default::default(),
             cleared: Default::default(),
-            was_expired: Default::default(),
             chosen: Default::default(),
             take_pop: Default::default(),
             take_job: Default::default(),
@@ -355,6 +326,9 @@ impl Interval {
             is_grant: Default::default(),
             is_answer: Default::default(),
             is_end: Default::default(),
+            hand: Default::default(),
+            free: Default::default(),
+            store: Default::default(),
             tells: Default::default(),
             samples: Default::default(),
             left16: Default::default(),
@@ -381,21 +355,6 @@ impl Interval {
             tail_sooner: Default::default(),
             silence: Default::default(),
             base: Default::default(),
-            with_probe: Default::default(),
-            held_back: Default::default(),
-            final_deadline: Default::default(),
-            over: Default::default(),
-            over_give_up: Default::default(),
-            look_sooner: Default::default(),
-            look_ahead: Default::default(),
-            aim: Default::default(),
-            give_up_sooner: Default::default(),
-            earliest: Default::default(),
-            shorter: Default::default(),
-            unlinked: Default::default(),
-            wants_timer: Default::default(),
-            ask: Default::default(),
-            insert: Default::default(),
             gap_max: Constant::new(0xFFFFu64.into()),
             sample_max: Constant::new(0xF_FFFFu64.into()),
             late_max: Constant::new(0xFFFFu64.into()),
@@ -414,6 +373,7 @@ impl Logic for Interval {
             pop_turn,
             popping,
             job,
+            again,
             node,
             owner,
             word,
@@ -435,31 +395,25 @@ impl Logic for Interval {
             silent_at,
             give_up_at,
             mark_due,
-            recent,
-            silent,
             pause,
-            deadline,
-            target,
-            insert_node,
             clear_at,
-            cleared,
-            was_expired
+            cleared
         );
         self.words.clock.next = self.clk.val();
         self.skews.clock.next = self.clk.val();
-        self.expiries.clk.next = self.clk.val();
-        self.expiries.rst.next = self.rst.val();
-        self.freed.clk.next = self.clk.val();
-        self.freed.rst.next = self.rst.val();
+        self.aim.clk.next = self.clk.val();
+        self.aim.rst.next = self.rst.val();
         self.ready.next = self.cleared.q.val();
-        self.expiry_valid.next = self.expiries.out_valid.val();
-        self.expiry_data.next = self.expiries.out_data.val();
-        self.expiries.out_ready.next = self.expiry_ready.val();
-        self.freed_valid.next = self.freed.out_valid.val();
-        self.freed_data.next = self.freed.out_data.val();
-        self.freed.out_ready.next = self.freed_ready.val();
-        self.expired.next = self.was_expired.q.val();
-        self.was_expired.d.next = false;
+        self.expiry_valid.next = self.aim.expiry_valid.val();
+        self.expiry_data.next = self.aim.expiry_data.val();
+        self.aim.expiry_ready.next = self.expiry_ready.val();
+        self.freed_valid.next = self.aim.freed_valid.val();
+        self.freed_data.next = self.aim.freed_data.val();
+        self.aim.freed_ready.next = self.freed_ready.val();
+        self.insert_valid.next = self.aim.insert_valid.val();
+        self.insert_data.next = self.aim.insert_data.val();
+        self.aim.insert_ready.next = self.insert_ready.val();
+        self.expired.next = self.aim.expired.val();
 
         self.is_packet.next = !self.popping.q.val() & (self.job.q.val().kind == 0);
         self.is_grant.next = !self.popping.q.val() & (self.job.q.val().kind == 1);
@@ -469,15 +423,15 @@ impl Logic for Interval {
         self.samples.next = !self.popping.q.val() & self.job.q.val().fresh;
 
         // Which comes next.
-        self.take_pop.next = (self.state.q.val() == IntervalState::Idle)
-            & self.cleared.q.val()
+        self.hand.next = (self.state.q.val() == IntervalState::Choose) & self.aim.aim_ready.val();
+        self.free.next =
+            self.cleared.q.val() & ((self.state.q.val() == IntervalState::Idle) | self.hand.val());
+        self.take_pop.next = self.free.val()
             & self.pop_valid.val()
-            & self.expiries.in_ready.val()
+            & self.aim.may_pop.val()
+            & !(self.hand.val() & self.popping.q.val())
             & (self.pop_turn.q.val() | !self.job_valid.val());
-        self.take_job.next = (self.state.q.val() == IntervalState::Idle)
-            & self.cleared.q.val()
-            & self.job_valid.val()
-            & !self.take_pop.val();
+        self.take_job.next = self.free.val() & self.job_valid.val() & !self.take_pop.val();
         self.pop_ready.next = self.take_pop.val();
         self.job_ready.next = self.take_job.val();
 
@@ -485,11 +439,13 @@ impl Logic for Interval {
         if self.take_pop.val() {
             self.chosen.next = bit_cast::<12, 13>(self.pop_node.val()) & self.contexts_mask.val();
         }
-        self.words.read_address.next = self.owner.q.val();
+        self.words.read_address.next = self.chosen.val();
         self.words.write_enable.next = false;
         self.words.write_address.next = self.owner.q.val();
-        self.words.write_data.next = self.word.q.val();
         self.fetched.next = self.words.read_data.val();
+        if self.again.q.val() {
+            self.fetched.next = self.word.q.val();
+        }
         self.skews.read_address.next = self.fetched.val().hash;
         if self.job.q.val().opened {
             self.skews.read_address.next = self.job.q.val().hash;
@@ -498,24 +454,6 @@ impl Logic for Interval {
         self.skews.write_address.next = self.word.q.val().hash;
         self.skews.write_data.next.valid = true;
         self.skews.write_data.next.skew = self.new_skew.q.val();
-        self.expiries.in_valid.next = false;
-        self.expiries.in_data.next.context = self.owner.q.val();
-        self.expiries.in_data.next.burst =
-            self.word.q.val().tail | self.silent.q.val() | self.word.q.val().probed;
-        self.expiries.in_data.next.to_grant = self.word.q.val().tail | self.silent.q.val();
-        self.expiries.in_data.next.limit = self.recent.q.val();
-        if self.word.q.val().probed & (self.word.q.val().probe_limit > self.recent.q.val()) {
-            self.expiries.in_data.next.limit = self.word.q.val().probe_limit;
-        }
-        self.freed.in_valid.next = false;
-        self.freed.in_data.next = self.owner.q.val();
-        self.insert_valid.next = self.state.q.val() == IntervalState::Insert;
-        self.insert_data.next.node = bit_cast::<13, 12>(self.owner.q.val());
-        if self.insert_node.q.val() {
-            self.insert_data.next.node = bit_cast::<13, 12>(self.owner.q.val()) | 0x1000;
-        }
-        self.insert_data.next.deadline = self.target.q.val();
-
         // Estimate: products and distances of this clock's word.
         self.left16.next = bit_cast::<16, 9>(self.word.q.val().left);
         self.gap16.next = self.word.q.val().gap;
@@ -561,7 +499,7 @@ impl Logic for Interval {
         self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
         self.silence.next = self.at.q.val() - self.silent_at.q.val();
 
-        // Choose: LD-2, LD-3, RC-9, then LD-5.
+        // Choose: LD-2, LD-3.
         self.tail_sooner.next = self.hole_tail_at.q.val() - self.hole_at.q.val();
         self.base.next = self.silent_at.q.val();
         if self.word.q.val().hole {
@@ -570,76 +508,41 @@ impl Logic for Interval {
                 self.base.next = self.hole_tail_at.q.val();
             }
         }
-        self.with_probe.next = self.word.q.val().probe_time - self.deadline.q.val();
-        self.held_back.next = self.deadline.q.val() - self.word.q.val().hold;
-        self.final_deadline.next = self.deadline.q.val();
-        if self.word.q.val().probe_armed & self.with_probe.val().get_bit(31) {
-            self.final_deadline.next = self.word.q.val().probe_time;
-            self.held_back.next = self.word.q.val().probe_time - self.word.q.val().hold;
+        // What the timer is aimed by.
+        self.aim.aim_valid.next = self.state.q.val() == IntervalState::Choose;
+        self.aim.aim_data.next.context = self.owner.q.val();
+        self.aim.aim_data.next.popping = self.popping.q.val();
+        self.aim.aim_data.next.node = self.node.q.val();
+        self.aim.aim_data.next.opened = self.job.q.val().opened;
+        self.aim.aim_data.next.answer = self.is_answer.val();
+        self.aim.aim_data.next.ends = self.is_end.val();
+        self.aim.aim_data.next.open = self.word.q.val().open;
+        self.aim.aim_data.next.missing = self.word.q.val().missing;
+        self.aim.aim_data.next.hole = self.word.q.val().hole;
+        self.aim.aim_data.next.tail = self.word.q.val().tail;
+        self.aim.aim_data.next.silent = !self.word.q.val().hole | !self.silence.val().get_bit(31);
+        self.aim.aim_data.next.probed = self.word.q.val().probed;
+        self.aim.aim_data.next.probe_armed = self.word.q.val().probe_armed;
+        self.aim.aim_data.next.probe_time = self.word.q.val().probe_time;
+        self.aim.aim_data.next.probe_limit = self.word.q.val().probe_limit;
+        self.aim.aim_data.next.holding = self.word.q.val().holding;
+        self.aim.aim_data.next.hold = self.word.q.val().hold;
+        self.aim.aim_data.next.recent = self.word.q.val().mark1;
+        if self.mark_due.q.val() {
+            self.aim.aim_data.next.recent = self.word.q.val().mark0;
         }
-        if self.word.q.val().holding & self.held_back.val().get_bit(31) {
-            self.final_deadline.next = self.word.q.val().hold;
-        }
+        self.aim.aim_data.next.at = self.at.q.val();
+        self.aim.aim_data.next.tail_span = self.tail_span.q.val();
+        self.aim.aim_data.next.deadline = self.base.val();
+        self.aim.aim_data.next.hole_tail_at = self.hole_tail_at.q.val();
+        self.aim.aim_data.next.give_up_at = self.give_up_at.q.val();
 
-        // Arm.
-        // A hole is first looked at when its tail interval is over: the tail may be
-        // seen until then, and shortens the deadline to it.
-        self.look_sooner.next = self.hole_tail_at.q.val() - self.deadline.q.val();
-        self.look_ahead.next = self.at.q.val() - self.hole_tail_at.q.val();
-        self.aim.next = self.deadline.q.val();
-        if self.word.q.val().hole
-            & !self.word.q.val().holding
-            & self.look_sooner.val().get_bit(31)
-            & self.look_ahead.val().get_bit(31)
-        {
-            self.aim.next = self.hole_tail_at.q.val();
-        }
-        self.give_up_sooner.next = self.give_up_at.q.val() - self.aim.val();
-        self.earliest.next = self.aim.val();
-        if self.give_up_sooner.val().get_bit(31) {
-            self.earliest.next = self.give_up_at.q.val();
-        }
-        self.over.next = self.at.q.val() - self.deadline.q.val();
-        self.over_give_up.next = self.at.q.val() - self.give_up_at.q.val();
-        self.expiries.in_data.next.gave_up = !self.over_give_up.val().get_bit(31);
-        self.shorter.next = self.earliest.val() - self.word.q.val().armed;
-        // Without a hole the deadline drifts with every packet: less than a tail
-        // interval is not worth the second node.
-        if !self.word.q.val().hole & !self.word.q.val().probe_armed {
-            self.shorter.next = self.earliest.val() + self.tail_span.q.val() - self.word.q.val().armed;
-        }
-        self.unlinked.next = !self.word.q.val().linked0 & !self.word.q.val().linked1;
-        self.wants_timer.next = self.word.q.val().open & self.word.q.val().missing & !self.word.q.val().asked;
-        self.ask.next = false;
-        self.insert.next = false;
-
+        self.store.next = self.word.q.val();
         match self.state.q.val() {
-            IntervalState::Idle => {
-                self.at.d.next = self.now.val();
-                self.popping.d.next = self.take_pop.val();
-                self.job.d.next = self.job_data.val();
-                self.node.d.next = self.pop_node.val().get_bit(12);
-                self.owner.d.next = self.chosen.val();
-                self.words.read_address.next = self.chosen.val();
-                if self.take_pop.val() {
-                    self.job.d.next.opened = false;
-                    self.pop_turn.d.next = false;
-                    self.state.d.next = IntervalState::Fetch;
-                }
-                if self.take_job.val() {
-                    self.pop_turn.d.next = true;
-                    self.state.d.next = IntervalState::Fetch;
-                }
-            }
+            IntervalState::Idle => {}
             IntervalState::Fetch => {
                 self.word.d.next = self.fetched.val();
-                if self.popping.q.val() {
-                    if self.node.q.val() {
-                        self.word.d.next.linked1 = false;
-                    } else {
-                        self.word.d.next.linked0 = false;
-                    }
-                } else {
+                if !self.popping.q.val() {
                     if self.job.q.val().opened {
                         self.word.d.next.open = true;
                         self.word.d.next.hash = self.job.q.val().hash;
@@ -655,9 +558,6 @@ impl Logic for Interval {
                         self.word.d.next.hold_limit = 0.into();
                         self.word.d.next.holding = false;
                         self.word.d.next.backoff = 0.into();
-                        self.word.d.next.asked = false;
-                        self.word.d.next.linked0 = false;
-                        self.word.d.next.linked1 = false;
                     }
                     if self.tells.val() {
                         self.word.d.next.left = self.job.q.val().left;
@@ -703,7 +603,6 @@ impl Logic for Interval {
                     }
                 }
                 if self.is_answer.val() {
-                    self.word.d.next.asked = false;
                     self.word.d.next.probe_armed = false;
                 }
                 if self.is_end.val() {
@@ -798,81 +697,47 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Choose;
             }
             IntervalState::Choose => {
-                self.deadline.d.next = self.base.val();
-                self.silent.d.next = !self.word.q.val().hole | !self.silence.val().get_bit(31);
-                self.recent.d.next = self.word.q.val().mark1;
-                if self.mark_due.q.val() {
-                    self.recent.d.next = self.word.q.val().mark0;
-                    if self.is_packet.val() {
-                        self.word.d.next.mark1 = self.word.q.val().mark0;
-                        self.word.d.next.mark0 = self.job.q.val().highest;
-                        self.word.d.next.mark_time = self.at.q.val();
-                    }
+                if self.mark_due.q.val() & self.is_packet.val() {
+                    self.store.next.mark1 = self.word.q.val().mark0;
+                    self.store.next.mark0 = self.job.q.val().highest;
+                    self.store.next.mark_time = self.at.q.val();
                 }
                 if self.sample_valid.q.val() {
-                    self.word.d.next.gap = bit_cast::<16, 20>(self.new_gap.q.val());
+                    self.store.next.gap = bit_cast::<16, 20>(self.new_gap.q.val());
                     if self.new_gap.q.val() > self.gap_max.val() {
-                        self.word.d.next.gap = bit_cast::<16, 20>(self.gap_max.val());
+                        self.store.next.gap = bit_cast::<16, 20>(self.gap_max.val());
                     }
                     if self.new_gap.q.val() == 0 {
-                        self.word.d.next.gap = 1.into();
+                        self.store.next.gap = 1.into();
                     }
                 }
                 if self.samples.val() {
+                    self.store.next.sampled = true;
+                }
+                if self.hand.val() {
                     // A context's first sample only sets its smallest one-way time.
-                    self.skews.write_enable.next = self.word.q.val().sampled;
-                    self.word.d.next.sampled = true;
-                }
-                self.state.d.next = IntervalState::Hold;
-            }
-            IntervalState::Hold => {
-                self.deadline.d.next = self.final_deadline.val();
-                self.state.d.next = IntervalState::Arm;
-            }
-            IntervalState::Arm => {
-                self.target.d.next = self.earliest.val();
-                self.ask.next = self.popping.q.val()
-                    & self.wants_timer.val()
-                    & (!self.over_give_up.val().get_bit(31) | !self.over.val().get_bit(31));
-                self.insert_node.d.next = self.word.q.val().linked0;
-                // One node linked: the other only for a shorter deadline.
-                self.insert.next = self.wants_timer.val()
-                    & !self.ask.val()
-                    & (self.unlinked.val()
-                        | (self.shorter.val().get_bit(31)
-                            & (!self.word.q.val().linked0 | !self.word.q.val().linked1))
-                        | (self.popping.q.val() & (self.node.q.val() == self.word.q.val().armed_node)));
-                if self.insert.val() {
-                    self.word.d.next.armed = self.earliest.val();
-                    self.word.d.next.armed_node = self.word.q.val().linked0;
-                    self.words.write_data.next.armed = self.earliest.val();
-                    self.words.write_data.next.armed_node = self.word.q.val().linked0;
-                    if self.word.q.val().linked0 {
-                        self.words.write_data.next.linked1 = true;
-                    } else {
-                        self.words.write_data.next.linked0 = true;
-                    }
-                }
-                if self.ask.val() {
-                    self.expiries.in_valid.next = true;
-                    self.was_expired.d.next = self.over_give_up.val().get_bit(31);
-                    self.words.write_data.next.asked = true;
-                }
-                if !self.word.q.val().open & self.unlinked.val() & (self.popping.q.val() | self.is_end.val())
-                {
-                    self.freed.in_valid.next = true;
-                }
-                self.words.write_enable.next = true;
-                self.state.d.next = IntervalState::Idle;
-                if self.insert.val() {
-                    self.state.d.next = IntervalState::Insert;
-                }
-            }
-            IntervalState::Insert => {
-                if self.insert_ready.val() {
+                    self.skews.write_enable.next = self.samples.val() & self.word.q.val().sampled;
+                    self.words.write_enable.next = true;
+                    self.word.d.next = self.store.val();
                     self.state.d.next = IntervalState::Idle;
                 }
             }
+        }
+        self.words.write_data.next = self.store.val();
+
+        // The next is taken in the last clock of the one before.
+        if self.take_pop.val() | self.take_job.val() {
+            self.at.d.next = self.now.val();
+            self.popping.d.next = self.take_pop.val();
+            self.job.d.next = self.job_data.val();
+            self.node.d.next = self.pop_node.val().get_bit(12);
+            self.owner.d.next = self.chosen.val();
+            self.again.d.next = self.hand.val() & (self.chosen.val() == self.owner.q.val());
+            if self.take_pop.val() {
+                self.job.d.next.opened = false;
+            }
+            self.pop_turn.d.next = self.take_job.val();
+            self.state.d.next = IntervalState::Fetch;
         }
 
         if !self.cleared.q.val() {
@@ -886,7 +751,6 @@ impl Logic for Interval {
         if self.rst.val() {
             self.state.d.next = IntervalState::Idle;
             self.pop_turn.d.next = false;
-            self.was_expired.d.next = false;
             self.clear_at.d.next = 0.into();
             self.cleared.d.next = false;
         }
