@@ -362,7 +362,7 @@ pub struct Retire {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct PlaceCommand {
     /// 0 throw the next payload away, 1 write it, 2 fence: report when every
-    /// write before it has its status.
+    /// write before it has its status, 3 write it and fence behind it.
     pub kind: Bits<2>,
     pub address: Bits<64>,
     pub length: Bits<13>,

@@ -9,8 +9,11 @@ use tessera_sim::verilator::{BuildOptions, Design, Dut, Model};
 const DROP: u64 = 0;
 const WRITE: u64 = 1;
 const FENCE: u64 = 2;
+const LAST: u64 = 3;
 /// Clocks from a command taken to its first beat on offer.
 const FIRST_BEAT: u64 = 4;
+/// Clocks from a status to the fence that waits for it, without a place of its own.
+const STATUS_TO_FENCE: u64 = 2;
 
 fn design(tags_log2: usize) -> Design {
     tessera_testbenches::design("placement", || {
@@ -119,10 +122,13 @@ impl<'a> Bench<'a> {
             self.payload.send(beat.clone());
         }
         match kind {
-            WRITE => {
+            WRITE | LAST => {
                 self.due_beats.extend(beats);
                 self.due.push_back(Write { address, length, context });
                 self.written += 1;
+                if kind == LAST {
+                    self.due_fences.push_back((context, self.written));
+                }
             }
             FENCE => self.due_fences.push_back((context, self.written)),
             _ => {}
@@ -218,7 +224,7 @@ fn every_byte_every_fence_under_every_pattern() {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.status = *rng.pick(&[0.02, 0.3, 1.0]);
             for _ in 0..400 {
-                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE]);
+                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE, LAST]);
                 let length = if rng.chance(0.1) { rng.range(1..4097) } else { rng.range(1..200) };
                 bench.command(kind, rng.below(16), length);
             }
@@ -288,6 +294,61 @@ fn a_failed_write_marks_its_context_until_its_fence() {
         }
         bench.drain();
         assert_eq!(bench.errors, 1);
+        // Its own write is of a fence's business too, and one right before it.
+        bench.command(LAST, 5, 64);
+        bench.command(FENCE, 5, 0);
+        bench.command(WRITE, 6, 64);
+        bench.command(LAST, 6, 64);
+        bench.command(LAST, 6, 64);
+        bench.drain();
+        assert_eq!(bench.errors, 5);
+    });
+}
+
+#[test]
+fn failures_are_kept_while_fences_wait_and_the_ring_is_full() {
+    tb::run("placement::full", &design(3), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Random(0.2), rng);
+        (bench.status, bench.error) = (1.0, 1.0);
+        for context in 0..60 {
+            bench.command(LAST, context % 16, 64);
+        }
+        bench.drain();
+        assert_eq!(bench.errors, 60);
+    });
+}
+
+#[test]
+fn one_entry_per_clock_leaves_the_ring() {
+    tb::run("placement::retire", &design(6), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.error = 0.0;
+        bench.status = 0.0;
+        for _ in 0..20 {
+            bench.command(LAST, 1, 64);
+        }
+        for _ in 0..100 {
+            bench.clock();
+        }
+        // One status per clock, the oldest last: then a fence in every clock.
+        let valid = bench.dut.port("write_status_valid").unwrap();
+        let tag = bench.dut.port("write_status.tag").unwrap();
+        let fence = bench.dut.port("fence_valid").unwrap();
+        bench.open.clear();
+        bench.due_fences.clear();
+        let (mut at, mut fences) = (Vec::new(), 0);
+        for clock in 0..60u64 {
+            bench.dut.set(valid, u64::from(clock < 20));
+            bench.dut.set(tag, 19u64.saturating_sub(clock));
+            bench.dut.set(bench.dut.port("fence_ready").unwrap(), 1u64);
+            bench.dut.clock();
+            if bench.dut.sampled(fence) != 0 {
+                fences += 1;
+                at.push(clock);
+            }
+        }
+        assert_eq!(fences, 20);
+        assert_eq!((at[0], at[19] - at[0]), (19 + STATUS_TO_FENCE, 19));
     });
 }
 

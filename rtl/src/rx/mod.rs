@@ -12,5 +12,5 @@ pub use lookup::{
     Lookup, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace, LookupReply,
     LookupTables, LookupWay,
 };
-pub use placement::{Placement, Retirement, RingEntry};
+pub use placement::{Placement, RingEntry};
 pub use words::{ContextFixed, ContextLive};

@@ -9,20 +9,22 @@
 //!  write_status ──> ring of tags, retired in order ──> fence
 //! ```
 //!
-//! A write's tag is its place in a ring; a fence takes a place of its own and
-//! is reported when the ring's end reaches it, so it follows every write before
-//! it whatever order the statuses come in. A failed write leaves a mark on its
-//! context which that context's next fence reports and removes: a message sends
-//! one fence, behind its last write, so the mark means "since it was opened".
+//! A write's tag is its place in a ring; a fence takes a place of its own, or
+//! that of the write it follows, and is reported when the ring's end reaches it,
+//! so it follows every write before it whatever order the statuses come in. A
+//! failed write leaves a mark on its context which that context's next fence
+//! reports and removes: a message sends one fence, behind its last write, so the
+//! mark means "since it was opened".
 //!
 //! Contract:
-//! - one payload frame per command of kind 0 and 1, in command order; a fence
-//!   has none. A descriptor is taken before its first beat is offered;
+//! - one payload frame per command of kind 0, 1 and 3, in command order; a bare
+//!   fence has none. A descriptor is taken before its first beat is offered;
 //! - one beat per clock, also across frames, while descriptors are taken and
 //!   fewer than `2^write_tags_log2` entries are open; first beat 4 clocks after
 //!   its command at the earliest;
-//! - a ring entry is retired every third clock; `fence` is offered 3 clocks or
-//!   more after the last status it waits for;
+//! - a ring entry is retired every clock while fences are taken; `fence` is
+//!   offered 2 clocks after the last status it waits for, 3 with a place of its
+//!   own;
 //! - `write_status` is taken in every clock. A status for a tag that has no
 //!   write open is ignored;
 //! - `dma_error` pulses one clock after a failed status;
@@ -40,16 +42,6 @@ use tessera_abi::params::Config;
 pub struct RingEntry {
     pub fence: Bit,
     pub context: Bits<12>,
-}
-
-/// Retirement of the ring.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum Retirement {
-    /// The ring's entry and its context's mark are being read.
-    Fetch,
-    Mark,
-    Judge,
-    Report,
 }
 
 #[derive(LogicBlock)]
@@ -97,6 +89,7 @@ pub struct Placement {
     is_fence: Signal<Local, Bit>,
     command: Signal<Local, PlaceCommand>,
     head_bit: Signal<Local, Bits<64>>,
+    new_bit: Signal<Local, Bits<64>>,
     status_bit: Signal<Local, Bits<64>>,
     entry: Signal<Local, RingEntry>,
 
@@ -110,13 +103,25 @@ pub struct Placement {
     front_leaves: Signal<Local, Bit>,
     frame_writes: Signal<Local, Bit>,
 
-    // Retire.
-    state: Dff<Retirement>,
+    // Retire: an entry on its way out of the ring, and the one at its end.
+    read_at: Dff<Bits<7>>,
+    coming: Dff<Bit>,
     retiring: Dff<RingEntry>,
+    retiring_valid: Dff<Bit>,
+    /// Its mark is newer than the one read.
+    newer: Dff<Bit>,
+    newer_mark: Dff<Bit>,
+    fence: Dff<PlaceFence>,
+    fence_full: Dff<Bit>,
     at_tail: Signal<Local, Bits<64>>,
     tail_bit: Signal<Local, Bits<64>>,
     tail_failed: Signal<Local, Bits<64>>,
-    mark: Dff<Bit>,
+    bad: Signal<Local, Bit>,
+    mark: Signal<Local, Bit>,
+    marking: Signal<Local, Bit>,
+    mark_of: Signal<Local, Bits<12>>,
+    retire: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
     broke: Dff<Bit>,
     clear_at: Dff<Bits<13>>,
     cleared: Dff<Bit>,
@@ -176,6 +181,7 @@ impl Placement {
             is_fence: Default::default(),
             command: Default::default(),
             head_bit: Default::default(),
+            new_bit: Default::default(),
             status_bit: Default::default(),
             entry: Default::default(),
             front: Default::default(),
@@ -186,12 +192,23 @@ impl Placement {
             put: Default::default(),
             front_leaves: Default::default(),
             frame_writes: Default::default(),
-            state: Default::default(),
+            read_at: Default::default(),
+            coming: Default::default(),
             retiring: Default::default(),
+            retiring_valid: Default::default(),
+            newer: Default::default(),
+            newer_mark: Default::default(),
+            fence: Default::default(),
+            fence_full: Default::default(),
             at_tail: Default::default(),
             tail_bit: Default::default(),
             tail_failed: Default::default(),
+            bad: Default::default(),
             mark: Default::default(),
+            marking: Default::default(),
+            mark_of: Default::default(),
+            retire: Default::default(),
+            moves: Default::default(),
             broke: Default::default(),
             clear_at: Default::default(),
             cleared: Default::default(),
@@ -220,9 +237,14 @@ impl Logic for Placement {
             front_valid,
             back,
             back_valid,
-            state,
+            read_at,
+            coming,
             retiring,
-            mark,
+            retiring_valid,
+            newer,
+            newer_mark,
+            fence,
+            fence_full,
             broke,
             clear_at,
             cleared
@@ -240,8 +262,8 @@ impl Logic for Placement {
         self.commands.in_data.next = self.place_data.val();
         self.place_ready.next = self.commands.in_ready.val();
         self.command.next = self.commands.out_data.val();
-        self.is_write.next = self.command.val().kind == 1;
-        self.is_fence.next = self.command.val().kind == 2;
+        self.is_write.next = self.command.val().kind.get_bit(0);
+        self.is_fence.next = self.command.val().kind.get_bit(1);
         self.used.next = self.head.q.val() - self.tail.q.val();
         self.room.next = (self.used.val() != self.tags.val()) & self.frames.in_ready.val();
         self.issue.next = self.commands.out_valid.val()
@@ -289,14 +311,18 @@ impl Logic for Placement {
 
         // Statuses, by tag.
         self.head_bit.next = self.none.val();
-        if self.issue.val() & self.is_write.val() {
+        self.new_bit.next = self.none.val();
+        if self.issue.val() & (self.is_write.val() | self.is_fence.val()) {
             self.head_bit.next = self.one.val() << (self.head.q.val() & self.tag_mask.val());
+        }
+        if self.is_write.val() {
+            self.new_bit.next = self.head_bit.val();
         }
         self.status_bit.next = self.none.val();
         if self.write_status_valid.val() {
             self.status_bit.next = self.one.val() << self.write_status.val().tag;
         }
-        self.open.d.next = (self.open.q.val() & !self.status_bit.val()) | self.head_bit.val();
+        self.open.d.next = (self.open.q.val() & !self.status_bit.val()) | self.new_bit.val();
         self.failed.d.next = self.failed.q.val() & !self.head_bit.val();
         self.broke.d.next = false;
         if self.write_status_valid.val() & self.write_status.val().error {
@@ -332,53 +358,67 @@ impl Logic for Placement {
             }
         }
 
-        // Retire, in order.
+        // Retire, in order. Entry and mark are read ahead of the status.
         self.tail_bit.next = self.one.val() << (self.tail.q.val() & self.tag_mask.val());
         self.at_tail.next = self.open.q.val() & self.tail_bit.val();
         self.tail_failed.next = self.failed.q.val() & self.tail_bit.val();
-        self.ring.read_address.next = bit_cast::<6, 7>(self.tail.q.val());
-        self.marks.read_address.next = self.ring.read_data.val().context;
-        self.marks.write_enable.next = false;
+        self.bad.next = self.tail_failed.val() != self.none.val();
+        self.retire.next = self.retiring_valid.q.val()
+            & (self.at_tail.val() == self.none.val())
+            & (!self.retiring.q.val().fence | !self.fence_full.q.val() | self.fence_ready.val());
+        self.moves.next = self.coming.q.val() & (!self.retiring_valid.q.val() | self.retire.val());
+
+        self.ring.read_address.next = bit_cast::<6, 7>(self.read_at.q.val());
+        if self.moves.val() | !self.coming.q.val() {
+            self.coming.d.next = self.read_at.q.val() != self.head.q.val();
+            if self.read_at.q.val() != self.head.q.val() {
+                self.read_at.d.next = self.read_at.q.val() + 1;
+            }
+        } else {
+            // What has come stays.
+            self.ring.read_address.next = bit_cast::<6, 7>(self.read_at.q.val() - 1);
+        }
+
+        self.mark_of.next = self.retiring.q.val().context;
+        if self.moves.val() {
+            self.retiring.d.next = self.ring.read_data.val();
+            self.mark_of.next = self.ring.read_data.val().context;
+        }
+        self.marks.read_address.next = self.mark_of.val();
+        self.mark.next = self.marks.read_data.val();
+        if self.newer.q.val() {
+            self.mark.next = self.newer_mark.q.val();
+        }
+        self.marking.next = self.retire.val() & (self.retiring.q.val().fence | self.bad.val());
+        self.marks.write_enable.next = self.marking.val();
         self.marks.write_address.next = self.retiring.q.val().context;
-        self.marks.write_data.next = false;
-        self.fence_valid.next = self.state.q.val() == Retirement::Report;
-        self.fence_data.next.context = self.retiring.q.val().context;
-        self.fence_data.next.error = self.mark.q.val();
-        match self.state.q.val() {
-            Retirement::Fetch => {
-                // The entry's status may come long after; a fence never has one.
-                if self.cleared.q.val() & (self.used.val() != 0) & (self.at_tail.val() == self.none.val()) {
-                    self.state.d.next = Retirement::Mark;
-                }
+        self.marks.write_data.next = !self.retiring.q.val().fence;
+        // A mark written in this clock is not read by it.
+        self.newer.d.next = self.marking.val() & (self.mark_of.val() == self.retiring.q.val().context);
+        self.newer_mark.d.next = !self.retiring.q.val().fence;
+
+        self.fence_valid.next = self.fence_full.q.val();
+        self.fence_data.next = self.fence.q.val();
+        if self.fence_ready.val() {
+            self.fence_full.d.next = false;
+        }
+        if self.retire.val() {
+            self.tail.d.next = self.tail.q.val() + 1;
+            self.retiring_valid.d.next = false;
+            if self.retiring.q.val().fence {
+                self.fence_full.d.next = true;
+                self.fence.d.next.context = self.retiring.q.val().context;
+                self.fence.d.next.error = self.mark.val() | self.bad.val();
             }
-            Retirement::Mark => {
-                self.retiring.d.next = self.ring.read_data.val();
-                self.state.d.next = Retirement::Judge;
-            }
-            Retirement::Judge => {
-                self.mark.d.next = self.marks.read_data.val();
-                self.state.d.next = Retirement::Fetch;
-                self.tail.d.next = self.tail.q.val() + 1;
-                if self.retiring.q.val().fence {
-                    self.marks.write_enable.next = true;
-                    self.state.d.next = Retirement::Report;
-                } else {
-                    if self.tail_failed.val() != self.none.val() {
-                        self.marks.write_enable.next = true;
-                        self.marks.write_data.next = true;
-                    }
-                }
-            }
-            Retirement::Report => {
-                if self.fence_ready.val() {
-                    self.state.d.next = Retirement::Fetch;
-                }
-            }
+        }
+        if self.moves.val() {
+            self.retiring_valid.d.next = true;
         }
 
         if !self.cleared.q.val() {
             self.marks.write_enable.next = true;
             self.marks.write_address.next = bit_cast::<12, 13>(self.clear_at.q.val());
+            self.marks.write_data.next = false;
             self.clear_at.d.next = self.clear_at.q.val() + 1;
             self.cleared.d.next = (self.clear_at.q.val() + 1) == self.contexts.val();
         }
@@ -390,7 +430,11 @@ impl Logic for Placement {
             self.open.d.next = self.none.val();
             self.front_valid.d.next = false;
             self.back_valid.d.next = false;
-            self.state.d.next = Retirement::Fetch;
+            self.read_at.d.next = 0.into();
+            self.coming.d.next = false;
+            self.retiring_valid.d.next = false;
+            self.newer.d.next = false;
+            self.fence_full.d.next = false;
             self.broke.d.next = false;
             self.clear_at.d.next = 0.into();
             self.cleared.d.next = false;
