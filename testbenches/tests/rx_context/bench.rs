@@ -439,11 +439,18 @@ impl<'a> Bench<'a> {
     fn on_place(&mut self, word: &Word) {
         let shape = self.place.shape().clone();
         let get = |name: &str| shape.get(word, name);
-        let place = match get("kind") {
-            0 => Place::Drop,
-            1 => Place::Write { address: get("address"), length: get("length"), context: get("context") },
-            _ => Place::Fence { context: get("context") },
-        };
+        let (kind, context) = (get("kind"), get("context"));
+        match kind {
+            0 => self.placed(Place::Drop),
+            2 => {}
+            _ => self.placed(Place::Write { address: get("address"), length: get("length"), context }),
+        }
+        if kind >= 2 {
+            self.placed(Place::Fence { context });
+        }
+    }
+
+    fn placed(&mut self, place: Place) {
         if let Place::Fence { context } = place {
             let message = self.messages.get_mut(&self.owners[&context]).unwrap();
             // Nobody told it to end: it gave up (LD-7).

@@ -27,7 +27,7 @@ const CONFIG: Config = Config {
 /// rounding up to a wheel tick, the pop, its judgement, the walk over blocks.
 const LATE: u64 = 16;
 /// Clocks per packet of an open message, whose block is that of the lowest gap.
-const PACKET_CLOCKS: u64 = 9;
+const PACKET_CLOCKS: u64 = 5;
 
 fn design() -> Design {
     tessera_testbenches::design("receiver", || wrapper::Receiver::new(&CONFIG))
@@ -506,7 +506,7 @@ fn clocks_per_packet() {
         }
         let clocks = bench.last_taken - start;
         eprintln!("{} clocks for 99 packets", clocks);
-        assert!(clocks <= 99 * PACKET_CLOCKS + 2, "{clocks} clocks for 99 packets");
+        assert!(clocks <= 99 * PACKET_CLOCKS + 10, "{clocks} clocks for 99 packets");
         bench.fill(&first, 0..200);
         bench.settle(3000);
     });

@@ -11,7 +11,6 @@ impl Logic for Context {
             clk,
             state,
             cause,
-            other_turn,
             owner,
             packet,
             fixed,
@@ -19,10 +18,12 @@ impl Logic for Context {
             expiry,
             fence_failed,
             opened,
-            again,
             hash,
+            wants_answer,
+            retx,
             is_new,
             is_again,
+            late,
             sets,
             flying,
             own_done,
@@ -51,8 +52,28 @@ impl Logic for Context {
             total,
             pulse
         );
-        self.fixed_words.clock.next = self.clk.val();
-        self.live_words.clock.next = self.clk.val();
+        self.intake.clk.next = self.clk.val();
+        self.intake.rst.next = self.rst.val();
+        self.intake.run.next = self.interval.ready.val();
+        self.intake.work_valid.next = self.work_valid.val();
+        self.intake.work_data.next = self.work_data.val();
+        self.work_ready.next = self.intake.work_ready.val();
+        self.intake.fence_valid.next = self.fence_valid.val();
+        self.intake.fence_data.next = self.fence_data.val();
+        self.fence_ready.next = self.intake.fence_ready.val();
+        self.intake.expiry_valid.next = self.interval.expiry_valid.val();
+        self.intake.expiry_data.next = self.interval.expiry_data.val();
+        self.interval.expiry_ready.next = self.intake.expiry_ready.val();
+        self.intake.freed_valid.next = self.interval.freed_valid.val();
+        self.intake.freed_data.next = self.interval.freed_data.val();
+        self.interval.freed_ready.next = self.intake.freed_ready.val();
+        self.intake.grant_valid.next = self.grant.head_valid.val();
+        self.intake.grant_context.next = self.grant.head_context.val();
+        self.intake.granting.next =
+            (self.state.q.val() != ContextState::Idle) & (self.cause.q.val() == ContextEvent::Grant);
+        self.intake.store_at.next = self.owner.q.val();
+        self.intake.store_opened.next = self.opened.q.val();
+        self.intake.store_fixed.next = self.fixed.q.val();
         self.interval.clk.next = self.clk.val();
         self.interval.rst.next = self.rst.val();
         self.interval.settings.next = self.settings.val();
@@ -77,8 +98,6 @@ impl Logic for Context {
 
         self.stock.clk.next = self.clk.val();
         self.stock.rst.next = self.rst.val();
-        self.arrival.packet.next = self.packet.q.val();
-        self.arrival.fixed.next = self.fixed.q.val();
         self.ending.fixed.next = self.fixed.q.val();
         self.ending.live.next = self.live.q.val();
         self.ending.failed.next = self.fence_failed.q.val();
@@ -87,9 +106,8 @@ impl Logic for Context {
         self.place_valid.next = self.place_full.q.val();
         self.place_data.next = self.place.q.val();
         self.place_room.next = !self.place_full.q.val() | self.place_ready.val();
-        if self.place_ready.val() {
-            self.place_full.d.next = false;
-        }
+        self.place_waits.next = self.place_full.q.val() & !self.place_ready.val();
+        self.place_full.d.next = self.place_waits.val();
         self.interval.job_valid.next = self.job_full.q.val();
         self.interval.job_data.next = self.job.q.val();
         self.job_room.next = !self.job_full.q.val() | self.interval.job_ready.val();
@@ -137,10 +155,9 @@ impl Logic for Context {
         if self.is_new.q.val() & (self.live.q.val().since != 255) {
             self.since.next = self.live.q.val().since + 1;
         }
-        self.answer.next =
-            self.packet.q.val().probe | (self.is_again.q.val() & self.arrival.wants_answer.val());
+        self.answer.next = self.packet.q.val().probe | (self.is_again.q.val() & self.wants_answer.q.val());
         if self.is_new.q.val() {
-            self.answer.next = self.arrival.wants_answer.val()
+            self.answer.next = self.wants_answer.q.val()
                 | self.packet.q.val().ce
                 | (self.since.val() >= self.settings.val().ack_every);
         }
@@ -151,53 +168,14 @@ impl Logic for Context {
             & self.feedback.room.val()
             & !self.retire_full.q.val();
 
-        // Which event comes next; the last clock of most events takes it already.
+        // The next event begins in the last clock of most events.
         self.ends.next = (self.state.q.val() == ContextState::Idle)
             | self.answers.val()
-            | ((self.state.q.val() == ContextState::Commit) & self.commit.val() & !self.complete.val())
-            | ((self.state.q.val() == ContextState::Fence) & self.place_room.val())
+            | ((self.state.q.val() == ContextState::Commit) & self.commit.val())
             | ((self.state.q.val() == ContextState::Drop)
                 & (self.place_room.val() | (self.packet.q.val().payload_len == 0)));
-        self.idle.next = self.ends.val() & self.interval.ready.val();
-        self.others.next = self.fence_valid.val()
-            | self.interval.expiry_valid.val()
-            | self.interval.freed_valid.val()
-            | self.grant.head_valid.val();
-        self.take_work.next =
-            self.idle.val() & self.work_valid.val() & (!self.others.val() | !self.other_turn.q.val());
-        self.take_fence.next = self.idle.val() & !self.take_work.val() & self.fence_valid.val();
-        self.take_expiry.next = self.idle.val()
-            & !self.take_work.val()
-            & !self.fence_valid.val()
-            & self.interval.expiry_valid.val();
-        self.take_freed.next = self.idle.val()
-            & !self.take_work.val()
-            & !self.fence_valid.val()
-            & !self.interval.expiry_valid.val()
-            & self.interval.freed_valid.val();
-        self.take_grant.next = self.idle.val()
-            & !self.take_work.val()
-            & !self.fence_valid.val()
-            & !self.interval.expiry_valid.val()
-            & !self.interval.freed_valid.val()
-            & self.grant.head_valid.val();
-        self.work_ready.next = self.take_work.val();
-        self.fence_ready.next = self.take_fence.val();
-        self.interval.expiry_ready.next = self.take_expiry.val();
-        self.interval.freed_ready.next = self.take_freed.val();
-        self.chosen.next = self.work_data.val().context;
-        if self.take_fence.val() {
-            self.chosen.next = self.fence_data.val().context;
-        }
-        if self.take_expiry.val() {
-            self.chosen.next = self.interval.expiry_data.val().context;
-        }
-        if self.take_freed.val() {
-            self.chosen.next = self.interval.freed_data.val();
-        }
-        if self.take_grant.val() {
-            self.chosen.next = self.grant.head_context.val();
-        }
+        self.starts.next = self.ends.val() & self.intake.event_valid.val();
+        self.intake.take.next = self.starts.val();
 
         // Blocks at hand.
         self.stock.take.next = false;
@@ -208,19 +186,8 @@ impl Logic for Context {
         self.block_ready.next = self.stock.enough.val();
 
         // The words of the event.
-        self.fixed_words.read_address.next = self.owner.q.val();
-        self.fixed_words.write_enable.next = false;
-        self.fixed_words.write_address.next = self.owner.q.val();
-        self.fixed_words.write_data.next = self.fixed.q.val();
-        self.live_words.read_address.next = self.owner.q.val();
-        self.live_words.write_enable.next = false;
-        self.live_words.write_address.next = self.owner.q.val();
+        self.intake.store.next = false;
         self.store.next = self.live.q.val();
-        self.loaded.next = self.live_words.read_data.val();
-        if self.again.q.val() {
-            self.loaded.next = self.live.q.val();
-        }
-        self.again.d.next = false;
 
         // The block of `cumulative`.
         self.base.next = (self.cumulative.val() >> 8) << 8;
@@ -326,132 +293,35 @@ impl Logic for Context {
             ContextState::Idle => {}
             ContextState::Drop => {
                 self.place.d.next.kind = 0.into();
-                if self.packet.q.val().payload_len == 0 {
-                    self.pulse.d.next.judged = self.packet.q.val().verdict == 2;
+                if (self.packet.q.val().payload_len == 0) | self.place_room.val() {
+                    self.place_full.d.next = self.place_waits.val() | (self.packet.q.val().payload_len != 0);
+                    // Behind an abort it was judged before.
+                    self.pulse.d.next.judged = self.step.q.val() == 0;
+                    self.pulse.d.next.duplicate = self.late.q.val();
                     self.state.d.next = ContextState::Idle;
+                }
+            }
+            ContextState::Open => {
+                // Its first block, and the credit of its first grant.
+                self.op_valid.next = true;
+                self.op.next.kind = 2.into();
+                if (self.count.val() >> 8) != 0 {
+                    self.op.next.limit = 256.into();
                 } else {
-                    if self.place_room.val() {
-                        self.place_full.d.next = true;
-                        self.pulse.d.next.judged = self.packet.q.val().verdict == 2;
-                        self.state.d.next = ContextState::Idle;
-                    }
+                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
                 }
-            }
-            ContextState::Load => {
-                if !self.again.q.val() {
-                    self.fixed.d.next = self.fixed_words.read_data.val();
+                self.credit_up.next =
+                    bit_cast::<32, 24>(self.granted.val()) << self.fixed.q.val().payload_log2;
+                if self.granted.val() == self.count.val() {
+                    self.credit_up.next = self.fixed.q.val().length;
                 }
-                self.live.d.next = self.loaded.val();
-                self.hash.d.next = self.arrival.hash.val();
-                self.opened.d.next = false;
-                match self.cause.q.val() {
-                    ContextEvent::Packet => {
-                        self.state.d.next = ContextState::Check;
-                        if self.packet.q.val().verdict == 3 {
-                            self.pulse.d.next.judged = true;
-                            self.live.d.next.status = self.replaced.val();
-                            self.state.d.next = ContextState::Drop;
-                            if self.loaded.val().state == 1 {
-                                self.state.d.next = ContextState::Release;
-                            }
-                        }
-                        if self.packet.q.val().verdict == 1 {
-                            self.opened.d.next = true;
-                            self.fixed.d.next = self.arrival.opened_fixed.val();
-                            self.live.d.next = self.arrival.opened_live.val();
-                            self.live.d.next.block0 = self.stock.block.val();
-                            // A message of one packet never needs its block.
-                            self.stock.take.next = !self.arrival.whole.val();
-                        }
-                    }
-                    ContextEvent::Fence => {
-                        self.state.d.next = ContextState::Report;
-                    }
-                    ContextEvent::Expiry => {
-                        self.live.d.next.status = self.gave_up.val();
-                        self.state.d.next = ContextState::Nack;
-                        if self.expiry.q.val().gave_up {
-                            self.state.d.next = ContextState::Release;
-                        }
-                        if self.loaded.val().state != 1 {
-                            self.state.d.next = ContextState::Idle;
-                        }
-                        // The limit never exceeds the grant: LD-4.
-                        self.nack_limit.d.next = self.loaded.val().grant;
-                        if !self.expiry.q.val().to_grant
-                            & (self.expiry.q.val().limit < self.loaded.val().grant)
-                        {
-                            self.nack_limit.d.next = self.expiry.q.val().limit;
-                        }
-                    }
-                    ContextEvent::Freed => {
-                        self.live.d.next.untied = true;
-                        self.state.d.next = ContextState::Bury;
-                    }
-                    ContextEvent::Grant => {
-                        self.state.d.next = ContextState::Room;
-                        if self.loaded.val().state != 1 {
-                            self.grant.leave.next = true;
-                            self.live.d.next.queued = false;
-                            self.state.d.next = ContextState::Bury;
-                        }
-                    }
-                }
-            }
-
-            ContextState::Check => {
-                self.cumulative_then.d.next = self.cumulative.val();
-                self.offset.d.next = bit_cast::<32, 24>(self.index.val()) << self.fixed.q.val().payload_log2;
-                self.live.d.next.src_mac = self.packet.q.val().src_mac;
+                self.live.d.next.credit = bit_cast::<24, 32>(self.credit_up.val());
+                // A message may open with a packet beyond its grant, and waits for the others then.
+                self.pulse.d.next.not_granted = self.is_data.val() & (self.index.val() >= self.granted.val());
                 self.sets.d.next = self.is_data.val() & self.in_window.val();
                 self.state.d.next = ContextState::Ask;
-                self.address.d.next = self.fixed.q.val().buffer;
-                if self.opened.q.val() & self.arrival.whole.val() {
-                    self.live.d.next.cumulative = self.past_index.val();
-                    self.live.d.next.highest = self.past_index.val();
-                    self.is_new.d.next = true;
-                    self.state.d.next = ContextState::Commit;
-                }
-                if self.opened.q.val() & !self.arrival.whole.val() {
-                    self.op_valid.next = true;
-                    self.op.next.kind = 2.into();
-                    if (self.count.val() >> 8) != 0 {
-                        self.op.next.limit = 256.into();
-                    } else {
-                        self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
-                    }
-                    self.credit_up.next =
-                        bit_cast::<32, 24>(self.granted.val()) << self.fixed.q.val().payload_log2;
-                    if self.granted.val() == self.count.val() {
-                        self.credit_up.next = self.fixed.q.val().length;
-                    }
-                    self.live.d.next.credit = bit_cast::<24, 32>(self.credit_up.val());
-                }
-                if self.is_data.val() & (self.index.val() >= self.granted.val()) {
-                    self.pulse.d.next.not_granted = true;
-                    self.pulse.d.next.judged = !self.opened.q.val();
-                    self.state.d.next = ContextState::Drop;
-                    // A message may open with a packet beyond its grant, and waits for the others then.
-                    if self.opened.q.val() {
-                        self.state.d.next = ContextState::Ask;
-                    }
-                }
-                if self.live.q.val().state != 1 {
-                    self.pulse.d.next.judged = true;
-                    self.pulse.d.next.not_granted = false;
-                    self.pulse.d.next.duplicate = self.is_data.val();
-                    self.state.d.next = ContextState::Drop;
-                }
-                if !self.opened.q.val() & self.arrival.differs.val() {
-                    self.pulse.d.next.not_granted = false;
-                    self.pulse.d.next.duplicate = false;
-                    self.pulse.d.next.judged = true;
-                    self.pulse.d.next.mismatch = true;
-                    self.state.d.next = ContextState::Drop;
-                }
             }
             ContextState::Ask => {
-                self.address.d.next = self.fixed.q.val().buffer + bit_cast::<64, 32>(self.offset.q.val());
                 self.reading.d.next = self.own.held.val();
                 if self.sets.q.val() {
                     self.op_valid.next = true;
@@ -463,15 +333,9 @@ impl Logic for Context {
                         self.state.d.next = ContextState::AskSecond;
                     }
                 } else {
-                    self.op_valid.next = self.own.held.val();
+                    self.op_valid.next = true;
                     self.own_done.d.next = true;
                     self.state.d.next = ContextState::Wait;
-                    if !self.own.held.val() {
-                        self.state.d.next = ContextState::Commit;
-                    }
-                    if self.is_data.val() & (self.index.val() < self.granted.val()) {
-                        self.is_again.d.next = true;
-                    }
                 }
             }
             ContextState::AskSecond => {
@@ -556,6 +420,12 @@ impl Logic for Context {
                 if self.is_new.q.val() {
                     self.place.d.next.kind = 1.into();
                 }
+                if self.complete.val() {
+                    self.place.d.next.kind = 3.into();
+                    if self.packet.q.val().payload_len == 0 {
+                        self.place.d.next.kind = 2.into();
+                    }
+                }
                 self.place.d.next.address = self.address.q.val();
                 self.place.d.next.length = self.packet.q.val().payload_len;
                 self.place.d.next.context = self.owner.q.val();
@@ -564,7 +434,7 @@ impl Logic for Context {
                     self.job.d.next.kind = 3.into();
                 }
                 self.job.d.next.opened = self.opened.q.val();
-                self.job.d.next.fresh = self.is_new.q.val() & !self.arrival.retx.val();
+                self.job.d.next.fresh = self.is_new.q.val() & !self.retx.q.val();
                 self.job.d.next.probe = self.packet.q.val().probe;
                 self.job.d.next.limit = self.index.val();
                 if self.granted.val() < self.index.val() {
@@ -598,31 +468,21 @@ impl Logic for Context {
                 if self.commit.val() {
                     self.feedback.make.next = self.answer.val() & !self.complete.val();
                     self.grant.enter.next = self.enters.val() & !self.complete.val();
-                    self.place_full.d.next = self.packet.q.val().payload_len != 0;
+                    self.place_full.d.next = self.complete.val() | (self.packet.q.val().payload_len != 0);
                     // A message that arrived whole with its first packet was never timed.
                     self.job_full.d.next = !self.complete.val() | self.live.q.val().timed;
-                    self.fixed_words.write_enable.next = self.opened.q.val();
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.pulse.d.next.judged = true;
                     self.pulse.d.next.rx_new = self.is_new.q.val();
                     self.pulse.d.next.duplicate = self.is_again.q.val();
-                    self.state.d.next = ContextState::Idle;
-                    if self.complete.val() {
-                        self.state.d.next = ContextState::Fence;
-                    }
-                }
-            }
-            ContextState::Fence => {
-                self.place.d.next.kind = 2.into();
-                self.place.d.next.context = self.owner.q.val();
-                if self.place_room.val() {
-                    self.place_full.d.next = true;
                     self.state.d.next = ContextState::Idle;
                 }
             }
 
             ContextState::Release => {
                 self.free_valid.next = self.other.held.val();
+                self.pulse.d.next.judged =
+                    (self.step.q.val() == 0) & (self.cause.q.val() == ContextEvent::Packet);
                 self.live.d.next.held = self.live.q.val().held & !self.other.mask.val();
                 self.step.d.next = self.step.q.val() + 1;
                 if self.step.q.val() == 3 {
@@ -641,7 +501,7 @@ impl Logic for Context {
                     self.place_full.d.next = true;
                     self.job_full.d.next = true;
                     self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.pulse.d.next.rx_aborted = true;
                     self.state.d.next = ContextState::Idle;
                     // The packet that replaces it is not for this message.
@@ -667,7 +527,7 @@ impl Logic for Context {
                 }
                 if self.answers.val() {
                     self.feedback.make.next = self.ending.told.val();
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.retire_full.d.next = true;
                     self.pulse.d.next.rx_completed = self.live.q.val().status == 0;
                     self.pulse.d.next.rx_aborted = self.ending.broke.val();
@@ -678,7 +538,7 @@ impl Logic for Context {
                 // Of a freed context, or a queue's stale head: its number may be free now.
                 if !self.retire_full.q.val() {
                     self.retire.d.next.bury = false;
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.retire_full.d.next = self.loose.val() & (self.live.q.val().state == 3);
                     self.state.d.next = ContextState::Idle;
                 }
@@ -733,7 +593,7 @@ impl Logic for Context {
                 self.job.d.next.limit = self.nack_limit.q.val();
                 if self.job_room.val() {
                     self.job_full.d.next = true;
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.state.d.next = ContextState::Idle;
                 }
             }
@@ -745,7 +605,7 @@ impl Logic for Context {
                 if !self.may_grant.val() {
                     self.grant.leave.next = true;
                     self.store.next.queued = false;
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.state.d.next = ContextState::Idle;
                 }
             }
@@ -843,22 +703,69 @@ impl Logic for Context {
                     self.job_full.d.next = true;
                     self.grant.leave.next = true;
                     self.grant.enter.next = self.may_grant.val();
-                    self.live_words.write_enable.next = true;
+                    self.intake.store.next = true;
                     self.pulse.d.next.grants_sent = true;
                     self.state.d.next = ContextState::Idle;
                 }
             }
         }
 
-        if self.live_words.write_enable.val() {
+        // The words in the registers are those stored.
+        if self.intake.store.val() {
             self.live.d.next = self.store.val();
         }
-        if self.idle.val() {
-            self.fixed_words.read_address.next = self.chosen.val() & self.contexts_mask.val();
-            self.live_words.read_address.next = self.chosen.val() & self.contexts_mask.val();
-            self.owner.d.next = self.chosen.val() & self.contexts_mask.val();
-            self.expiry.d.next = self.interval.expiry_data.val();
-            self.fence_failed.d.next = self.fence_data.val().error;
+        self.address.d.next = self.fixed.q.val().buffer + bit_cast::<64, 32>(self.offset.q.val());
+
+        // The next event's words; what it is judged by is not of what this clock's store changes.
+        self.intake.store_live.next = self.store.val();
+        self.next_packet.next = self.intake.packet.val();
+        self.next_fixed.next = self.intake.fixed.val();
+        self.next_live.next = self.intake.live.val();
+        self.next_word.next = self.intake.live.val();
+        if self.intake.same.val() {
+            self.next_live.next = self.store.val();
+            self.next_word.next = self.live.q.val();
+            if self.opened.q.val() {
+                self.next_fixed.next = self.fixed.q.val();
+            }
+        }
+        self.next_open.next =
+            (self.next_word.val().state == 1) & !(self.intake.same.val() & self.complete.val());
+        self.next_own.live.next = self.next_word.val();
+        self.next_own.slot.next = self.next_word.val().cumulative.get_bits::<2>(8);
+        self.next_other.live.next = self.next_word.val();
+        self.next_other.slot.next = self.next_packet.val().index.get_bits::<2>(8);
+        self.next_same_block.next =
+            (self.next_packet.val().index >> 8) == (self.next_word.val().cumulative >> 8);
+        self.next_beyond.next = self.next_packet.val().index >= self.next_word.val().grant;
+        self.next_sets.next = !self.next_packet.val().probe
+            & (self.next_packet.val().index >= self.next_word.val().cumulative)
+            & !self.next_beyond.val()
+            & self.next_other.held.val();
+        self.next_limit.next = 256.into();
+        if (self.next_word.val().grant >> 8) == (self.next_word.val().cumulative >> 8) {
+            self.next_limit.next = bit_cast::<9, 8>(self.next_word.val().grant.get_bits::<8>(0));
+        }
+        self.arrival.packet.next = self.next_packet.val();
+        self.arrival.fixed.next = self.next_fixed.val();
+
+        // An event begins.
+        if self.starts.val() {
+            self.cause.d.next = self.intake.cause.val();
+            self.owner.d.next = self.intake.owner.val();
+            self.packet.d.next = self.next_packet.val();
+            self.expiry.d.next = self.intake.expiry.val();
+            self.fence_failed.d.next = self.intake.fence_failed.val();
+            self.fixed.d.next = self.next_fixed.val();
+            self.live.d.next = self.next_live.val();
+            self.hash.d.next = self.arrival.hash.val();
+            self.wants_answer.d.next = self.arrival.wants_answer.val();
+            self.retx.d.next = self.arrival.retx.val();
+            self.offset.d.next =
+                bit_cast::<32, 24>(self.next_packet.val().index) << self.next_packet.val().payload_log2;
+            self.cumulative_then.d.next = self.next_word.val().cumulative;
+            self.opened.d.next = false;
+            self.late.d.next = false;
             self.own_done.d.next = false;
             self.is_new.d.next = false;
             self.is_again.d.next = false;
@@ -866,34 +773,103 @@ impl Logic for Context {
             self.nacks.d.next = 0.into();
             self.bits.d.next = self.nothing.val();
             self.left.d.next = 0.into();
-            if self.take_work.val() {
-                self.packet.d.next = self.work_data.val();
-                self.cause.d.next = ContextEvent::Packet;
-                self.other_turn.d.next = true;
-                self.state.d.next = ContextState::Load;
-                if self.work_data.val().verdict == 2 {
+            match self.intake.cause.val() {
+                ContextEvent::Packet => {
+                    self.live.d.next.src_mac = self.next_packet.val().src_mac;
                     self.state.d.next = ContextState::Drop;
+                    if self.next_packet.val().verdict == 0 {
+                        if self.arrival.differs.val() {
+                            self.pulse.d.next.mismatch = true;
+                        } else {
+                            if !self.next_open.val() {
+                                self.late.d.next = !self.next_packet.val().probe;
+                            } else {
+                                if !self.next_packet.val().probe & self.next_beyond.val() {
+                                    self.pulse.d.next.not_granted = true;
+                                } else {
+                                    self.op.next.index = self.next_packet.val().index.get_bits::<8>(0);
+                                    self.op.next.limit = self.next_limit.val();
+                                    self.op.next.block = self.next_own.block.val();
+                                    self.op.next.kind = 0.into();
+                                    self.op_valid.next = self.next_sets.val() | self.next_own.held.val();
+                                    self.reading.d.next = self.next_own.held.val();
+                                    self.own_done.d.next = !self.next_sets.val();
+                                    self.state.d.next = ContextState::Wait;
+                                    if self.next_sets.val() {
+                                        self.op.next.kind = 1.into();
+                                        self.op.next.block = self.next_other.block.val();
+                                        self.reading.d.next = !self.next_same_block.val();
+                                        if !self.next_same_block.val() {
+                                            self.state.d.next = ContextState::AskSecond;
+                                        }
+                                    } else {
+                                        self.is_again.d.next = !self.next_packet.val().probe;
+                                        if !self.next_own.held.val() {
+                                            self.state.d.next = ContextState::Commit;
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    if self.next_packet.val().verdict == 1 {
+                        self.opened.d.next = true;
+                        self.cumulative_then.d.next = 0.into();
+                        self.fixed.d.next = self.arrival.opened_fixed.val();
+                        self.live.d.next = self.arrival.opened_live.val();
+                        self.live.d.next.block0 = self.stock.block.val();
+                        self.state.d.next = ContextState::Open;
+                        if self.arrival.whole.val() {
+                            // It never needs its block, nor its bit.
+                            self.live.d.next.cumulative = 1.into();
+                            self.live.d.next.highest = 1.into();
+                            self.is_new.d.next = true;
+                            self.address.d.next = self.next_packet.val().buffer;
+                            self.state.d.next = ContextState::Commit;
+                        } else {
+                            self.stock.take.next = true;
+                        }
+                    }
+                    if self.next_packet.val().verdict == 3 {
+                        self.live.d.next.status = self.replaced.val();
+                        if self.next_open.val() {
+                            self.state.d.next = ContextState::Release;
+                        }
+                    }
+                }
+                ContextEvent::Fence => {
+                    self.state.d.next = ContextState::Report;
+                }
+                ContextEvent::Expiry => {
+                    self.live.d.next.status = self.gave_up.val();
+                    self.state.d.next = ContextState::Idle;
+                    if self.next_open.val() {
+                        self.state.d.next = ContextState::Nack;
+                        if self.intake.expiry.val().gave_up {
+                            self.state.d.next = ContextState::Release;
+                        }
+                    }
+                    // The limit never exceeds the grant: LD-4.
+                    self.nack_limit.d.next = self.next_word.val().grant;
+                    if !self.intake.expiry.val().to_grant
+                        & (self.intake.expiry.val().limit < self.next_word.val().grant)
+                    {
+                        self.nack_limit.d.next = self.intake.expiry.val().limit;
+                    }
+                }
+                ContextEvent::Freed => {
+                    self.live.d.next.untied = true;
+                    self.state.d.next = ContextState::Bury;
+                }
+                ContextEvent::Grant => {
+                    self.state.d.next = ContextState::Room;
+                    if !self.next_open.val() {
+                        self.grant.leave.next = true;
+                        self.live.d.next.queued = false;
+                        self.state.d.next = ContextState::Bury;
+                    }
                 }
             }
-            if self.take_fence.val() {
-                self.cause.d.next = ContextEvent::Fence;
-            }
-            if self.take_expiry.val() {
-                self.cause.d.next = ContextEvent::Expiry;
-            }
-            if self.take_freed.val() {
-                self.cause.d.next = ContextEvent::Freed;
-            }
-            if self.take_grant.val() {
-                self.cause.d.next = ContextEvent::Grant;
-            }
-            if !self.take_work.val() & self.others.val() {
-                self.other_turn.d.next = false;
-                self.state.d.next = ContextState::Load;
-            }
-            // A word written in this clock is not read by it.
-            self.again.d.next = self.live_words.write_enable.val()
-                & ((self.chosen.val() & self.contexts_mask.val()) == self.owner.q.val());
         }
 
         if self.set_slot.val() {
@@ -946,7 +922,6 @@ impl Logic for Context {
         if !self.op_valid.val() & self.result_valid.val() {
             self.flying.d.next = self.flying.q.val() - 1;
         }
-        self.live_words.write_data.next = self.store.val();
         self.total.d.next = self.total.q.val() + self.credit_up.val() - self.credit_down.val();
         self.grant.released.next = self.credit_down.val().any();
 
@@ -954,9 +929,7 @@ impl Logic for Context {
 
         if self.rst.val() {
             self.state.d.next = ContextState::Idle;
-            self.other_turn.d.next = false;
             self.retire_full.d.next = false;
-            self.again.d.next = false;
             self.flying.d.next = 0.into();
             self.place_full.d.next = false;
             self.job_full.d.next = false;

@@ -2,30 +2,35 @@
 //! is told, and how a message ends.
 //!
 //! ```text
-//!  work ─────┐                    bitmap op / result
-//!  fence ────┤                         │   ^
-//!  expiry ───┼─> load ─> check ─> ask ─┴───┘─> commit ──> place (write, drop, fence)
-//!  freed ────┤     ^                              ├─────> feedback ─> TxFeedback
-//!  grant ────┘     └── words of the context <─────┤─────> interval ─> timer wheel
-//!                                                 └─────> done, retire
+//!  work ─────┐                      bitmap op / result
+//!  fence ────┤                             │   ^
+//!  expiry ───┼─> intake: choose, read ─> begin ┴─> wait ─> commit ──> place (write, drop, fence)
+//!  freed ────┤      ^                                        ├──────> feedback ─> TxFeedback
+//!  grant ────┘      └────── words of the context <───────────┼──────> interval ─> timer wheel
+//!                                                            └──────> done, retire
 //! ```
 //!
 //! One event at a time: an arriving packet, a fence reached, an expired
 //! interval, a context whose timers are unlinked, or the head of the grant
-//! queue. A packet and one of the others take turns when both wait. An event is
-//! done with its words written back, so the next sees what this one left.
-//! Times and estimates are the interval block's, the choice of whom to grant is
-//! the grant block's.
+//! queue. The words of the next are read meanwhile, and it begins in the last
+//! clock of most events, with what they left. Times and estimates are the
+//! interval block's, the choice of whom to grant is the grant block's.
 //!
 //! End of a message (RC-6, LD-7, RO-4): blocks and credit go back, a fence
 //! follows the last write; when it returns the completion is handed over, then
 //! COMPLETE or ABORT, then the table entry is buried. The number is free when no
-//! timer node is linked and the grant queue does not name it.
+//! timer node is linked and the grant queue does not name it. A message of one
+//! packet is whole as it opens: no block, no bitmap, no timer, and `outstanding`
+//! does not move.
 //!
 //! Contract:
-//! - PACKET_CLOCKS clocks per packet of an open message with the bitmap's four
-//!   clocks; one more when it is not of the block of `cumulative`, one more when
-//!   it opens the message, seven more when it fills that block;
+//! - 5 clocks per packet of an open message, of the same or of another one, with
+//!   the bitmap's four clocks; one more when it is not of the block of
+//!   `cumulative`, two more when it opens the message, seven more when it fills
+//!   that block. A message of one packet takes 1, its fence 2; an event is taken
+//!   every second clock;
+//! - a packet taken is committed 7 clocks later at the earliest, 3 if it is the
+//!   whole message;
 //! - `work` with verdict 1 needs `block_ready` to have been seen: up to
 //!   three opened messages may be on their way;
 //! - `retire` has to be taken whatever else waits, and so have `place`,
@@ -41,11 +46,13 @@ mod arrival;
 mod block_slot;
 mod ending;
 mod engine;
+mod intake;
 mod stock;
 
 pub use arrival::Arrival;
 pub use block_slot::BlockSlot;
 pub use ending::Ending;
+pub use intake::Intake;
 pub use stock::Stock;
 
 use super::{ContextFixed, ContextLive, Grant};
@@ -61,18 +68,15 @@ use tessera_abi::wire::fb;
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum ContextState {
     Idle,
-    Load,
     /// Throw the payload of the packet away.
     Drop,
     // A packet.
-    Check,
+    Open,
     Ask,
     AskSecond,
     Wait,
     Advance,
     Commit,
-    /// The fence behind the last write.
-    Fence,
     // Reading the block of `cumulative` anew, for a packet or a grant.
     Reread,
     // An abort: its blocks go back one per clock.
@@ -180,18 +184,19 @@ pub struct Context {
     interval: Interval,
     grant: Grant,
     feedback: Feedback,
-    fixed_words: SdpRam<ContextFixed, 12>,
-    live_words: SdpRam<ContextLive, 12>,
+    intake: Intake,
     stock: Stock,
     arrival: Arrival,
     ending: Ending,
     /// The block of `cumulative`, and another one by state.
     own: BlockSlot,
     other: BlockSlot,
+    /// The same of the next event.
+    next_own: BlockSlot,
+    next_other: BlockSlot,
 
     state: Dff<ContextState>,
     cause: Dff<ContextEvent>,
-    other_turn: Dff<Bit>,
     owner: Dff<Bits<12>>,
     packet: Dff<RxWork>,
     fixed: Dff<ContextFixed>,
@@ -200,11 +205,13 @@ pub struct Context {
     fence_failed: Dff<Bit>,
 
     opened: Dff<Bit>,
-    /// The words in the registers are newer than those read.
-    again: Dff<Bit>,
     hash: Dff<Bits<8>>,
+    wants_answer: Dff<Bit>,
+    retx: Dff<Bit>,
     is_new: Dff<Bit>,
     is_again: Dff<Bit>,
+    /// A packet of a message that has ended.
+    late: Dff<Bit>,
     /// The packet's bit is to be set; the block of `cumulative` is to be read.
     sets: Dff<Bit>,
     /// Bitmap operations without a result yet: the last one's is recognised by it.
@@ -242,16 +249,18 @@ pub struct Context {
 
     answers: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    idle: Signal<Local, Bit>,
-    others: Signal<Local, Bit>,
-    take_work: Signal<Local, Bit>,
-    take_fence: Signal<Local, Bit>,
-    take_expiry: Signal<Local, Bit>,
-    take_freed: Signal<Local, Bit>,
-    take_grant: Signal<Local, Bit>,
-    chosen: Signal<Local, Bits<12>>,
+    starts: Signal<Local, Bit>,
+    next_packet: Signal<Local, RxWork>,
+    next_fixed: Signal<Local, ContextFixed>,
+    next_live: Signal<Local, ContextLive>,
+    next_word: Signal<Local, ContextLive>,
+    next_same_block: Signal<Local, Bit>,
+    next_beyond: Signal<Local, Bit>,
+    next_open: Signal<Local, Bit>,
+    next_sets: Signal<Local, Bit>,
+    next_limit: Signal<Local, Bits<9>>,
+    place_waits: Signal<Local, Bit>,
     enters: Signal<Local, Bit>,
-    loaded: Signal<Local, ContextLive>,
     store: Signal<Local, ContextLive>,
     pool_take: Signal<Local, Bit>,
     pool_for_grants: Signal<Local, Bit>,
@@ -296,7 +305,6 @@ pub struct Context {
     gave_up: Constant<Bits<8>>,
     replaced: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
-    contexts_mask: Constant<Bits<12>>,
 }
 
 impl Context {
@@ -361,16 +369,16 @@ impl Context {
             interval: Interval::new(config),
             grant: Grant::new(config),
             feedback: Feedback::new(),
-            fixed_words: SdpRam::new(contexts),
-            live_words: SdpRam::new(contexts),
+            intake: Intake::new(contexts),
             stock: Stock::new(),
             arrival: Arrival::new(),
             ending: Ending::new(),
             own: BlockSlot::new(),
             other: BlockSlot::new(),
+            next_own: BlockSlot::new(),
+            next_other: BlockSlot::new(),
             state: Default::default(),
             cause: Default::default(),
-            other_turn: Default::default(),
             owner: Default::default(),
             packet: Default::default(),
             fixed: Default::default(),
@@ -378,10 +386,12 @@ impl Context {
             expiry: Default::default(),
             fence_failed: Default::default(),
             opened: Default::default(),
-            again: Default::default(),
             hash: Default::default(),
+            wants_answer: Default::default(),
+            retx: Default::default(),
             is_new: Default::default(),
             is_again: Default::default(),
+            late: Default::default(),
             sets: Default::default(),
             flying: Default::default(),
             own_done: Default::default(),
@@ -411,16 +421,18 @@ impl Context {
             pulse: Default::default(),
             answers: Default::default(),
             ends: Default::default(),
-            idle: Default::default(),
-            others: Default::default(),
-            take_work: Default::default(),
-            take_fence: Default::default(),
-            take_expiry: Default::default(),
-            take_freed: Default::default(),
-            take_grant: Default::default(),
-            chosen: Default::default(),
+            starts: Default::default(),
+            next_packet: Default::default(),
+            next_fixed: Default::default(),
+            next_live: Default::default(),
+            next_word: Default::default(),
+            next_same_block: Default::default(),
+            next_beyond: Default::default(),
+            next_open: Default::default(),
+            next_sets: Default::default(),
+            next_limit: Default::default(),
+            place_waits: Default::default(),
             enters: Default::default(),
-            loaded: Default::default(),
             store: Default::default(),
             pool_take: Default::default(),
             pool_for_grants: Default::default(),
@@ -464,7 +476,6 @@ impl Context {
             gave_up: code(Status::GaveUp as u8),
             replaced: code(Status::Replaced as u8),
             nothing: Constant::new(Bits::<256>::default()),
-            contexts_mask: Constant::new(((1u64 << contexts) - 1).into()),
         }
     }
 }
