@@ -8,6 +8,7 @@ mod coverage;
 mod demo;
 mod export;
 mod model;
+mod mutate;
 mod output;
 mod setup;
 mod test;
@@ -32,6 +33,7 @@ enum Verb {
     Export(export::ExportArgs),
     Bench(bench::BenchArgs),
     Setup(setup::SetupArgs),
+    Mutate(mutate::MutateArgs),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Export(args) => export::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Setup(args) => setup::run(&args),
+        Verb::Mutate(args) => mutate::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

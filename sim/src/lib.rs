@@ -9,11 +9,13 @@
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`coverage`] | adds up what testbenches reach, per module |
+//! | [`mutate`] | breaks a design on purpose, to see whether its testbench notices |
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
 
 pub mod cluster;
 pub mod coverage;
 pub mod fabric;
+pub mod mutate;
 pub mod nic;
 pub mod progress;
 pub mod session;

@@ -152,6 +152,7 @@ endmodule
 #[test]
 fn words_pass_in_order_under_every_pattern() {
     run("tb::words", &fifo(false), |dut, rng| {
+        reset(dut);
         for (idle, stall) in Pattern::matrix() {
             let mut source = StreamDriver::new(dut, "in", idle, rng).unwrap();
             let mut sink = StreamMonitor::new(dut, "out", stall, rng).unwrap();
@@ -182,9 +183,38 @@ fn words_pass_in_order_under_every_pattern() {
     });
 }
 
+fn reset(dut: &mut Dut) {
+    let rst = dut.port("rst").unwrap();
+    dut.reset(rst, 1);
+}
+
+#[test]
+fn a_reset_that_forgets_a_register_shows() {
+    let verilog = "\
+module past (input wire clk, input wire rst, input wire up, output reg [15:0] kept, output reg [15:0] reset);
+  initial kept = 16'd0;
+  initial reset = 16'd0;
+  always @(posedge clk) begin
+    if (up) begin kept <= kept + 16'd1; reset <= reset + 16'd1; end
+    if (rst) reset <= 16'd0;
+  end
+endmodule
+";
+    let mut ports = vec![Port::clock("clk"), Port::input("rst", 1), Port::input("up", 1)];
+    ports.extend(["kept", "reset"].map(|name| Port::output(name, 16)));
+    run("tb::past", &Design::new("past", verilog, ports), |dut, _| {
+        reset(dut);
+        let [kept, reset] = ["kept", "reset"].map(|name| dut.port(name).unwrap());
+        assert_eq!(dut.get(reset), 0);
+        assert_ne!(dut.get(kept), 0, "a test begins with a past");
+    });
+}
+
 #[test]
 fn an_open_stream_moves_a_word_every_clock() {
     run("tb::rate", &fifo(false), |dut, rng| {
+        reset(dut);
+        let start = dut.cycles();
         let mut source = StreamDriver::new(dut, "in", Pattern::Always, rng).unwrap();
         let mut sink = StreamMonitor::new(dut, "out", Pattern::Always, rng).unwrap();
         (0..100u64).for_each(|i| source.send(vec![i, 0]));
@@ -192,7 +222,11 @@ fn an_open_stream_moves_a_word_every_clock() {
             cycle(dut, &mut [&mut source, &mut sink]);
         }
         let times: Vec<u64> = std::iter::from_fn(|| sink.take_timed()).map(|(clock, _)| clock).collect();
-        assert_eq!(times, (2..102).collect::<Vec<u64>>(), "one clock through, then one a clock");
+        assert_eq!(
+            times,
+            (start + 2..start + 102).collect::<Vec<u64>>(),
+            "one clock through, then one a clock"
+        );
     });
 }
 
@@ -281,6 +315,7 @@ struct Case {
 
 fn pass_words(dut: &mut Dut, case: &Case) {
     let mut rng = Rng::new(1);
+    reset(dut);
     let mut source = StreamDriver::new(dut, "in", Pattern::Always, &mut rng).unwrap();
     let mut sink = StreamMonitor::new(dut, "out", Pattern::Always, &mut rng).unwrap();
     case.words.iter().for_each(|w| source.send(vec![*w, 0]));

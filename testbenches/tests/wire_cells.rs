@@ -9,7 +9,8 @@ use tessera_rtl::wire::{
 use tessera_sim::tb::{self, Rng};
 use tessera_sim::verilator::Dut;
 
-/// Every cell once, with its inputs and outputs as ports.
+/// Every cell once, with its inputs and outputs as ports. Fields are named like
+/// the modules of the NIC, by which `sim::mutate` knows them.
 #[derive(LogicBlock)]
 struct Cells {
     clk: Signal<In, Clock>,
@@ -29,11 +30,11 @@ struct Cells {
     keep_bytes: KeepBytes,
     keep_count: KeepCount,
     rom: Rom<6, 40>,
-    matrix: XorMatrix<512, 24>,
-    holder: XorRegister<64, 16>,
+    xor_matrix: XorMatrix<512, 24>,
+    xor_register: XorRegister<64, 16>,
     delay: Delay<Bits<64>>,
-    from: FromWire<FeedbackWord, 480>,
-    to: ToWire<FeedbackWord, 480>,
+    from_wire: FromWire<FeedbackWord, 480>,
+    to_wire: ToWire<FeedbackWord, 480>,
 }
 
 /// Rows of every kind: empty, one bit, far apart, dense.
@@ -70,11 +71,11 @@ impl Cells {
             rom: Rom::new(
                 (0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect(),
             ),
-            matrix: XorMatrix::new(rows(24, 512)),
-            holder: XorRegister::new(rows(16, 64)),
+            xor_matrix: XorMatrix::new(rows(24, 512)),
+            xor_register: XorRegister::new(rows(16, 64)),
             delay: Delay::new(5),
-            from: Default::default(),
-            to: Default::default(),
+            from_wire: Default::default(),
+            to_wire: Default::default(),
         }
     }
 }
@@ -82,7 +83,7 @@ impl Cells {
 impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
-        self.holder.clock.next = self.clk.val();
+        self.xor_register.clock.next = self.clk.val();
         self.delay.clock.next = self.clk.val();
         self.keep_bytes.d.next = self.data.val();
         self.keep_bytes.keep.next = self.keep.val();
@@ -91,19 +92,19 @@ impl Logic for Cells {
         self.count.next = self.keep_count.q.val();
         self.rom.address.next = self.data.val().get_bits::<6>(77);
         self.word.next = self.rom.q.val();
-        self.matrix.d.next = self.data.val();
-        self.product.next = self.matrix.q.val();
-        self.holder.enable.next = self.enable.val();
-        self.holder.d.next = self.data.val().get_bits::<64>(100);
-        self.registered.next = self.holder.q.val();
+        self.xor_matrix.d.next = self.data.val();
+        self.product.next = self.xor_matrix.q.val();
+        self.xor_register.enable.next = self.enable.val();
+        self.xor_register.d.next = self.data.val().get_bits::<64>(100);
+        self.registered.next = self.xor_register.q.val();
         self.delay.d.next = self.data.val().get_bits::<64>(200);
         self.delayed.next = self.delay.q.val();
-        self.from.d.next = self.data.val().get_bits::<480>(0);
-        self.slot.next = self.from.q.val().slot;
-        self.limit.next = self.from.q.val().limit;
-        self.bitmap.next = self.from.q.val().bitmap;
-        self.to.d.next = self.from.q.val();
-        self.bytes.next = self.to.q.val();
+        self.from_wire.d.next = self.data.val().get_bits::<480>(0);
+        self.slot.next = self.from_wire.q.val().slot;
+        self.limit.next = self.from_wire.q.val().limit;
+        self.bitmap.next = self.from_wire.q.val().bitmap;
+        self.to_wire.d.next = self.from_wire.q.val();
+        self.bytes.next = self.to_wire.q.val();
     }
 }
 

@@ -6,8 +6,9 @@
 //! traces.
 
 use super::{seed, Rng};
+use crate::mutate;
 use crate::tools::{self, ToolOptions};
-use crate::verilator::{BuildOptions, Design, Dut, InstanceOptions, Model, ModelError, Trace};
+use crate::verilator::{BuildOptions, Design, Dut, InstanceOptions, Model, ModelError, PortId, Trace};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use std::any::Any;
@@ -15,8 +16,8 @@ use std::cell::Cell;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 
-/// Runs `body` on a new instance of `design`, with memories and random numbers
-/// drawn from the test's seed. If it panics, it runs again with a trace, whose
+/// Runs `body` on a new instance of `design`, with memories, a past of noise and
+/// random numbers drawn from the test's seed. If it panics, it runs again with a trace, whose
 /// path is printed, and the panic goes on.
 ///
 /// # Panics
@@ -73,13 +74,37 @@ pub fn check<S: Strategy>(
     }
 }
 
+/// Clocks of noise before a test.
+const NOISE: u64 = 300;
+
+/// A new instance. One with an input `rst` has a past: it has been clocked with
+/// noise on its inputs, which are zero now. So a test that begins with a reset
+/// finds out what the reset leaves behind.
 fn instance(model: &Model, seed: u64) -> Dut {
     let options = InstanceOptions { random_init: Some(seed as u32), ..Default::default() };
-    model.instance_with(&options).unwrap_or_else(|e| panic!("{e}"))
+    let mut dut = model.instance_with(&options).unwrap_or_else(|e| panic!("{e}"));
+    if let Ok(rst) = dut.port("rst") {
+        let mut rng = Rng::new(seed ^ 0x05ee_d0fa_9a57);
+        let inputs: Vec<PortId> = model.inputs().filter(|port| *port != rst).collect();
+        for _ in 0..NOISE {
+            for port in &inputs {
+                dut.set_wide(*port, &rng.wide(port.width()));
+            }
+            dut.clock();
+        }
+        for port in inputs {
+            dut.set_wide(port, &vec![0; port.words()]);
+        }
+    }
+    dut
 }
 
 /// Repeats a failed run with waveforms and says where they are.
 fn trace(test: &str, design: &Design, seed: u64, attempt: &dyn Fn(&mut Dut)) {
+    // A mutant is there to fail; nobody looks at how.
+    if mutate::from_environment().is_some() {
+        return;
+    }
     match traced(test, design, seed, attempt) {
         Ok(path) => eprintln!("{test}: waveforms of the failure are in {}", path.display()),
         Err(error) => eprintln!("{test}: no waveforms of the failure: {error}"),

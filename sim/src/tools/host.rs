@@ -29,6 +29,27 @@ pub fn cxx() -> Result<OsString, ToolError> {
     })
 }
 
+/// A program of the system's own, `program` of Debian's `package`; installed
+/// where nobody could type the command (root, no terminal).
+///
+/// # Errors
+/// [`ToolError::Missing`] naming the package.
+pub fn system_program(program: &str, package: &str, purpose: &str) -> Result<PathBuf, ToolError> {
+    if let Some(file) = find_on_path(program) {
+        return Ok(file);
+    }
+    if install(&[package]) {
+        if let Some(file) = find_on_path(program) {
+            return Ok(file);
+        }
+    }
+    Err(ToolError::Missing {
+        program: program.into(),
+        purpose: purpose.into(),
+        remedy: format!("apt-get install {package}"),
+    })
+}
+
 fn runs(program: &str) -> bool {
     Command::new(program)
         .arg("--version")

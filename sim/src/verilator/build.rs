@@ -4,6 +4,7 @@ use super::compile::{self, Compiler};
 use super::design::Design;
 use super::glue;
 use super::ModelError;
+use crate::mutate::{self, Mutated};
 use crate::progress::Progress;
 use crate::tools::{self, io_error, ToolOptions, Verilator};
 use sha2::{Digest, Sha256};
@@ -125,8 +126,21 @@ pub(super) struct Built {
 /// Name of the library in a model's folder.
 const LIBRARY: &str = "model.so";
 
-/// The library of `design`, from the cache if it is there.
-pub(super) fn build(design: &Design, options: &BuildOptions) -> Result<Built, ModelError> {
+/// The library of `design`, from the cache if it is there. One with mutants is
+/// built from `mutated` instead, and kept where that says: it is of no use to
+/// anybody else.
+pub(super) fn build(
+    design: &Design,
+    mutated: Option<&Mutated>,
+    options: &BuildOptions,
+) -> Result<Built, ModelError> {
+    let runtime = options.tools.cache().join("verilated");
+    // A mistake may leave something constant or unused.
+    let tolerant = BuildOptions { lint: Lint::ErrorsOnly, ..options.clone() };
+    let (design, root, options) = match mutated {
+        Some(mutated) => (&mutated.design, mutated.folder.clone(), &tolerant),
+        None => (design, runtime.clone(), options),
+    };
     let verilator = tools::verilator(&options.tools)?;
     let ports = glue::ports_header(design)?;
     let arguments = options.verilator_arguments(&design.top);
@@ -144,7 +158,6 @@ pub(super) fn build(design: &Design, options: &BuildOptions) -> Result<Built, Mo
         hash.update(part);
     }
     let key: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let root = options.tools.cache().join("verilated");
     let folder = root.join(&key);
     let library = folder.join(LIBRARY);
     if library.is_file() {
@@ -155,8 +168,15 @@ pub(super) fn build(design: &Design, options: &BuildOptions) -> Result<Built, Mo
     if !library.is_file() {
         let partial = root.join(format!("{key}.partial"));
         remove(&partial)?;
-        let work =
-            Work { design, options, verilator: &verilator, ports: &ports, folder: &partial, root: &root };
+        let work = Work {
+            design,
+            extra: mutated.map(|_| mutate::CPP),
+            options,
+            verilator: &verilator,
+            ports: &ports,
+            folder: &partial,
+            runtime: &runtime,
+        };
         work.run(&arguments)?;
         remove(&folder)?;
         fs::rename(&partial, &folder).map_err(io_error("create", &folder))?;
@@ -177,11 +197,14 @@ fn remove(folder: &Path) -> Result<(), ModelError> {
 /// the reader of the error message.
 struct Work<'a> {
     design: &'a Design,
+    /// C++ that its Verilog calls.
+    extra: Option<&'a str>,
     options: &'a BuildOptions,
     verilator: &'a Verilator,
     ports: &'a str,
     folder: &'a Path,
-    root: &'a Path,
+    /// Where the objects of Verilator's run-time are kept.
+    runtime: &'a Path,
 }
 
 impl Work<'_> {
@@ -200,13 +223,16 @@ impl Work<'_> {
         glue::check_ports(self.design, &fs::read_to_string(&class).map_err(io_error("read", &class))?)?;
         self.write(&cpp.join("ports.h"), self.ports)?;
         self.write(&cpp.join("shim.cpp"), glue::SHIM)?;
+        if let Some(text) = self.extra {
+            self.write(&cpp.join("extra.cpp"), text)?;
+        }
         Compiler {
             top: &self.design.top,
             cxx: tools::cxx()?,
             options: self.options,
             verilator: self.verilator,
             cpp: &cpp,
-            runtime: self.root,
+            runtime: self.runtime,
         }
         .run(&self.folder.join(LIBRARY), &progress)?;
         fs::remove_dir_all(&cpp).map_err(io_error("remove", &cpp))?;

@@ -5,6 +5,7 @@ use super::design::{slots, Design, Direction};
 use super::dut::{Dut, PortId};
 use super::ModelError;
 use crate::coverage;
+use crate::mutate;
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -73,8 +74,13 @@ impl Model {
     pub fn build(design: &Design, options: &BuildOptions) -> Result<Model, ModelError> {
         let mut options = options.clone();
         options.coverage |= coverage::folder().is_some();
-        let built = build(design, &options)?;
-        let functions = load(&built.library, &options)
+        let mutated = match mutate::from_environment() {
+            Some(plan) => plan.apply(design)?,
+            None => None,
+        };
+        let built = build(design, mutated.as_ref(), &options)?;
+        let number = mutated.map(|mutated| mutated.number);
+        let functions = load(&built.library, number, &options)
             .map_err(|e| ModelError::Load { path: built.library.clone(), detail: e.to_string() })?;
         let (slots, words) = slots(design);
         let mut ports = BTreeMap::new();
@@ -133,6 +139,12 @@ impl Model {
         })
     }
 
+    /// Every input but the clock, whole.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = PortId> + '_ {
+        let whole = self.inner.ports.iter().filter(|(name, _)| !name.contains('.'));
+        whole.map(|(_, port)| *port).filter(|port| port.is_input())
+    }
+
     /// The fields of a port as (name, lowest bit, width); empty for a plain
     /// number.
     pub fn fields(&self, port: &str) -> Vec<(String, usize, usize)> {
@@ -165,13 +177,18 @@ impl Model {
     }
 }
 
-fn load(path: &Path, options: &BuildOptions) -> Result<Functions, libloading::Error> {
+/// `mutant` is the number of the one that acts, in a library that has any.
+fn load(path: &Path, mutant: Option<usize>, options: &BuildOptions) -> Result<Functions, libloading::Error> {
     // SAFETY: the library was compiled from `shim.cpp` and Verilator's output
     // for exactly these options (they are part of its file name); its static
     // constructors only set up Verilator's own tables. The signatures below are
     // those in `shim.cpp`.
     unsafe {
         let library = Library::new(path)?;
+        if let Some(number) = mutant {
+            let select: unsafe extern "C" fn(c_int) = *library.get(b"tessera_mutant_select\0")?;
+            select(number as c_int);
+        }
         let functions = Functions {
             new: *library.get(b"tessera_new\0")?,
             free: *library.get(b"tessera_free\0")?,

@@ -80,6 +80,14 @@ pub enum ModelError {
         /// Which and how.
         detail: String,
     },
+    /// The mutant that the environment asks for cannot be made.
+    #[error("{top} with a mutant: {detail}")]
+    Mutant {
+        /// The top module.
+        top: String,
+        /// Why.
+        detail: String,
+    },
     /// The compiled model does not load.
     #[error("{} does not load: {detail}\n  remedy: remove its folder to have it compiled again", path.display())]
     Load {

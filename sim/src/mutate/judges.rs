@@ -1,0 +1,90 @@
+//! Which testbench answers for which block.
+
+/// A testbench (`testbenches/tests/<test>`) and the blocks it judges: kernels
+/// and leaf cells, as [`super::block_of`] names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge {
+    /// Name of the test program.
+    pub test: &'static str,
+    /// The blocks it must notice a mistake in.
+    pub blocks: &'static [&'static str],
+}
+
+/// Every block of a NIC has its place here; `testbenches/tests/tools.rs`
+/// refuses one that has not.
+pub const JUDGES: &[Judge] = &[
+    Judge { test: "fifo", blocks: &["fifo"] },
+    Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
+    Judge { test: "merge", blocks: &["merge"] },
+    Judge { test: "emit", blocks: &["dff", "sdp_ram"] },
+    Judge {
+        test: "wire_cells",
+        blocks: &[
+            "keep_count",
+            "keep_bytes",
+            "xor_register",
+            "xor_matrix",
+            "from_wire",
+            "to_wire",
+            "rom",
+            "delay",
+        ],
+    },
+    Judge { test: "registers", blocks: &["registers", "register_file", "counters", "cleared_ram"] },
+    Judge {
+        test: "sq_fetch",
+        blocks: &["sq_fetch", "ring_reader", "work_queue", "key_check", "byte_reverse"],
+    },
+    Judge { test: "rq_fetch", blocks: &["rq_fetch"] },
+    Judge { test: "cq_writer", blocks: &["cq_writer"] },
+    Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
+    Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
+    Judge { test: "rx_parse", blocks: &["rx_parse", "rx_judge", "endpoint_keys"] },
+    Judge { test: "tx_build", blocks: &["tx_build", "tx_beats"] },
+    Judge { test: "path_scheduler", blocks: &["path_scheduler"] },
+    Judge {
+        test: "lookup",
+        blocks: &[
+            "lookup",
+            "lookup_hash",
+            "lookup_way",
+            "lookup_tables",
+            "lookup_numbers",
+            "lookup_judge",
+            "lookup_reply",
+        ],
+    },
+    Judge { test: "rx_context", blocks: &["context", "interval", "grant", "feedback"] },
+    Judge { test: "placement", blocks: &["placement"] },
+    Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
+    Judge { test: "timer_wheel", blocks: &["timer_wheel", "timer_place"] },
+    Judge { test: "retransmit_queue", blocks: &["retransmit_queue"] },
+    Judge {
+        test: "tx_slots",
+        blocks: &[
+            "slots",
+            "starter",
+            "chooser",
+            "completer",
+            "outlet",
+            "unasked",
+            "intake",
+            "free_list",
+            "slot_ring",
+            "flight",
+            "timers",
+            "rtt_table",
+            "judge",
+            "act",
+            "packet_maker",
+            "nack",
+        ],
+    },
+    Judge { test: "payload_reader", blocks: &["payload_reader"] },
+    Judge { test: "nic", blocks: &["nic512"] },
+];
+
+/// The testbench that answers for `block`.
+pub fn judge_of(block: &str) -> Option<&'static Judge> {
+    JUDGES.iter().find(|judge| judge.blocks.contains(&block))
+}
