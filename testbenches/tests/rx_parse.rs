@@ -454,6 +454,80 @@ fn one_reason_is_counted_in_order() {
     });
 }
 
+/// RX-6: the last index of a message is its count less one. A packet behind it
+/// is dropped, whatever payload it brings: a whole one, what the last packet
+/// would have, or none.
+#[test]
+fn an_index_of_count_is_behind_the_message() {
+    tb::run("rx_parse::behind", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&THERE, &HERE, 0, 0);
+        let mut due = Vec::new();
+        for payload_log2 in 8..=12u8 {
+            let size = 1u32 << payload_log2;
+            for count in [1, 2, 3, 257, 4096] {
+                for short in [0, 1, size / 2, size - 1] {
+                    let length = count * size - short;
+                    for (index, payload) in [
+                        (count - 1, size - short),
+                        (count, size),
+                        (count, size - short),
+                        (count, 0),
+                        (count + 1, size),
+                    ] {
+                        let mut packet = packets::data(rng, payload as usize);
+                        let Trh::Data(header) = &mut packet.trh else { unreachable!() };
+                        (header.payload_log2, header.index, header.length) = (payload_log2, index, length);
+                        bench.input.send(packets::frame(&route, &packet));
+                        due.push((index < count, packet));
+                    }
+                }
+            }
+        }
+        bench.run(due.len());
+        for (inside, packet) in &due {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            let outcome = if *inside { "rx_data" } else { "drop_fields" };
+            assert_eq!(bench.results.pop_front().unwrap(), outcome, "{:?}", packet.trh);
+            if *inside {
+                bench.expect(packet, &route, arrival);
+            }
+        }
+        bench.expect_nothing_more();
+    });
+}
+
+/// RX-4: two limited members of a partition do not hear each other; one full
+/// member of the two is enough.
+#[test]
+fn one_full_member_is_enough() {
+    const FULL: u16 = 0x8000;
+    tb::run("rx_parse::members", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let own = bench.dut.port("settings.pkey").unwrap();
+        for partition in [0x7FFF, 0x0000, 0x1234] {
+            for (here, there) in [(FULL, FULL), (FULL, 0), (0, FULL), (0, 0)] {
+                bench.dut.set(own, u64::from(partition | here));
+                let packet = packets::data(rng, 40);
+                let mut route = packets::route(&THERE, &HERE, 0, 0);
+                route.pkey = partition | there;
+                bench.input.send(packets::frame(&route, &packet));
+                bench.run(1);
+                let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                let outcome = bench.results.pop_front().unwrap();
+                let what = format!("partition {partition:#x}, here {here:#x}, there {there:#x}");
+                if here | there == FULL {
+                    assert_eq!(outcome, "rx_data", "{what}");
+                    bench.expect(&packet, &route, arrival);
+                } else {
+                    assert_eq!(outcome, "drop_p_key", "{what}");
+                }
+                bench.expect_nothing_more();
+            }
+        }
+    });
+}
+
 /// Frames that are too short, too long, cut, or marked by the MAC.
 #[test]
 fn frames_out_of_shape_are_dropped() {
