@@ -6,8 +6,10 @@
 #[macro_use]
 mod bench;
 mod blocks;
+mod expressions;
 mod kernels;
 mod leaf;
 mod random;
+mod recipe;
 mod tree;
 mod values;

@@ -1,13 +1,15 @@
-//! Random kernels: expressions of every shape and width, and statements that
-//! assign variables over and over.
+//! Random kernels: statements that assign variables over and over.
 //!
 //! The kernels are built as the tree `#[hdl_gen]` hands over. The reference is
 //! rust-hdl's own arithmetic, run in the order of the statements.
 
 use crate::bench::{corner_or_random, input_widths, lint, Verilated};
+use crate::recipe::{recipes, Recipe};
 use crate::tree::{zero, Source, Tree};
 use crate::values::{cast, Word, WIDTHS};
 use num_bigint::BigUint;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use rust_hdl::core::ast::{
     VerilogBlockOrConditional, VerilogCase, VerilogConditional, VerilogExpression, VerilogMatch,
     VerilogStatement,
@@ -18,8 +20,6 @@ use tessera_rtl::prelude::*;
 use tessera_sim::tb::Rng;
 use tessera_sim::verilator::Lint;
 
-/// Expressions per kernel, each with an output of its own.
-const EXPRESSIONS: usize = 200;
 /// Statement lists per kernel, each with variables and an output of its own.
 const PROGRAMS: usize = 40;
 /// Variables of a statement list; the last one is an output.
@@ -36,6 +36,13 @@ enum Step {
     Match(Tree, Vec<Vec<Step>>),
 }
 
+/// An expression of `width` bits over `sources`.
+fn expression(rng: &mut Rng, sources: &[Source], width: usize, depth: u32) -> Tree {
+    let config = Config { rng_seed: RngSeed::Fixed(rng.next_u64()), ..Config::default() };
+    let recipe = recipes(depth).new_tree(&mut TestRunner::new(config)).expect("a recipe").current();
+    recipe.tree(sources, width)
+}
+
 impl Step {
     fn random(rng: &mut Rng, sources: &[Source], variables: &[usize], depth: usize) -> Step {
         let list = |rng: &mut Rng| {
@@ -45,16 +52,16 @@ impl Step {
         let target = *rng.pick(variables);
         let width = sources[target].width;
         match rng.below(if depth == 0 { 3 } else { 6 }) {
-            0 | 1 => Step::Set(target, Tree::random(rng, sources, width, 3)),
+            0 | 1 => Step::Set(target, expression(rng, sources, width, 3)),
             2 => {
                 let parts: Vec<usize> = WIDTHS.into_iter().filter(|w| *w <= width).collect();
                 let part = *rng.pick(&parts);
                 let lsb = rng.below((width - part) as u64 + 1) as usize;
-                Step::SetPart(target, lsb, part, Tree::random(rng, sources, part, 3))
+                Step::SetPart(target, lsb, part, expression(rng, sources, part, 3))
             }
-            3 | 4 => Step::If(Tree::random(rng, sources, 1, 3), list(rng), list(rng)),
+            3 | 4 => Step::If(expression(rng, sources, 1, 3), list(rng), list(rng)),
             _ => {
-                let choice = Tree::Cast(2, Tree::random(rng, sources, 9, 2).into());
+                let choice = Tree::Cast(2, expression(rng, sources, 9, 2).into());
                 Step::Match(choice, (0..4).map(|_| list(rng)).collect())
             }
         }
@@ -154,7 +161,7 @@ impl Atom for RandomAtom {
 }
 
 /// A kernel that exists only as signals and a tree.
-struct RandomKernel {
+pub struct RandomKernel {
     /// Everything a tree may read or a statement assign: inputs, variables,
     /// outputs.
     sources: Vec<Source>,
@@ -163,20 +170,31 @@ struct RandomKernel {
 }
 
 impl RandomKernel {
-    fn new(rng: &mut Rng) -> Self {
+    /// Two inputs of every width, and nothing that reads them.
+    fn bare() -> Self {
         let mut kernel = Self { sources: Vec::new(), kinds: Vec::new(), steps: Vec::new() };
         for width in WIDTHS {
             for copy in ["a", "b"] {
                 kernel.add(format!("{copy}{width}"), width, AtomKind::InputParameter);
             }
         }
+        kernel
+    }
+
+    /// An output for each of `expressions`, in their order: `e0`, `e1`, ..
+    pub fn of(expressions: &[(usize, Recipe)]) -> Self {
+        let mut kernel = Self::bare();
         let inputs = kernel.sources.clone();
-        for at in 0..EXPRESSIONS {
-            let width = *rng.pick(&WIDTHS);
-            let output = kernel.add(format!("e{at}"), width, AtomKind::OutputParameter);
-            let depth = rng.range(1..6) as usize;
-            kernel.steps.push(Step::Set(output, Tree::random(rng, &inputs, width, depth)));
+        for (at, (width, recipe)) in expressions.iter().enumerate() {
+            let output = kernel.add(format!("e{at}"), *width, AtomKind::OutputParameter);
+            kernel.steps.push(Step::Set(output, recipe.tree(&inputs, *width)));
         }
+        kernel
+    }
+
+    fn new(rng: &mut Rng) -> Self {
+        let mut kernel = Self::bare();
+        let inputs = kernel.sources.clone();
         for at in 0..PROGRAMS {
             kernel.add_program(rng, at, &inputs);
         }
@@ -199,7 +217,7 @@ impl RandomKernel {
             let id = self.add(format!("p{at}_v{number}"), width, kind);
             // Trees number the signals of the whole kernel.
             visible.resize(id, Source { name: String::new(), width: 0 });
-            self.steps.push(Step::Set(id, Tree::random(rng, &visible, width, 2)));
+            self.steps.push(Step::Set(id, expression(rng, &visible, width, 2)));
             visible.push(self.sources[id].clone());
             variables.push(id);
         }
@@ -208,8 +226,31 @@ impl RandomKernel {
         }
     }
 
-    fn outputs(&self) -> Vec<usize> {
-        (0..self.kinds.len()).filter(|at| self.kinds[*at] == AtomKind::OutputParameter).collect()
+    /// Names of the inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        let inputs = self.kinds.iter().take_while(|kind| **kind == AtomKind::InputParameter);
+        inputs.zip(&self.sources).map(|(_, source)| &*source.name)
+    }
+
+    /// What each output is for these inputs, by rust-hdl's arithmetic.
+    pub fn evaluate(&self, inputs: &[BigUint]) -> Vec<BigUint> {
+        let mut env: Vec<Word> = self.sources.iter().map(|source| zero(source.width)).collect();
+        for (word, value) in env.iter_mut().zip(inputs) {
+            word.bits.clone_from(value);
+        }
+        self.steps.iter().for_each(|step| step.run(&mut env));
+        let outputs = self.kinds.iter().zip(env).filter(|(kind, _)| **kind == AtomKind::OutputParameter);
+        outputs.map(|(_, word)| word.bits).collect()
+    }
+
+    /// The lines of the text around an output, for the message.
+    pub fn lines_about(&self, export: &Export, output: &str) -> String {
+        let stem = output.split('_').next().unwrap_or(output);
+        let about = |line: &&str| {
+            line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                .any(|word| word.split('_').next() == Some(stem))
+        };
+        export.verilog.lines().filter(about).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -253,35 +294,20 @@ fn random_kernels_compute_the_same() {
         for clock in 0..CLOCKS {
             let inputs: Vec<BigUint> =
                 widths.iter().map(|width| corner_or_random(&mut rng, *width)).collect();
-            let mut env: Vec<Word> = kernel.sources.iter().map(|source| zero(source.width)).collect();
-            for (word, value) in env.iter_mut().zip(&inputs) {
-                word.bits.clone_from(value);
-            }
-            kernel.steps.iter().for_each(|step| step.run(&mut env));
+            let expected = kernel.evaluate(&inputs);
             verilated.apply(&inputs);
             verilated.dut.settle();
-            for ((name, port), id) in verilated.outputs.iter().zip(kernel.outputs()) {
-                let verilog = verilated.read(*port);
+            for ((name, port), expected) in verilated.outputs.iter().zip(expected) {
                 assert_eq!(
-                    env[id].bits,
-                    verilog,
+                    expected,
+                    verilated.read(*port),
                     "{name} in clock {clock} of\n{}\nwith {:?}",
-                    lines_about(&export, name),
-                    kernel.sources.iter().map(|s| &s.name).zip(&inputs).collect::<Vec<_>>()
+                    kernel.lines_about(&export, name),
+                    kernel.inputs().zip(&inputs).collect::<Vec<_>>()
                 );
             }
         }
     });
-}
-
-/// The lines of the text around an output, for the message.
-fn lines_about(export: &Export, output: &str) -> String {
-    let stem = output.split('_').next().unwrap_or(output);
-    let about = |line: &&str| {
-        line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .any(|word| word.split('_').next() == Some(stem))
-    };
-    export.verilog.lines().filter(about).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

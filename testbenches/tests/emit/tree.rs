@@ -1,9 +1,8 @@
-//! Random expressions, well typed as rustc would have them.
+//! Expressions, well typed as rustc would have them.
 
 use crate::values::*;
 use num_bigint::BigUint;
 use rust_hdl::core::ast::{VerilogExpression as Ast, VerilogOp, VerilogOpUnary};
-use tessera_sim::tb::Rng;
 
 /// A signal a tree may read.
 #[derive(Clone, Debug)]
@@ -37,103 +36,7 @@ pub enum Tree {
     Multiply(bool, Box<Tree>, Box<Tree>),
 }
 
-const ARITHMETIC: [Arithmetic; 5] =
-    [Arithmetic::Add, Arithmetic::Sub, Arithmetic::And, Arithmetic::Or, Arithmetic::Xor];
-const ORDERS: [Order; 6] = [Order::Eq, Order::Ne, Order::Lt, Order::Le, Order::Gt, Order::Ge];
-
-/// Bits of an index that cannot leave a value of `width` bits.
-fn safe_index_width(width: usize) -> Option<usize> {
-    [1, 2, 3, 4, 5, 7].into_iter().rfind(|bits| (1 << bits) <= width)
-}
-
 impl Tree {
-    /// A tree of exactly `width` bits.
-    pub fn random(rng: &mut Rng, sources: &[Source], width: usize, depth: usize) -> Tree {
-        let fitting: Vec<usize> = (0..sources.len()).filter(|at| sources[*at].width == width).collect();
-        if depth == 0 || rng.chance(0.12) {
-            if !fitting.is_empty() && (depth == 0 || rng.chance(0.7)) {
-                return Tree::Read(*rng.pick(&fitting));
-            }
-            if depth == 0 {
-                let known: Vec<usize> = (0..sources.len()).filter(|at| sources[*at].width > 0).collect();
-                return Tree::Cast(width, Tree::Read(*rng.pick(&known)).into());
-            }
-        }
-        let other = *rng.pick(&WIDTHS);
-        let child = |rng: &mut Rng, width| Box::new(Tree::random(rng, sources, width, depth - 1));
-        if width == 1 && rng.chance(0.7) {
-            return Self::random_flag(rng, sources, depth);
-        }
-        match rng.below(14) {
-            0..=2 => {
-                let op = *rng.pick(&ARITHMETIC);
-                Tree::Arithmetic(op, child(rng, width), child(rng, width))
-            }
-            3 => {
-                let literal = rng.bits(width.min(64)) >> rng.below(width.min(64) as u64);
-                let op = *rng.pick(&ARITHMETIC);
-                Tree::WithLiteral(op, child(rng, width), literal, rng.chance(0.3))
-            }
-            4 => Tree::AddFlag(child(rng, width), child(rng, 1)),
-            5 if width > 1 => {
-                let op = *rng.pick(&[Arithmetic::Add, Arithmetic::Sub, Arithmetic::Xor]);
-                Tree::SignedArithmetic(op, child(rng, width), child(rng, width))
-            }
-            6 => {
-                let amount = rng.below(width as u64 + 2);
-                Tree::ShiftLiteral(rng.chance(0.5), child(rng, width), amount)
-            }
-            7 => {
-                let amount = *rng.pick(&[1, 2, 3, 4, 5, 7, 8, 9]);
-                Tree::Shift(rng.chance(0.5), child(rng, width), child(rng, amount))
-            }
-            8 => Tree::Invert(child(rng, width)),
-            9 => {
-                let bit = rng.below(width as u64) as usize;
-                Tree::ReplaceBit(child(rng, width), bit, child(rng, 1))
-            }
-            10 if width > 1 => {
-                let index = safe_index_width(width).expect("two bits or more");
-                let index = Box::new(Tree::Cast(index, child(rng, other)));
-                Tree::ReplaceBitAt(child(rng, width), index, child(rng, 1))
-            }
-            11 => {
-                let wider: Vec<usize> = WIDTHS.into_iter().filter(|w| *w >= width).collect();
-                let of = *rng.pick(&wider);
-                let offset = rng.below((of - width) as u64 + 1) as usize;
-                Tree::GetBits(width, child(rng, of), offset)
-            }
-            12 => {
-                let of = (*rng.pick(&WIDTHS)).max(2);
-                let index = safe_index_width(of).expect("two bits or more");
-                let index = Box::new(Tree::Cast(index, child(rng, other)));
-                Tree::GetBitsAt(width, child(rng, of), index)
-            }
-            _ if width == 32 => Tree::Multiply(rng.chance(0.5), child(rng, 16), child(rng, 16)),
-            _ => Tree::Cast(width, child(rng, other)),
-        }
-    }
-
-    fn random_flag(rng: &mut Rng, sources: &[Source], depth: usize) -> Tree {
-        let child = |rng: &mut Rng, width| Box::new(Tree::random(rng, sources, width, depth - 1));
-        let (width, other) = (*rng.pick(&WIDTHS), *rng.pick(&WIDTHS));
-        match rng.below(5) {
-            0 | 1 => {
-                let order = *rng.pick(&ORDERS);
-                Tree::Compare(order, rng.chance(0.3), child(rng, width), child(rng, width))
-            }
-            2 => Tree::Logical(rng.chance(0.5), child(rng, 1), child(rng, 1)),
-            3 => Tree::Reduce(*rng.pick(&['&', '|', '^']), child(rng, width)),
-            _ => match safe_index_width(width) {
-                Some(index) if rng.chance(0.6) => {
-                    let index = Box::new(Tree::Cast(index, child(rng, other)));
-                    Tree::GetBitAt(child(rng, width), index)
-                }
-                _ => Tree::GetBit(child(rng, width), rng.below(width as u64) as usize),
-            },
-        }
-    }
-
     pub fn evaluate(&self, env: &[Word]) -> Word {
         let at = |index: &Tree| index.evaluate(env).bits.try_into().expect("a small index");
         match self {
