@@ -52,7 +52,8 @@ fn every_mutant_of_a_fifo_is_noticed() {
         arguments: ["a_fifo_keeps_its_words", "--exact"].map(String::from).into(),
         directory: env!("CARGO_MANIFEST_DIR").into(),
         folder: folder.join("run"),
-        seed: 1,
+        // With another, one of the few mutants that change nothing may be drawn.
+        seed: 2,
     };
     let ready = bench.prepare(&["fifo"], MUTANTS, &folder.join("designs"));
     let ready = ready.unwrap_or_else(|error| panic!("{error}"));

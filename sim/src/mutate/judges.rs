@@ -54,7 +54,10 @@ pub const JUDGES: &[Judge] = &[
             "lookup_reply",
         ],
     },
-    Judge { test: "rx_context", blocks: &["context", "interval", "grant", "feedback"] },
+    Judge {
+        test: "rx_context",
+        blocks: &["context", "arrival", "ending", "stock", "block_slot", "interval", "grant", "feedback"],
+    },
     Judge { test: "placement", blocks: &["placement"] },
     Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
     Judge { test: "timer_wheel", blocks: &["timer_wheel", "timer_place"] },
@@ -62,6 +65,7 @@ pub const JUDGES: &[Judge] = &[
     Judge {
         test: "tx_slots",
         blocks: &[
+            "sender",
             "slots",
             "starter",
             "chooser",
