@@ -421,10 +421,11 @@ fn counters_lose_no_event() {
     tb::run("registers::counters", &design(&SMALL), |dut, rng| {
         let mut bench = Bench::new(dut).until_ready();
         let events = bench.dut.port("events").unwrap();
-        // From never over sometimes to every clock.
-        let odds: Vec<f64> = (0..64).map(|i| [0.0, 0.01, 0.5, 1.0, 0.99][i % 5]).collect();
+        // From never over sometimes to every clock, for each event in turn.
+        let mut odds: Vec<f64> = (0..64).map(|i| [0.0, 0.01, 0.5, 1.0, 0.99][i % 5]).collect();
         let mut counts = [0u64; 64];
         for round in 0..40 {
+            odds.rotate_left(1);
             for _ in 0..rng.below(400) {
                 let mut word = 0u64;
                 for (i, odds) in odds.iter().enumerate() {

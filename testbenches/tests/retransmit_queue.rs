@@ -245,6 +245,60 @@ fn full_refuses_what_does_not_merge() {
     });
 }
 
+/// Every place of the full size: filled, found for merging and for the query,
+/// told from other blocks and slots, and empty afterwards.
+#[test]
+fn every_place_of_the_full_size_is_found() {
+    let places = 1u64 << NIC512.retransmit_entries_log2;
+    tb::run("retransmit_places", &design("retransmit_queue", &NIC512), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        for round in 0..3u64 {
+            let base = 256 * round;
+            bench.steps = StreamMonitor::new(dut, "step", NEVER, rng).unwrap();
+            // One stands at the output, one runs, the places are full.
+            for slot in 0..places + 2 {
+                bench.offer(slot, 1, base, bits(&[1]));
+                bench.clocks(dut, 12);
+            }
+            assert_eq!((dut.sampled(bench.full), bench.refusals), (1, 0));
+            for slot in 2..places + 2 {
+                bench.offer(slot, 1, base, bits(&[9]));
+                bench.clocks(dut, 12);
+            }
+            assert_eq!(bench.refusals, 0, "they merge");
+            for slot in 2..places + 2 {
+                bench.offer(slot, 1, base + 256, bits(&[1]));
+                bench.offer(slot + 64, 1, base, bits(&[1]));
+                bench.clocks(dut, 24);
+            }
+            assert_eq!(std::mem::take(&mut bench.refusals), 2 * places, "they do not");
+            for slot in 0..2 * places {
+                dut.set(bench.query_slot, slot);
+                bench.clocks(dut, 2);
+                assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < places + 2), "slot {slot}");
+            }
+            bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+            bench.clocks(dut, 20 * places);
+            let mut expected = Vec::new();
+            for slot in 0..places + 2 {
+                expected.extend(steps(slot, 1, base, if slot < 2 { &[1] } else { &[1, 9] }));
+            }
+            assert_eq!(bench.all_steps(), expected);
+            for slot in 0..2 * places {
+                dut.set(bench.query_slot, slot);
+                bench.clocks(dut, 2);
+                assert_eq!(dut.sampled(bench.query_queued), 0, "slot {slot}");
+            }
+            // Another place is the first one next time.
+            for slot in 0..5 {
+                bench.offer(slot, 1, 0, bits(&[0]));
+            }
+            bench.clocks(dut, 100);
+            assert_eq!(bench.all_steps().len(), 5);
+        }
+    });
+}
+
 /// Random walks over few keys. Whatever merges with what in which clock:
 /// nothing leaves that was not asked for, nothing more often than asked for,
 /// everything at least once after it was asked for last; walks do not mix.

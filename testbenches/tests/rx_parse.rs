@@ -668,6 +668,41 @@ fn disabled_comes_last() {
     });
 }
 
+/// RX-5: after a reset there is no endpoint, whatever the table's memory still
+/// holds, and writing one brings back no other.
+#[test]
+fn a_reset_takes_every_endpoint_away() {
+    tb::run("rx_parse::endpoints", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let rst = bench.dut.port("rst").unwrap();
+        let numbers: Vec<u32> = (0..256).map(|low| HERE.endpoint & !0xFF | low).collect();
+        for number in &numbers {
+            packets::write_endpoint(bench.dut, *number, HERE.qkey, true);
+        }
+        bench.dut.reset(rst, 3);
+        let mut ask = |bench: &mut Bench, rng: &mut Rng, number: u32, outcome: &str| {
+            let mut route = packets::route(&THERE, &HERE, 0, 0);
+            route.dst_endpoint = number;
+            bench.input.send(packets::frame(&route, &packets::data(rng, 3)));
+            bench.results.clear();
+            bench.run(1);
+            assert_eq!(bench.results.pop_front(), Some(outcome), "endpoint {number:#x}");
+        };
+        for number in numbers.iter().step_by(15) {
+            ask(&mut bench, rng, *number, "drop_endpoint");
+        }
+        for at in [1usize, 3, 77, 254] {
+            packets::write_endpoint(bench.dut, numbers[at], HERE.qkey, true);
+            ask(&mut bench, rng, numbers[at], "rx_data");
+            ask(&mut bench, rng, numbers[at + 1], "drop_endpoint");
+            ask(&mut bench, rng, numbers[at - 1], "drop_endpoint");
+        }
+        while bench.data.take().is_some() {}
+        while bench.payload.take().is_some() {}
+        bench.expect_nothing_more();
+    });
+}
+
 /// Minimal frames without a clock between them, and long ones.
 #[test]
 fn the_input_runs_at_line_rate() {

@@ -318,6 +318,21 @@ fn feedback_goes_first() {
     });
 }
 
+/// The delay of an answer ends one short of the value that says there is none.
+#[test]
+fn delays_stop_short_of_no_sample() {
+    tb::run("tx_build::delay", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let last = u32::from(NO_SAMPLE);
+        let ages: Vec<u32> = (last - 3..=last + 3).chain([0, 1, 2 * last, u32::MAX]).collect();
+        for age in &ages {
+            let packet = packets::feedback(rng);
+            bench.send_feedback(packet, Some(*age));
+        }
+        bench.run(ages.len() as u64);
+    });
+}
+
 /// A packet's time is read within nine beats of its place on the wire.
 #[test]
 fn timestamps_are_taken_late() {
