@@ -10,6 +10,8 @@ pub struct PathScheduler {
     count: u32,
     base: u8,
     turn: u32,
+    /// Where the present round starts.
+    offset: u32,
     lfsr: Lfsr,
 }
 
@@ -21,24 +23,26 @@ impl PathScheduler {
             count: settings.path_count,
             base: settings.path_base,
             turn: 0,
+            offset: 0,
             lfsr: Lfsr::new(settings.seed),
         }
     }
 
     /// The entropy value of the next packet.
     pub fn take(&mut self) -> u8 {
+        let drawn = ((self.lfsr.state() & 0xFFFF) * self.count) >> 16;
+        self.lfsr.step();
         let k = match self.policy {
             PathPolicy::Single => 0,
             PathPolicy::RoundRobin => {
-                let k = self.turn;
-                self.turn = (self.turn + 1) % self.count;
+                let k = (self.turn + self.offset) % self.count;
+                self.turn += 1;
+                if self.turn == self.count {
+                    (self.turn, self.offset) = (0, drawn);
+                }
                 k
             }
-            PathPolicy::Random => {
-                let k = ((self.lfsr.state() & 0xFFFF) * self.count) >> 16;
-                self.lfsr.step();
-                k
-            }
+            PathPolicy::Random => drawn,
         };
         self.base.wrapping_add(k as u8)
     }

@@ -138,6 +138,11 @@ pub fn untag(tag: u64) -> (u8, usize, usize, usize) {
     )
 }
 
+/// What a session of `seed` writes to the SEED register of a NIC.
+pub fn nic_seed(seed: u64, nic: usize) -> u32 {
+    (seed as u32 ^ (seed >> 32) as u32).wrapping_mul(0x9E37_79B1).wrapping_add(nic as u32) | 1
+}
+
 impl Session {
     /// Opens every NIC and gives each host an endpoint.
     pub fn open(
@@ -150,9 +155,7 @@ impl Session {
         let mut hosts = Vec::new();
         for nic in 0..nics {
             let (mac, ip) = addresses(nic);
-            let seed =
-                (seed as u32 ^ (seed >> 32) as u32).wrapping_mul(0x9E37_79B1).wrapping_add(nic as u32) | 1;
-            let options = ContextOptions { mac, ip, seed, settings: settings.to_vec() };
+            let options = ContextOptions { mac, ip, seed: nic_seed(seed, nic), settings: settings.to_vec() };
             let context = Context::open(cluster.device(nic), options)?;
             let cq = context.create_cq(4 * ENTRIES)?;
             let pd = context.alloc_pd();

@@ -17,7 +17,7 @@ use tessera_model::settings::{Endpoint, Identity, PathPolicy, Settings};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
-use tessera_sim::session::Session;
+use tessera_sim::session::{nic_seed, Session};
 use tessera_sim::verilator::{BuildOptions, Design, Model};
 
 const PAYLOAD_LOG2: u8 = 12;
@@ -60,8 +60,12 @@ impl Judged {
         let setup = |nic: usize| {
             let (mac, ip) = addresses(nic);
             let address = session.address(nic);
-            let settings =
-                Settings { path_count: PATHS, path_policy: PathPolicy::RoundRobin, ..Settings::default() };
+            let settings = Settings {
+                path_count: PATHS,
+                path_policy: PathPolicy::RoundRobin,
+                seed: nic_seed(seed, nic),
+                ..Settings::default()
+            };
             NicSetup {
                 config: NIC512,
                 identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },

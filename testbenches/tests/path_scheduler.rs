@@ -48,6 +48,14 @@ fn pause(rng: &mut Rng) -> u64 {
     *rng.pick(&[0, 0, 0, 1, 5])
 }
 
+fn drawn(lfsr: u32, count: u64) -> u64 {
+    (u64::from(lfsr & 0xFFFF) * count) >> 16
+}
+
+fn step(lfsr: u32) -> u32 {
+    (lfsr >> 1) ^ if lfsr & 1 == 1 { LFSR_MASK } else { 0 }
+}
+
 #[test]
 fn every_policy_gives_its_sequence() {
     tb::run("path_scheduler::policies", &design(), |dut, rng| {
@@ -56,16 +64,40 @@ fn every_policy_gives_its_sequence() {
             enable(dut, 0, count, base, seed);
             (0..20).for_each(|_| assert_eq!(take(dut, pause(rng)), base, "single"));
             enable(dut, 1, count, base, seed);
-            for turn in 0..3 * count {
-                assert_eq!(take(dut, pause(rng)), (base + turn % count) % 256, "turn {turn} of {count}");
+            let (mut lfsr, mut offset) = (seed as u32, 0);
+            for turn in 0..5 * count {
+                let k = (turn + offset) % count;
+                assert_eq!(take(dut, pause(rng)), (base + k) % 256, "turn {turn} of {count}");
+                if turn % count == count - 1 {
+                    offset = drawn(lfsr, count);
+                }
+                lfsr = step(lfsr);
             }
             enable(dut, 2, count, base, seed);
             let mut lfsr = seed as u32;
             for _ in 0..500 {
-                let k = (u64::from(lfsr & 0xFFFF) * count) >> 16;
+                let k = drawn(lfsr, count);
                 assert_eq!(take(dut, pause(rng)), (base + k) % 256, "random of {count}");
-                lfsr = (lfsr >> 1) ^ if lfsr & 1 == 1 { LFSR_MASK } else { 0 };
+                lfsr = step(lfsr);
             }
+        }
+    });
+}
+
+/// Tries that are whole rounds apart do not keep to one path.
+#[test]
+fn a_period_of_rounds_visits_every_path() {
+    tb::run("path_scheduler::period", &design(), |dut, rng| {
+        for count in [2, 4, 5] {
+            enable(dut, 1, count, 0, rng.bits(32).max(1));
+            let mut seen = [0; 5];
+            for _ in 0..100 {
+                seen[take(dut, 0) as usize] += 1;
+                (1..count).for_each(|_| {
+                    take(dut, 0);
+                });
+            }
+            assert!(seen.iter().take(count as usize).all(|&times| times > 5), "{seen:?} of {count}");
         }
     });
 }

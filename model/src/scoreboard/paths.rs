@@ -28,7 +28,7 @@ impl Paths {
         bench.fault(Some(message), "§6", Fault::Path { got: ev, want });
         // Follow a rotation that slipped, so that one slip is one violation.
         if self.settings.path_policy == PathPolicy::RoundRobin {
-            for _ in 0..self.settings.path_count {
+            for _ in 0..2 * self.settings.path_count {
                 if self.scheduler.take() == ev {
                     return;
                 }
