@@ -87,8 +87,8 @@ registers! {
     GUARD = 0x08C, Rw 16, 16, "added to every tail deadline, ticks";
     D_MIN = 0x090, Rw 16, 32, "shortest loss-detection interval, ticks";
     RTT_DEFAULT = 0x094, Rw 16, 160, "round-trip time while unknown, ticks";
-    RTO = 0x098, Rw 24, 800, "sender's backstop after the first, doubling up to 32 times, ticks";
-    MAX_RETRY = 0x09C, Rw 8, 10, "probes in a row without any feedback before retry_exceeded";
+    RTO = 0x098, Rw 24, 800, "sender's backstop while a grant is awaited, ticks; 32 times that is the longest of all";
+    MAX_RETRY = 0x09C, Rw 8, 20, "probes in a row without any feedback before retry_exceeded";
     T_OPEN = 0x0A0, Rw 24, 1_000_000, "first packet until first non-BUSY feedback, ticks";
     GRANT_WAIT = 0x0A4, Rw 24, 1_000_000, "longest time without progress though feedback comes, ticks";
     RX_GIVE_UP = 0x0A8, Rw 24, 2_000_000, "receiver hears nothing of an unfinished message, ticks";
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn time_wait_covers_the_sender() {
         const { assert!(TIME_WAIT.reset >= T_OPEN.reset + MPL.reset) };
-        let silence: u32 = (0..=MAX_RETRY.reset).map(|n| RTO.reset << if n > 5 { 5 } else { n }).sum();
+        let silence: u32 = (MAX_RETRY.reset + 1) * (RTO.reset << 5);
         assert!(RX_GIVE_UP.reset > silence + MPL.reset);
     }
 }

@@ -17,6 +17,9 @@ use crate::Ticks;
 /// Largest packet gap, 1/16 tick.
 pub const GAP_MAX: u32 = 65_535;
 
+/// Most NACKs of one hole that count; every second one doubles the wait.
+const BACKOFF_MAX: u32 = 10;
+
 /// What loss detection needs to know of the bitmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
@@ -170,11 +173,13 @@ impl Interval {
         self.probe_limit = self.probe_limit.max(index.min(grant));
         let due = now + skew as u64 + settings.guard as u64;
         self.probe_due = Some(self.probe_due.map_or(due, |old| old.min(due)));
+        //= LD-5
+        self.hold = self.hold.min(due);
     }
 
     /// Length of the loss-detection interval for `view`, without GUARD.
     pub fn interval(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
-        let whole = ((view.left as u64 * self.gap as u64) >> 4) + skew as u64;
+        let whole = self.spread(view) + skew as u64;
         whole.max(settings.d_min as u64)
     }
 
@@ -212,8 +217,9 @@ impl Interval {
             self.hole_time = now;
         }
         //= LD-5
-        if view.cumulative > self.nack_hole {
+        if view.cumulative > self.nack_hole && self.backoff > 0 {
             self.backoff = 0;
+            self.hold = self.hold.min(now + self.pause(view, skew, settings));
         }
         self.deadline = self.rule(view, skew, settings).map(|deadline| {
             let deadline = self.probe_due.map_or(deadline, |due| due.min(deadline));
@@ -261,9 +267,19 @@ impl Interval {
     pub fn nacked(&mut self, now: Ticks, view: &View, limit: u32, skew: u32, settings: &Settings) {
         self.nack_hole = view.cumulative;
         self.nack_limit = limit;
-        self.hold = now + ((self.rtt as u64 + skew as u64 + settings.guard as u64) << self.backoff);
-        self.backoff = (self.backoff + 1).min(5);
+        self.hold = now + (self.pause(view, skew, settings) << (self.backoff / 2));
+        self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
         self.rearm(now, view, skew, settings);
+    }
+
+    /// How long the answer to a NACK takes, with all that is missing sent again.
+    fn pause(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
+        self.rtt as u64 + self.spread(view) + skew as u64 + settings.guard as u64
+    }
+
+    /// How long the sender takes for what is missing.
+    fn spread(&self, view: &View) -> Ticks {
+        (view.left as u64 * self.gap as u64) >> 4
     }
 }
 
@@ -329,7 +345,7 @@ mod tests {
         interval.rearm(0, &view, 64, &settings);
         let mut last = interval.deadline().unwrap();
         let mut waits = vec![];
-        for _ in 0..8 {
+        for _ in 0..12 {
             let ask = interval.expire(last, &view, 64, &settings);
             assert_eq!(ask, Ask { limit: 16, wide: true });
             interval.nacked(last, &view, 16, 64, &settings);
@@ -337,6 +353,12 @@ mod tests {
             waits.push(next - last);
             last = next;
         }
-        assert_eq!(waits, [240, 480, 960, 1920, 3840, 7680, 7680, 7680]);
+        assert_eq!(waits, [248, 248, 496, 496, 992, 992, 1984, 1984, 3968, 3968, 7936, 7936]);
+        // The hole is filled: the next one waits for one answer, not for all the doublings.
+        let view = View { cumulative: 8, highest: 16, grant: 16, left: 1 };
+        interval.rearm(last - 7000, &view, 64, &settings);
+        assert_eq!(interval.deadline(), Some(last - 7000 + 248));
+        interval.rearm(last - 6900, &view, 64, &settings);
+        assert_eq!(interval.deadline(), Some(last - 7000 + 248));
     }
 }

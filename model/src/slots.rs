@@ -242,13 +242,17 @@ impl Slot {
     /// Restarts or stops the backstop; `waiting` = packets wait to be sent again.
     //= TX-9
     pub fn after_emission(&mut self, now: Ticks, waiting: bool, settings: &Settings) {
-        let first = self.rtt(settings) as u64 + 2 * settings.guard as u64;
-        let interval = if self.probes == 0 { first } else { self.rto(settings) };
-        self.arm(now + interval, waiting);
+        self.arm(now + self.patience(settings), waiting);
     }
 
-    fn rto(&self, settings: &Settings) -> u64 {
-        (settings.rto as u64) << self.probes.min(5)
+    /// How long this slot waits for a word before it asks.
+    //= TX-9
+    fn patience(&self, settings: &Settings) -> u64 {
+        let rto = settings.rto as u64;
+        let answer = self.rtt(settings) as u64 + 2 * settings.guard as u64;
+        let granting = self.established && self.limit() < self.count;
+        let base = if granting { rto } else { answer.min(rto) };
+        (base << (self.probes / 2).min(8)).min(rto << 5)
     }
 
     fn arm(&mut self, at: Ticks, waiting: bool) {
@@ -260,7 +264,7 @@ impl Slot {
     //= TX-9
     pub fn heard(&mut self, now: Ticks, waiting: bool, settings: &Settings) {
         self.probes = 0;
-        self.arm(now + self.rto(settings), waiting);
+        self.arm(now + self.patience(settings), waiting);
     }
 
     /// BUSY for a message never accepted; `jitter` is 0..BUSY_WAIT.

@@ -72,7 +72,10 @@ fn a_dead_network_is_reported() {
     world.send(0, 1, 0, 5000, 8);
     finish(&mut world);
     assert_eq!(statuses(&world, 0), [Status::RetryExceeded]);
-    let silence: u64 = (0..=10).map(|n: u32| (world.settings.rto as u64) << n.min(5)).sum();
+    let settings = &world.settings;
+    let (answer, longest) = ((settings.rtt_default + 2 * settings.guard) as u64, (settings.rto as u64) << 5);
+    let silence: u64 = (0..=settings.max_retry).map(|n| (answer << (n / 2).min(8)).min(longest)).sum();
+    assert!(world.nodes[0].done[0].0 > ticks(silence - 1), "ended early");
     assert!(world.nodes[0].done[0].0 < ticks(silence + 1000), "ended late");
     assert_eq!(world.count(Counter::TxProbe), world.settings.max_retry as u64);
 }

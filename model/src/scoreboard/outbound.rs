@@ -47,8 +47,9 @@ struct Message {
     asked: BTreeMap<u32, u32>,
     may_probe: bool,
     probes: u32,
-    /// Emissions and feedback, the last one older than the slowest reaction first.
-    stirs: Vec<Ticks>,
+    /// When the backstop may have started anew: earliest, and when that showed.
+    /// The last one older than the slowest reaction comes first.
+    stirs: Vec<(Ticks, Ticks)>,
     /// The status a COMPLETE or ABORT brought, and when.
     told: Option<(u64, u8)>,
     done: Option<u64>,
@@ -58,17 +59,22 @@ impl Message {
     fn grant_at(&self, clock: u64) -> u32 {
         self.grants.iter().rev().find(|(at, _)| *at <= clock).map_or(0, |&(_, grant)| grant)
     }
-    fn stir(&mut self, now: Ticks, reaction: Ticks) {
-        let old = self.stirs.iter().rposition(|at| at + reaction < now).unwrap_or(0);
+    fn stir(&mut self, since: Ticks, now: Ticks, reaction: Ticks) {
+        let old = self.stirs.iter().rposition(|(_, shown)| shown + reaction < now).unwrap_or(0);
         self.stirs.drain(..old);
-        self.stirs.push(now);
+        let last = self.stirs.last().map_or(0, |&(since, _)| since);
+        self.stirs.push((since.max(last), now));
+    }
+    /// A packet left: decided, it waited for payload and its turn until now.
+    fn emitted(&mut self, now: Ticks, reaction: Ticks) {
+        self.stir(now.saturating_sub(reaction), now, reaction);
     }
     /// The longest silence a PROBE may have been decided in that leaves at
     /// `now`: what stirred while it was on its way came too late to stop it.
     fn silence(&self, now: Ticks, reaction: Ticks) -> Ticks {
-        let ends = self.stirs.iter().skip(1).chain([&now]);
-        let silences = self.stirs.iter().zip(ends).filter(|(_, &end)| end + reaction >= now);
-        silences.map(|(from, end)| end - from).max().unwrap_or(0)
+        let ends = self.stirs.iter().skip(1).map(|&(_, shown)| shown).chain([now]);
+        let silences = self.stirs.iter().zip(ends).filter(|&(_, end)| end + reaction >= now);
+        silences.map(|(&(since, _), end)| end.saturating_sub(since)).max().unwrap_or(0)
     }
     fn limit_at(&self, clock: u64) -> u32 {
         self.window.max(self.grant_at(clock)).min(self.count)
@@ -134,7 +140,7 @@ impl Sending {
         if feedback::sane(header, message.next, message.count).is_err() {
             return;
         }
-        message.stir(now, reaction);
+        message.stir(now, now, reaction);
         message.probes = 0;
         if header.flags & (fb::ABORT | fb::COMPLETE) != 0 {
             let abort = header.flags & fb::ABORT != 0;
@@ -229,7 +235,7 @@ impl Sending {
             asked: BTreeMap::new(),
             may_probe: false,
             probes: 0,
-            stirs: vec![bench.now()],
+            stirs: vec![(bench.now().saturating_sub(Self::reaction(bench) / Bench::clocks(1)), bench.now())],
             told: None,
             done: None,
         };
@@ -287,13 +293,13 @@ impl Sending {
             message.may_probe = false;
             message.probes += 1;
             // One silence, one PROBE.
-            message.stirs = vec![now];
+            message.stirs = vec![(now, now)];
             if !payload.is_empty() {
                 bench.fault(Some(id), "RX-6", Fault::Payload(header.index));
             }
             return;
         }
-        message.stir(now, reaction / Bench::clocks(1));
+        message.emitted(now, reaction / Bench::clocks(1));
         let start = (header.index as usize) << message.entry.payload_log2;
         let length = wire::payload_len(message.entry.length, message.entry.payload_log2, header.index);
         if message.payload.get(start..start + length as usize) != Some(payload) {

@@ -56,9 +56,13 @@ pub struct Judge {
     since: Signal<Local, Bits<32>>,
     half: Signal<Local, Bits<24>>,
     now24: Signal<Local, Bits<24>>,
-    /// Doublings of RTO.
     probes: Signal<Local, Bits<9>>,
-    doublings: Signal<Local, Bits<3>>,
+    /// Of the backstop: one per two PROBEs.
+    doublings: Signal<Local, Bits<8>>,
+    /// More is to be granted: the receiver speaks next.
+    granting: Signal<Local, Bit>,
+    patience: Signal<Local, Bits<32>>,
+    ceiling: Signal<Local, Bits<32>>,
     scaled: Signal<Local, Bits<32>>,
     interval: Signal<Local, Bits<32>>,
     longest: Signal<Local, Bits<32>>,
@@ -106,6 +110,9 @@ impl Judge {
             now24: Default::default(),
             probes: Default::default(),
             doublings: Default::default(),
+            granting: Default::default(),
+            patience: Default::default(),
+            ceiling: Default::default(),
             scaled: Default::default(),
             interval: Default::default(),
             longest: Default::default(),
@@ -228,19 +235,32 @@ impl Logic for Judge {
         self.out.d.next.left = self.state.val().deadline - self.now.val();
         self.out.d.next.first_left = self.state.val().linked_at - self.now.val();
 
-        // The interval that starts now.
+        // The interval that starts now, TX-9: of a pop it follows the PROBE it asks
+        // for, of feedback the first, which finds the slot established.
         self.probes.next = bit_cast::<9, 8>(self.state.val().probes);
         if self.job.val().pop {
             self.probes.next = bit_cast::<9, 8>(self.state.val().probes) + 1;
         }
-        if self.probes.val() > 5 {
-            self.doublings.next = 5.into();
-        } else {
-            self.doublings.next = self.probes.val().get_bits::<3>(0);
+        if self.job.val().feedback {
+            self.probes.next = 0.into();
         }
-        self.scaled.next = bit_cast::<32, 24>(self.settings.val().rto);
-        if self.job.val().pop | (self.job.val().turn & self.state.val().probe) {
-            self.scaled.next = bit_cast::<32, 24>(self.settings.val().rto) << self.doublings.val();
+        self.doublings.next = self.probes.val().get_bits::<8>(1);
+        if self.doublings.val() > 8 {
+            self.doublings.next = 8.into();
+        }
+        // A state that is accepted into is still the last message's.
+        self.granting.next = ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback)
+            & (self.state.val().limit < self.message.val().count)
+            & !(self.job.val().feedback & (self.feedback.val().grant >= self.message.val().count));
+        self.ceiling.next = bit_cast::<32, 24>(self.settings.val().rto) << 5;
+        self.patience.next =
+            bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
+        if self.granting.val() | (self.patience.val() > bit_cast::<32, 24>(self.settings.val().rto)) {
+            self.patience.next = bit_cast::<32, 24>(self.settings.val().rto);
+        }
+        self.scaled.next = self.patience.val() << self.doublings.val();
+        if self.scaled.val() > self.ceiling.val() {
+            self.scaled.next = self.ceiling.val();
         }
         if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {
             self.scaled.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
@@ -248,10 +268,6 @@ impl Logic for Judge {
                 + bit_cast::<32, 24>(self.jitter.val());
         }
         self.interval.next = self.scaled.val();
-        if self.job.val().accept | (self.job.val().turn & !self.state.val().probe & !self.state.val().heard) {
-            self.interval.next =
-                bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
-        }
         self.out.d.next.interval = self.interval.val();
         self.longest.next = bit_cast::<32, 24>(self.settings.val().rto) << 2;
         if self.interval.val() > self.longest.val() {

@@ -292,15 +292,59 @@ fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
         let tail = REGISTERS.skew0 + REGISTERS.guard;
         assert!((REGISTERS.skew0..=tail + LATE).contains(&waited), "{waited} ticks");
         assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 20));
-        // LD-5: rtt + skew + guard, doubling.
+        // LD-5: rtt + skew + guard, every second NACK doubling it.
         let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
-        for n in 0..3 {
-            let last = bench.nacks().last().unwrap().tick;
+        for n in 0..8 {
+            let (last, hold) = (bench.nacks().last().unwrap().tick, hold << (n / 2).min(5));
             let waited = bench.next_nack(last);
-            assert!((((hold - 1) << n)..=(hold << n) + LATE).contains(&waited), "{n}: {waited} ticks");
+            assert!((hold - 32..=hold + LATE).contains(&waited), "{n}: {waited} of {hold} ticks");
         }
         bench.data(&first, 7, 10, RETX);
-        bench.settle(1500);
+        bench.settle(4500);
+    });
+}
+
+#[test]
+fn ld5_an_answered_nack_ends_the_backoff() {
+    run("answered", REGISTERS, |bench, _| {
+        let first = message(4, 20 * 256, 20);
+        bench.clocks_per_tick = 16;
+        for index in (0..20).filter(|i| *i != 7 && *i != 9) {
+            bench.data(&first, index, 10, 0);
+        }
+        for _ in 0..7 {
+            bench.next_nack(0);
+        }
+        // Held for eight answers; the first packet that fills the hole cuts that to one.
+        bench.ticks(20);
+        bench.data(&first, 7, 10, RETX);
+        let filled = bench.now;
+        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        within("LD-5", bench.next_nack(filled), hold);
+        let last = bench.nacks().last().unwrap().tick;
+        within("again", bench.next_nack(last), hold - 1);
+        bench.data(&first, 9, 10, RETX);
+        bench.settle(4500);
+    });
+}
+
+#[test]
+fn ld5_a_probe_ends_the_hold() {
+    run("probe hold", REGISTERS, |bench, _| {
+        let first = message(4, 20 * 256, 20);
+        bench.clocks_per_tick = 16;
+        for index in (0..20).filter(|i| *i != 7) {
+            bench.data(&first, index, 10, 0);
+        }
+        for _ in 0..6 {
+            bench.next_nack(0);
+        }
+        bench.ticks(20);
+        bench.probe(&first, 20);
+        let since = bench.now;
+        within("LD-5", bench.next_nack(since), REGISTERS.skew0 + REGISTERS.guard);
+        bench.data(&first, 7, 10, RETX);
+        bench.settle(4500);
     });
 }
 
@@ -314,16 +358,17 @@ fn ld5_other_messages_do_not_shorten_the_hold() {
         }
         bench.next_nack(0);
         let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
-        for n in 0..3 {
+        for n in 0..6 {
+            let hold = hold << (n / 2);
             // The last packet judged before the NACK is one of another message.
             let last = bench.nacks().last().unwrap().tick;
             while bench.nacks().last().unwrap().tick == last {
                 let next = bench.messages.get(&other.generation).map_or(0, |m| m.cumulative);
                 bench.data(&other, next, 10, 0);
-                bench.ticks((hold / 8) << n);
+                bench.ticks(hold / 8);
             }
             let waited = bench.nacks().last().unwrap().tick - last;
-            assert!((((hold - 1) << n)..=(hold << n) + LATE).contains(&waited), "{n}: {waited} ticks");
+            assert!((hold - 4..=hold + LATE).contains(&waited), "{n}: {waited} of {hold} ticks");
         }
         bench.data(&first, 7, 10, RETX);
         bench.fill(&other, 0..250);

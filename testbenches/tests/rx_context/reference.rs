@@ -109,6 +109,8 @@ pub struct Message {
     /// The oldest NACK of the present expiry: tick, cumulative, base.
     pub last_nack: Option<(u64, u64, u64)>,
     pub nacks: u64,
+    /// Tick of the latest PROBE.
+    pub probed: Option<u64>,
     pub freed: bool,
 }
 
@@ -144,6 +146,7 @@ impl Message {
             heard_before: 0,
             last_nack: None,
             nacks: 0,
+            probed: None,
             freed: false,
         }
     }
@@ -205,6 +208,9 @@ impl Message {
             return Verdict::NotGranted;
         }
         self.hear(p, now);
+        if p.probe {
+            self.probed = Some(now);
+        }
         let verdict = if p.probe {
             Verdict::Nothing
         } else if self.arrived[p.index as usize] {

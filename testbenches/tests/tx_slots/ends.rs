@@ -19,6 +19,7 @@ const LATE: u64 = 4 * 100 + 5;
 fn nothing_heard_at_all_is_unheard() {
     run("tx_unheard", |bench| {
         bench.set("t_open", 900);
+        bench.set("max_retry", 9);
         let packet = start(bench, Request::packets(4, 2))[0];
         let (done, ticks) = end(bench, packet.tick, 2000);
         assert_eq!(done.status, Status::Unheard as u64);
@@ -60,9 +61,9 @@ fn silence_is_retry_exceeded() {
         let done = bench.completion(16 * 8000);
         let ticks = bench.tick() - heard;
         assert_eq!(done.status, Status::RetryExceeded as u64);
-        // RTO before the first PROBE, then doubling: four of them.
+        // RTO around the first PROBE, every second one doubling it: four of them.
         assert_eq!(bench.packets.drain(..).filter(|p| p.probe).count(), 4);
-        let bound = 100 * (1 + 2 + 4 + 8 + 16);
+        let bound = 100 * (1 + 1 + 2 + 2 + 4);
         assert!((bound - 5..=bound + 30).contains(&ticks), "{ticks} for {bound}");
         bench.at_rest();
     });

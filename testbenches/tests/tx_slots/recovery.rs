@@ -58,6 +58,9 @@ fn a_nack_brings_back_its_zeros_below_the_limit() {
 #[test]
 fn what_was_sent_just_now_is_not_sent_again() {
     run("tx_settled", |bench| {
+        // No PROBE but the one the NACK asks for.
+        bench.set("rto", 1000);
+        bench.set("guard", 1000);
         let packet = start(bench, Request::packets(600, 8))[0];
         bench.ticks(45);
         assert!(bench.packets.is_empty());
@@ -165,6 +168,8 @@ fn walks_die_with_their_message() {
 #[test]
 fn a_full_queue_drops_the_nack() {
     run("tx_overflow", |bench| {
+        bench.set("rto", 5000);
+        bench.set("guard", 5000);
         let packets: Vec<Packet> = (0..6).map(|_| all_sent(bench)).collect();
         for packet in &packets {
             for (sequence, base) in [(2, 0), (3, 256), (4, 512)] {
@@ -188,24 +193,24 @@ fn a_full_queue_drops_the_nack() {
     });
 }
 
-/// TX-9: first RTT + 2 guards, then RTO doubling up to 32 times; feedback and
-/// emissions start it over.
+/// TX-9: RTT + 2 guards, every second PROBE doubling it up to 32 RTO; feedback
+/// and emissions start it over, with RTO while more is to be granted.
 #[test]
 fn the_backstop_probes_at_doubling_intervals() {
     run("tx_backstop", |bench| {
-        bench.set("max_retry", 9);
+        bench.set("max_retry", 19);
         bench.set("t_open", 1 << 20);
         let packet = start(bench, Request::packets(4, 1))[0];
         let mut last = packet.tick;
-        for n in 0..9u32 {
-            let interval = if n == 0 { 40 + 8 } else { 100 << n.min(5) };
+        for n in 0..19u32 {
+            let interval = ((40 + 8) << (n / 2).min(8)).min(100 << 5);
             let probe = bench.packet(3300 * 16);
             assert_eq!((probe.probe, probe.index, probe.flags), (true, 1, 0));
             let waited = probe.tick - last;
             assert!((interval..=interval + 5).contains(&waited), "PROBE {n}: {waited} for {interval}");
             last = probe.tick;
         }
-        assert_eq!(bench.event("backstop_expiries"), 9);
+        assert_eq!(bench.event("backstop_expiries"), 19);
         // Feedback: RTO from now, whatever the node was linked for.
         bench.ticks(30);
         bench.answer(&packet, Feedback { grant: 1, sequence: 1, ..Feedback::default() });
@@ -223,6 +228,36 @@ fn the_backstop_probes_at_doubling_intervals() {
         assert!((98..=155).contains(&(probe.tick - new.tick)), "{}", probe.tick - new.tick);
         assert_eq!(probe.index, 2);
         bench.answer(&packet, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-9: with everything granted the only word to come is the answer to what was
+/// sent last: it is missed after RTT + 2 guards, also behind other feedback.
+#[test]
+fn a_lost_completion_is_missed_after_a_round_trip() {
+    run("tx_lost_complete", |bench| {
+        let packet = start(bench, Request::packets(3, 2))[0];
+        bench.answer(&packet, Feedback { grant: 3, cumulative: 2, sequence: 1, ..Feedback::default() });
+        let last = bench.packet(100);
+        assert_eq!(last.index, 2);
+        let mut since = last.tick;
+        for n in 0..4u32 {
+            let probe = bench.packet(200 * 16);
+            let (waited, interval) = (probe.tick - since, 48 << (n / 2));
+            assert!(
+                probe.probe && (interval..=interval + 5).contains(&waited),
+                "{n}: {waited} for {interval}"
+            );
+            since = probe.tick;
+        }
+        bench.answer(&packet, Feedback { grant: 3, cumulative: 2, sequence: 2, ..Feedback::default() });
+        bench.clocks(30);
+        let heard = bench.tick();
+        let probe = bench.packet(60 * 16);
+        assert!((46..=53).contains(&(probe.tick - heard)), "{}", probe.tick - heard);
+        bench.answer(&packet, complete(3));
         bench.completion(100);
         bench.at_rest();
     });

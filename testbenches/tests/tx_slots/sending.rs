@@ -163,7 +163,7 @@ fn flags_say_what_the_packet_is() {
         assert_eq!(more[1].flags, flag::IMM | flag::EST | flag::AR);
         assert_eq!(more[1].payload_len, 1);
         // A retransmission of the last index below the limit asks as well.
-        bench.ticks(60);
+        bench.ticks(42);
         let probes = bench.packets.drain(..).filter(|p| p.probe).count();
         assert_eq!(probes, 0);
         bench.answer(

@@ -116,6 +116,7 @@ pub struct Aim {
     give_up_sooner: Signal<Local, Bits<32>>,
     earliest: Signal<Local, Bits<32>>,
     shorter: Signal<Local, Bits<32>>,
+    armed_linked: Signal<Local, Bit>,
     unlinked: Signal<Local, Bit>,
     wants_timer: Signal<Local, Bit>,
     ask: Signal<Local, Bit>,
@@ -164,6 +165,7 @@ impl Aim {
             give_up_sooner: Default::default(),
             earliest: Default::default(),
             shorter: Default::default(),
+            armed_linked: Default::default(),
             unlinked: Default::default(),
             wants_timer: Default::default(),
             ask: Default::default(),
@@ -270,6 +272,10 @@ impl Logic for Aim {
         if !self.aim.q.val().hole & !self.aim.q.val().probe_armed {
             self.shorter.next = self.earliest.val() + self.aim.q.val().tail_span - self.nodes.q.val().armed;
         }
+        self.armed_linked.next = self.nodes.q.val().linked0;
+        if self.nodes.q.val().armed_node {
+            self.armed_linked.next = self.nodes.q.val().linked1;
+        }
         self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
         self.wants_timer.next = self.aim.q.val().open & self.aim.q.val().missing & !self.nodes.q.val().asked;
         self.ask.next = false;
@@ -293,14 +299,13 @@ impl Logic for Aim {
                     & self.wants_timer.val()
                     & (!self.over_give_up.val().get_bit(31) | !self.over.val().get_bit(31));
                 self.insert_node.d.next = self.nodes.q.val().linked0;
-                // One node linked: the other only for a shorter deadline.
+                // The earliest node popped, now or at the expiry: what the other stands
+                // for is further out. Else the other only for a shorter deadline.
                 self.insert.next = self.wants_timer.val()
                     & !self.ask.val()
-                    & (self.unlinked.val()
+                    & (!self.armed_linked.val()
                         | (self.shorter.val().get_bit(31)
-                            & (!self.nodes.q.val().linked0 | !self.nodes.q.val().linked1))
-                        | (self.aim.q.val().popping
-                            & (self.aim.q.val().node == self.nodes.q.val().armed_node)));
+                            & (!self.nodes.q.val().linked0 | !self.nodes.q.val().linked1)));
                 if self.insert.val() {
                     self.words.write_data.next.armed = self.earliest.val();
                     self.words.write_data.next.armed_node = self.nodes.q.val().linked0;

@@ -15,10 +15,16 @@
 //! nodes of a message: the first stands for the earliest of deadline and
 //! give-up and is judged anew when it pops, the second is linked when the
 //! deadline becomes earlier than the first. With both linked a still earlier
-//! deadline takes effect at the earlier pop; therefore a hole is armed for its
-//! tail interval first, and silence shortened by less than a tail interval leaves
-//! the second node for a hole or a PROBE. So a NACK for a hole is never later than
-//! the rules say by more than the wheel's rounding, for silence by skew + GUARD.
+//! deadline takes effect at the earlier pop. Therefore a hole is armed for its
+//! tail interval first: until then it cannot be due, and from then on it is judged
+//! at every pop. Silence shortened by less than a tail interval leaves the second
+//! node for a hole or a PROBE.
+//!
+//! So a NACK comes at the rule's time, rounded up to the wheel's tick, if a node is
+//! free when its deadline becomes the earliest. With both linked it may be as late
+//! as the earlier of their pops, which stands for a deadline the message had
+//! before. Silence may be late by a tail interval more. The scoreboard bounds the
+//! lateness of whole NICs (docs/verification.md).
 //!
 //! The estimates of a packet count from the next judgement on: product and
 //! skew of a judgement are read before its packet's samples are added, so that
@@ -126,7 +132,8 @@ pub struct IntervalWord {
     pub hold_limit: Bits<24>,
     /// `cumulative` < `hold_limit`.
     pub holding: Bit,
-    pub backoff: Bits<3>,
+    /// NACKs of the present hole; every second one doubles the wait.
+    pub backoff: Bits<4>,
 }
 
 /// A source's skew; the first use starts from the register.
@@ -244,6 +251,9 @@ pub struct Interval {
     d_min32: Signal<Local, Bits<32>>,
     rtt32: Signal<Local, Bits<32>>,
     since_mark: Signal<Local, Bits<32>>,
+    answered_at: Signal<Local, Bits<32>>,
+    hold_sooner: Signal<Local, Bits<32>>,
+    hold_to_probe: Signal<Local, Bits<32>>,
     probe_at: Signal<Local, Bits<32>>,
     probe_sooner: Signal<Local, Bits<32>>,
     tail_sooner: Signal<Local, Bits<32>>,
@@ -350,6 +360,9 @@ impl Interval {
             d_min32: Default::default(),
             rtt32: Default::default(),
             since_mark: Default::default(),
+            answered_at: Default::default(),
+            hold_sooner: Default::default(),
+            hold_to_probe: Default::default(),
             probe_at: Default::default(),
             probe_sooner: Default::default(),
             tail_sooner: Default::default(),
@@ -495,7 +508,10 @@ impl Logic for Interval {
         }
 
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
+        self.answered_at.next = self.at.q.val() + self.pause.q.val();
+        self.hold_sooner.next = self.answered_at.val() - self.word.q.val().hold;
         self.probe_at.next = self.at.q.val() + self.tail_span.q.val();
+        self.hold_to_probe.next = self.probe_at.val() - self.word.q.val().hold;
         self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
         self.silence.next = self.at.q.val() - self.silent_at.q.val();
 
@@ -616,7 +632,7 @@ impl Logic for Interval {
                     self.span.d.next = self.d_min32.val();
                 }
                 self.tail_span.d.next = self.skew32.val() + self.guard32.val();
-                self.pause.d.next = self.rtt32.val() + self.skew32.val() + self.guard32.val();
+                self.pause.d.next = self.rtt32.val() + self.from_gap.val() + self.guard32.val();
                 self.give_up_at.d.next =
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
                 // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
@@ -664,9 +680,9 @@ impl Logic for Interval {
                     self.word.d.next.holding = true;
                     if self.job.q.val().sent {
                         self.word.d.next.hold =
-                            self.at.q.val() + (self.pause.q.val() << self.word.q.val().backoff);
+                            self.at.q.val() + (self.pause.q.val() << (self.word.q.val().backoff >> 1));
                         self.word.d.next.hold_limit = self.job.q.val().limit;
-                        if self.word.q.val().backoff != 5 {
+                        if self.word.q.val().backoff != 10 {
                             self.word.d.next.backoff = self.word.q.val().backoff + 1;
                         }
                     } else {
@@ -674,9 +690,17 @@ impl Logic for Interval {
                         self.word.d.next.hold_limit = self.job.q.val().cumulative + 1;
                     }
                 }
+                // The NACKs get through: the next hole waits for one answer only.
+                if self.is_packet.val() & self.job.q.val().moved & self.hold_sooner.val().get_bit(31) {
+                    self.word.d.next.hold = self.answered_at.val();
+                }
                 if self.is_packet.val() & self.job.q.val().probe & self.word.q.val().probed {
                     if !self.word.q.val().probe_armed | self.probe_sooner.val().get_bit(31) {
                         self.word.d.next.probe_time = self.probe_at.val();
+                    }
+                    // Nothing is on its way to be waited for but what came before it.
+                    if self.hold_to_probe.val().get_bit(31) {
+                        self.word.d.next.hold = self.probe_at.val();
                     }
                     self.word.d.next.probe_armed = true;
                 }
