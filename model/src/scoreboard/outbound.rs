@@ -142,6 +142,11 @@ impl Sending {
         }
         message.stir(now, now, reaction);
         message.probes = 0;
+        //= TX-5
+        if let Some(sample) = slots::sample(now, header).filter(|&sample| sample as i32 >= 0) {
+            let sample = sample.clamp(1, slots::RTT_MAX);
+            self.rtt_low = Some(self.rtt_low.map_or(sample, |low| low.min(sample)));
+        }
         if header.flags & (fb::ABORT | fb::COMPLETE) != 0 {
             let abort = header.flags & fb::ABORT != 0;
             message.told = Some((clock, if abort { header.status } else { Status::Success as u8 }));
@@ -172,10 +177,6 @@ impl Sending {
             return;
         }
         message.last_sequence = Some(header.sequence);
-        if let Some(sample) = slots::sample(now, header) {
-            let sample = sample.clamp(1, slots::RTT_MAX);
-            self.rtt_low = Some(self.rtt_low.map_or(sample, |low| low.min(sample)));
-        }
         //= TX-6
         //= TX-7
         if header.flags & fb::NACK != 0 {
