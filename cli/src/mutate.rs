@@ -58,6 +58,7 @@ enum Fate {
 #[derive(Serialize, Clone)]
 struct Row {
     block: String,
+    testbench: &'static str,
     mutant: String,
     operator: &'static str,
     module: String,
@@ -74,7 +75,7 @@ struct Row {
 #[derive(Serialize)]
 struct BlockRow {
     block: String,
-    testbench: String,
+    testbench: &'static str,
     mutants: usize,
     killed: usize,
     hung: usize,
@@ -111,7 +112,7 @@ struct Bench {
 enum Task {
     /// Builds the mutants of a testbench, and sees it pass without them.
     Prepare(Box<Bench>),
-    Try(Arc<Ready>, Box<Chosen>),
+    Try(&'static str, Arc<Ready>, Box<Chosen>),
 }
 
 pub fn run(args: &MutateArgs) -> Result<(), Failure> {
@@ -182,7 +183,7 @@ fn wanted(
     except: &[String],
 ) -> Result<BTreeMap<&'static str, Vec<&'static str>>, Failure> {
     for name in blocks.iter().chain(except) {
-        if mutate::judge_of(name).is_none() {
+        if mutate::judges_of(name).next().is_none() {
             let known: Vec<&str> = JUDGES.iter().flat_map(|judge| judge.blocks).copied().collect();
             return Err(Failure::new(format!("there is no block {name}; there is {}", known.join(", "))));
         }
@@ -261,8 +262,8 @@ impl Work<'_> {
     fn perform(&self, task: Task) {
         let result = match task {
             Task::Prepare(bench) => self.prepare(&bench).map_err(|e| format!("{}: {e}", bench.test)),
-            Task::Try(ready, mutant) => {
-                self.attempt(&ready, &mutant).map_err(|e| format!("{}: {e}", mutant.site.name()))
+            Task::Try(test, ready, mutant) => {
+                self.attempt(test, &ready, &mutant).map_err(|e| format!("{}: {e}", mutant.site.name()))
             }
         };
         if let Err(error) = result {
@@ -285,13 +286,13 @@ impl Work<'_> {
         self.say(&format!("{}: passes in {:.1} s without a mutant", task.test, ready.takes.as_secs_f64()));
         if let Ok(mut tasks) = self.tasks.lock() {
             for mutant in ready.mutants.iter().rev() {
-                tasks.push_front(Task::Try(ready.clone(), Box::new(mutant.clone())));
+                tasks.push_front(Task::Try(task.test, ready.clone(), Box::new(mutant.clone())));
             }
         }
         Ok(())
     }
 
-    fn attempt(&self, ready: &Ready, mutant: &Chosen) -> Result<(), String> {
+    fn attempt(&self, testbench: &'static str, ready: &Ready, mutant: &Chosen) -> Result<(), String> {
         let site = &mutant.site;
         let begun = Instant::now();
         let fate = ready.attempt(mutant)?;
@@ -302,6 +303,7 @@ impl Work<'_> {
         };
         let row = Row {
             block: site.block.clone(),
+            testbench,
             mutant: site.name(),
             operator: site.operator.name(),
             module: site.module.clone(),
@@ -328,13 +330,13 @@ fn testbenches() -> PathBuf {
 }
 
 fn report(seed: u64, wall_s: f64, rows: Vec<Row>, errors: Vec<String>) -> Report {
-    let names: BTreeSet<&str> = rows.iter().map(|row| &*row.block).collect();
+    let names: BTreeSet<(&str, &'static str)> = rows.iter().map(|row| (&*row.block, row.testbench)).collect();
     let blocks: Vec<BlockRow> = names
         .into_iter()
-        .map(|block| {
-            let count = |fate| rows.iter().filter(|row| row.block == block && row.fate == fate).count();
+        .map(|(block, testbench)| {
+            let of = |row: &&Row| row.block == block && row.testbench == testbench;
+            let count = |fate| rows.iter().filter(of).filter(|row| row.fate == fate).count();
             let (killed, hung, survived) = (count(Fate::Killed), count(Fate::Hung), count(Fate::Survived));
-            let testbench = mutate::judge_of(block).map_or("", |judge| judge.test).to_owned();
             let mutants = killed + hung + survived;
             BlockRow { block: block.to_owned(), testbench, mutants, killed, hung, survived }
         })
@@ -356,7 +358,7 @@ fn print(report: &Report) {
         );
     }
     for row in report.mutants.iter().filter(|row| row.fate == Fate::Survived) {
-        let testbench = mutate::judge_of(&row.block).map_or("", |judge| judge.test);
+        let testbench = row.testbench;
         println!("\nsurvived: {} ({}) at {}:{}", row.mutant, row.operator, row.design.display(), row.line);
         println!("  - {}\n  + {}", row.before, row.after);
         println!(
@@ -395,6 +397,7 @@ mod tests {
     fn hung_mutants_count_as_noticed() {
         let row = |fate| Row {
             block: "fifo".into(),
+            testbench: "fifo",
             mutant: String::new(),
             operator: "sum",
             module: String::new(),

@@ -680,7 +680,7 @@ fn a_reset_takes_every_endpoint_away() {
             packets::write_endpoint(bench.dut, *number, HERE.qkey, true);
         }
         bench.dut.reset(rst, 3);
-        let mut ask = |bench: &mut Bench, rng: &mut Rng, number: u32, outcome: &str| {
+        let ask = |bench: &mut Bench, rng: &mut Rng, number: u32, outcome: &str| {
             let mut route = packets::route(&THERE, &HERE, 0, 0);
             route.dst_endpoint = number;
             bench.input.send(packets::frame(&route, &packets::data(rng, 3)));

@@ -56,7 +56,18 @@ pub const JUDGES: &[Judge] = &[
     },
     Judge {
         test: "rx_context",
-        blocks: &["context", "arrival", "ending", "stock", "block_slot", "interval", "grant", "feedback"],
+        blocks: &[
+            "context",
+            "intake",
+            "arrival",
+            "ending",
+            "stock",
+            "block_slot",
+            "interval",
+            "aim",
+            "grant",
+            "feedback",
+        ],
     },
     Judge { test: "placement", blocks: &["placement"] },
     Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
@@ -88,7 +99,8 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "nic", blocks: &["nic512"] },
 ];
 
-/// The testbench that answers for `block`.
-pub fn judge_of(block: &str) -> Option<&'static Judge> {
-    JUDGES.iter().find(|judge| judge.blocks.contains(&block))
+/// The testbenches that answer for blocks of this name; two blocks may share
+/// one.
+pub fn judges_of(block: &str) -> impl Iterator<Item = &'static Judge> + '_ {
+    JUDGES.iter().filter(move |judge| judge.blocks.contains(&block))
 }

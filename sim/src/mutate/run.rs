@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 pub enum Fate {
     /// The testbench failed, in this test first.
     Killed(String),
-    /// The testbench did not come to an end in five times its usual time.
+    /// The testbench did not come to an end in ten times its usual time.
     Hung,
     /// The testbench passed.
     Survived,
@@ -154,7 +154,7 @@ impl Ready {
     /// # Errors
     /// When the program cannot be run, or refuses the mutant.
     pub fn attempt(&self, mutant: &Chosen) -> Result<Fate, String> {
-        let limit = self.takes * 5 + Duration::from_secs(20);
+        let limit = self.takes * 10 + Duration::from_secs(60);
         let name = mutant.site.name();
         match self.bench.start(Some(&name), limit, false).map_err(|error| error.to_string())? {
             End::Passed => Ok(Fate::Survived),

@@ -48,7 +48,7 @@ pub struct Receiver {
     pub popped: Signal<Out, Bit>,
     pub popped_node: Signal<Out, Bits<13>>,
     pub ready: Signal<Out, Bit>,
-    engine: Context,
+    context: Context,
     bitmap: Bitmap,
     wheel: TimerWheel,
 }
@@ -95,7 +95,7 @@ impl Receiver {
             popped: Default::default(),
             popped_node: Default::default(),
             ready: Default::default(),
-            engine: Context::new(config),
+            context: Context::new(config),
             bitmap: Bitmap::new(config),
             wheel: TimerWheel::new(config),
         }
@@ -105,66 +105,66 @@ impl Receiver {
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
-        self.engine.clk.next = self.clk.val();
-        self.engine.rst.next = self.rst.val();
+        self.context.clk.next = self.clk.val();
+        self.context.rst.next = self.rst.val();
         self.bitmap.clk.next = self.clk.val();
         self.bitmap.rst.next = self.rst.val();
         self.wheel.clk.next = self.clk.val();
         self.wheel.rst.next = self.rst.val();
         self.wheel.now.next = self.now.val();
-        self.engine.now.next = self.now.val();
-        self.engine.settings.next = self.settings.val();
-        self.engine.work_valid.next = self.work_valid.val();
-        self.engine.work_data.next = self.work_data.val();
-        self.work_ready.next = self.engine.work_ready.val();
-        self.block_ready.next = self.engine.block_ready.val();
-        self.place_valid.next = self.engine.place_valid.val();
-        self.place_data.next = self.engine.place_data.val();
-        self.engine.place_ready.next = self.place_ready.val();
-        self.engine.fence_valid.next = self.fence_valid.val();
-        self.engine.fence_data.next = self.fence_data.val();
-        self.fence_ready.next = self.engine.fence_ready.val();
-        self.feedback_valid.next = self.engine.feedback_valid.val();
-        self.feedback_data.next = self.engine.feedback_data.val();
-        self.engine.feedback_ready.next = self.feedback_ready.val();
-        self.done_valid.next = self.engine.done_valid.val();
-        self.done_data.next = self.engine.done_data.val();
-        self.engine.done_ready.next = self.done_ready.val();
-        self.retire_valid.next = self.engine.retire_valid.val();
-        self.retire_data.next = self.engine.retire_data.val();
-        self.engine.retire_ready.next = self.retire_ready.val();
-        self.outstanding.next = self.engine.outstanding.val();
-        self.not_granted.next = self.engine.not_granted.val();
-        self.duplicate.next = self.engine.duplicate.val();
-        self.mismatch.next = self.engine.mismatch.val();
-        self.rx_new.next = self.engine.rx_new.val();
-        self.rx_completed.next = self.engine.rx_completed.val();
-        self.rx_aborted.next = self.engine.rx_aborted.val();
-        self.nack_expiries.next = self.engine.nack_expiries.val();
-        self.grants_sent.next = self.engine.grants_sent.val();
-        self.judged.next = self.engine.judged.val();
+        self.context.now.next = self.now.val();
+        self.context.settings.next = self.settings.val();
+        self.context.work_valid.next = self.work_valid.val();
+        self.context.work_data.next = self.work_data.val();
+        self.work_ready.next = self.context.work_ready.val();
+        self.block_ready.next = self.context.block_ready.val();
+        self.place_valid.next = self.context.place_valid.val();
+        self.place_data.next = self.context.place_data.val();
+        self.context.place_ready.next = self.place_ready.val();
+        self.context.fence_valid.next = self.fence_valid.val();
+        self.context.fence_data.next = self.fence_data.val();
+        self.fence_ready.next = self.context.fence_ready.val();
+        self.feedback_valid.next = self.context.feedback_valid.val();
+        self.feedback_data.next = self.context.feedback_data.val();
+        self.context.feedback_ready.next = self.feedback_ready.val();
+        self.done_valid.next = self.context.done_valid.val();
+        self.done_data.next = self.context.done_data.val();
+        self.context.done_ready.next = self.done_ready.val();
+        self.retire_valid.next = self.context.retire_valid.val();
+        self.retire_data.next = self.context.retire_data.val();
+        self.context.retire_ready.next = self.retire_ready.val();
+        self.outstanding.next = self.context.outstanding.val();
+        self.not_granted.next = self.context.not_granted.val();
+        self.duplicate.next = self.context.duplicate.val();
+        self.mismatch.next = self.context.mismatch.val();
+        self.rx_new.next = self.context.rx_new.val();
+        self.rx_completed.next = self.context.rx_completed.val();
+        self.rx_aborted.next = self.context.rx_aborted.val();
+        self.nack_expiries.next = self.context.nack_expiries.val();
+        self.grants_sent.next = self.context.grants_sent.val();
+        self.judged.next = self.context.judged.val();
 
-        self.bitmap.op_valid.next = self.engine.op_valid.val();
-        self.bitmap.op.next = self.engine.op.val();
-        self.engine.result_valid.next = self.bitmap.result_valid.val();
-        self.engine.result.next = self.bitmap.result.val();
-        self.engine.alloc_available.next = self.bitmap.alloc_available.val();
-        self.engine.alloc_block.next = self.bitmap.alloc_block.val();
-        self.bitmap.alloc_take.next = self.engine.alloc_take.val();
-        self.bitmap.free_valid.next = self.engine.free_valid.val();
-        self.bitmap.free_block.next = self.engine.free_block.val();
+        self.bitmap.op_valid.next = self.context.op_valid.val();
+        self.bitmap.op.next = self.context.op.val();
+        self.context.result_valid.next = self.bitmap.result_valid.val();
+        self.context.result.next = self.bitmap.result.val();
+        self.context.alloc_available.next = self.bitmap.alloc_available.val();
+        self.context.alloc_block.next = self.bitmap.alloc_block.val();
+        self.bitmap.alloc_take.next = self.context.alloc_take.val();
+        self.bitmap.free_valid.next = self.context.free_valid.val();
+        self.bitmap.free_block.next = self.context.free_block.val();
         self.free_blocks.next = self.bitmap.free_count.val();
 
-        self.wheel.insert_valid.next = self.engine.insert_valid.val();
-        self.wheel.insert_data.next = self.engine.insert_data.val();
-        self.engine.insert_ready.next = self.wheel.insert_ready.val();
-        self.engine.pop_valid.next = self.wheel.pop_valid.val();
-        self.engine.pop_node.next = self.wheel.pop_node.val();
-        self.wheel.pop_ready.next = self.engine.pop_ready.val();
-        self.linked.next = self.engine.insert_valid.val() & self.wheel.insert_ready.val();
-        self.linked_data.next = self.engine.insert_data.val();
-        self.popped.next = self.wheel.pop_valid.val() & self.engine.pop_ready.val();
+        self.wheel.insert_valid.next = self.context.insert_valid.val();
+        self.wheel.insert_data.next = self.context.insert_data.val();
+        self.context.insert_ready.next = self.wheel.insert_ready.val();
+        self.context.pop_valid.next = self.wheel.pop_valid.val();
+        self.context.pop_node.next = self.wheel.pop_node.val();
+        self.wheel.pop_ready.next = self.context.pop_ready.val();
+        self.linked.next = self.context.insert_valid.val() & self.wheel.insert_ready.val();
+        self.linked_data.next = self.context.insert_data.val();
+        self.popped.next = self.wheel.pop_valid.val() & self.context.pop_ready.val();
         self.popped_node.next = self.wheel.pop_node.val();
-        self.ready.next = self.engine.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
+        self.ready.next = self.context.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
     }
 }
