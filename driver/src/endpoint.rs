@@ -16,8 +16,8 @@ use crate::ring::{ring_log2, Outstanding};
 /// How to create an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
-    /// Q_Key: what a peer must know to reach this endpoint. Both ends of a
-    /// reliable message use the same.
+    /// Q_Key: what a packet must carry to reach this endpoint. Feedback carries
+    /// that of the message, so both ends of a conversation use the same one.
     pub qkey: u32,
     /// Send ring size, a power of two.
     pub send_entries: usize,
@@ -198,6 +198,9 @@ impl Endpoint {
         let (address, len) = checked(request.region, &request.range)?;
         if !request.payload_size.is_power_of_two() || !(256..=4096).contains(&request.payload_size) {
             return Err(PostError::PayloadSize(request.payload_size));
+        }
+        if request.to.qkey != self.options.qkey {
+            return Err(PostError::QKey { own: self.options.qkey, peer: request.to.qkey });
         }
         let payload_log2 = request.payload_size.trailing_zeros() as u8;
         let too_long = PostError::TooLong { len: len as u64, payload: request.payload_size };

@@ -93,6 +93,14 @@ pub enum PostError {
     /// The payload size is not one of 256, 512, 1024, 2048, 4096.
     #[error("a payload size of {0} bytes is not possible: use 256, 512, 1024, 2048 or 4096")]
     PayloadSize(u32),
+    /// The peer's feedback could not reach this endpoint.
+    #[error("this endpoint's Q_Key is {own:#010x}, the destination's {peer:#010x}: feedback comes back with the latter and would be dropped (counter q_key); create both endpoints with one Q_Key")]
+    QKey {
+        /// Of the endpoint that sends.
+        own: u32,
+        /// In the request's address.
+        peer: u32,
+    },
     /// The range is outside its memory region.
     #[error("bytes {offset}..+{len} are outside the {region} bytes of the memory region")]
     OutOfRegion {

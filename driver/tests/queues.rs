@@ -143,6 +143,22 @@ impl Bench {
 }
 
 #[test]
+fn a_destination_with_another_qkey_is_refused() {
+    let mut bench = bench();
+    let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x4321);
+    let region = &bench.region;
+    let request =
+        SendRequest { work_id: 1, region, range: 0..10, to, tag: 0, immediate: None, payload_size: 4096 };
+    let refused = bench.endpoint.post_send(&request).unwrap_err();
+    assert_eq!(refused, PostError::QKey { own: 0x1234, peer: 0x4321 });
+    let text = refused.to_string();
+    assert!(["0x00001234", "0x00004321", "q_key"].iter().all(|part| text.contains(part)), "{text}");
+    assert_eq!(bench.endpoint.sends_outstanding(), 0);
+    bench.send(2, 0..10).unwrap();
+    assert_eq!(bench.endpoint.sends_outstanding(), 1);
+}
+
+#[test]
 fn opening_checks_what_answers() {
     let fake = Fake::nic();
     fake.registers.lock().unwrap().insert(regs::MAGIC.offset, 0xFFFF_FFFF);

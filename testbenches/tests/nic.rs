@@ -295,6 +295,8 @@ fn a_receive_that_is_too_short_stays_and_the_sender_is_told() {
 fn a_wrong_qkey_reaches_nothing() {
     let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
     let stranger = AddressHandle { qkey: 10, ..b.endpoint.address() };
+    let options = EndpointOptions { qkey: 10, send_entries: 16, recv_entries: 16 };
+    a.endpoint = a.context.alloc_pd().create_endpoint(&options, &a.cq, &a.cq).unwrap();
     a.send(stranger, 100);
     assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
     assert!(b.context.dropped(DropReason::QKey).unwrap() > 0);
