@@ -48,7 +48,7 @@ pub struct Receiver {
     pub popped: Signal<Out, Bit>,
     pub popped_node: Signal<Out, Bits<13>>,
     pub ready: Signal<Out, Bit>,
-    context: Context,
+    contexts: Context,
     bitmap: Bitmap,
     wheel: TimerWheel,
 }
@@ -95,7 +95,7 @@ impl Receiver {
             popped: Default::default(),
             popped_node: Default::default(),
             ready: Default::default(),
-            context: Context::new(config),
+            contexts: Context::new(config),
             bitmap: Bitmap::new(config),
             wheel: TimerWheel::new(config),
         }
@@ -105,66 +105,66 @@ impl Receiver {
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
-        self.context.clk.next = self.clk.val();
-        self.context.rst.next = self.rst.val();
+        self.contexts.clk.next = self.clk.val();
+        self.contexts.rst.next = self.rst.val();
         self.bitmap.clk.next = self.clk.val();
         self.bitmap.rst.next = self.rst.val();
         self.wheel.clk.next = self.clk.val();
         self.wheel.rst.next = self.rst.val();
         self.wheel.now.next = self.now.val();
-        self.context.now.next = self.now.val();
-        self.context.settings.next = self.settings.val();
-        self.context.work_valid.next = self.work_valid.val();
-        self.context.work_data.next = self.work_data.val();
-        self.work_ready.next = self.context.work_ready.val();
-        self.block_ready.next = self.context.block_ready.val();
-        self.place_valid.next = self.context.place_valid.val();
-        self.place_data.next = self.context.place_data.val();
-        self.context.place_ready.next = self.place_ready.val();
-        self.context.fence_valid.next = self.fence_valid.val();
-        self.context.fence_data.next = self.fence_data.val();
-        self.fence_ready.next = self.context.fence_ready.val();
-        self.feedback_valid.next = self.context.feedback_valid.val();
-        self.feedback_data.next = self.context.feedback_data.val();
-        self.context.feedback_ready.next = self.feedback_ready.val();
-        self.done_valid.next = self.context.done_valid.val();
-        self.done_data.next = self.context.done_data.val();
-        self.context.done_ready.next = self.done_ready.val();
-        self.retire_valid.next = self.context.retire_valid.val();
-        self.retire_data.next = self.context.retire_data.val();
-        self.context.retire_ready.next = self.retire_ready.val();
-        self.outstanding.next = self.context.outstanding.val();
-        self.not_granted.next = self.context.not_granted.val();
-        self.duplicate.next = self.context.duplicate.val();
-        self.mismatch.next = self.context.mismatch.val();
-        self.rx_new.next = self.context.rx_new.val();
-        self.rx_completed.next = self.context.rx_completed.val();
-        self.rx_aborted.next = self.context.rx_aborted.val();
-        self.nack_expiries.next = self.context.nack_expiries.val();
-        self.grants_sent.next = self.context.grants_sent.val();
-        self.judged.next = self.context.judged.val();
+        self.contexts.now.next = self.now.val();
+        self.contexts.settings.next = self.settings.val();
+        self.contexts.work_valid.next = self.work_valid.val();
+        self.contexts.work_data.next = self.work_data.val();
+        self.work_ready.next = self.contexts.work_ready.val();
+        self.block_ready.next = self.contexts.block_ready.val();
+        self.place_valid.next = self.contexts.place_valid.val();
+        self.place_data.next = self.contexts.place_data.val();
+        self.contexts.place_ready.next = self.place_ready.val();
+        self.contexts.fence_valid.next = self.fence_valid.val();
+        self.contexts.fence_data.next = self.fence_data.val();
+        self.fence_ready.next = self.contexts.fence_ready.val();
+        self.feedback_valid.next = self.contexts.feedback_valid.val();
+        self.feedback_data.next = self.contexts.feedback_data.val();
+        self.contexts.feedback_ready.next = self.feedback_ready.val();
+        self.done_valid.next = self.contexts.done_valid.val();
+        self.done_data.next = self.contexts.done_data.val();
+        self.contexts.done_ready.next = self.done_ready.val();
+        self.retire_valid.next = self.contexts.retire_valid.val();
+        self.retire_data.next = self.contexts.retire_data.val();
+        self.contexts.retire_ready.next = self.retire_ready.val();
+        self.outstanding.next = self.contexts.outstanding.val();
+        self.not_granted.next = self.contexts.not_granted.val();
+        self.duplicate.next = self.contexts.duplicate.val();
+        self.mismatch.next = self.contexts.mismatch.val();
+        self.rx_new.next = self.contexts.rx_new.val();
+        self.rx_completed.next = self.contexts.rx_completed.val();
+        self.rx_aborted.next = self.contexts.rx_aborted.val();
+        self.nack_expiries.next = self.contexts.nack_expiries.val();
+        self.grants_sent.next = self.contexts.grants_sent.val();
+        self.judged.next = self.contexts.judged.val();
 
-        self.bitmap.op_valid.next = self.context.op_valid.val();
-        self.bitmap.op.next = self.context.op.val();
-        self.context.result_valid.next = self.bitmap.result_valid.val();
-        self.context.result.next = self.bitmap.result.val();
-        self.context.alloc_available.next = self.bitmap.alloc_available.val();
-        self.context.alloc_block.next = self.bitmap.alloc_block.val();
-        self.bitmap.alloc_take.next = self.context.alloc_take.val();
-        self.bitmap.free_valid.next = self.context.free_valid.val();
-        self.bitmap.free_block.next = self.context.free_block.val();
+        self.bitmap.op_valid.next = self.contexts.op_valid.val();
+        self.bitmap.op.next = self.contexts.op.val();
+        self.contexts.result_valid.next = self.bitmap.result_valid.val();
+        self.contexts.result.next = self.bitmap.result.val();
+        self.contexts.alloc_available.next = self.bitmap.alloc_available.val();
+        self.contexts.alloc_block.next = self.bitmap.alloc_block.val();
+        self.bitmap.alloc_take.next = self.contexts.alloc_take.val();
+        self.bitmap.free_valid.next = self.contexts.free_valid.val();
+        self.bitmap.free_block.next = self.contexts.free_block.val();
         self.free_blocks.next = self.bitmap.free_count.val();
 
-        self.wheel.insert_valid.next = self.context.insert_valid.val();
-        self.wheel.insert_data.next = self.context.insert_data.val();
-        self.context.insert_ready.next = self.wheel.insert_ready.val();
-        self.context.pop_valid.next = self.wheel.pop_valid.val();
-        self.context.pop_node.next = self.wheel.pop_node.val();
-        self.wheel.pop_ready.next = self.context.pop_ready.val();
-        self.linked.next = self.context.insert_valid.val() & self.wheel.insert_ready.val();
-        self.linked_data.next = self.context.insert_data.val();
-        self.popped.next = self.wheel.pop_valid.val() & self.context.pop_ready.val();
+        self.wheel.insert_valid.next = self.contexts.insert_valid.val();
+        self.wheel.insert_data.next = self.contexts.insert_data.val();
+        self.contexts.insert_ready.next = self.wheel.insert_ready.val();
+        self.contexts.pop_valid.next = self.wheel.pop_valid.val();
+        self.contexts.pop_node.next = self.wheel.pop_node.val();
+        self.wheel.pop_ready.next = self.contexts.pop_ready.val();
+        self.linked.next = self.contexts.insert_valid.val() & self.wheel.insert_ready.val();
+        self.linked_data.next = self.contexts.insert_data.val();
+        self.popped.next = self.wheel.pop_valid.val() & self.contexts.pop_ready.val();
         self.popped_node.next = self.wheel.pop_node.val();
-        self.ready.next = self.context.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
+        self.ready.next = self.contexts.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
     }
 }
