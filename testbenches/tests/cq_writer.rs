@@ -382,7 +382,7 @@ fn the_running_index_wraps_at_sixteen_bits() {
 }
 
 #[test]
-fn turns_are_fair_and_one_completion_takes_three_clocks() {
+fn turns_are_fair_and_one_completion_takes_two_clocks() {
     tb::run("cq_writer::rate", &design(), |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.queue(0, 0x10_0000, 12);
@@ -398,7 +398,7 @@ fn turns_are_fair_and_one_completion_takes_three_clocks() {
             bench.clock();
         }
         let clocks: Vec<u64> = bench.written.iter().map(|(clock, _)| *clock).collect();
-        assert!(clocks.windows(2).all(|pair| pair[1] - pair[0] == 3), "one in three clocks");
+        assert!(clocks.windows(2).all(|pair| pair[1] - pair[0] == 2), "one in two clocks");
         for turn in bench.written.windows(4) {
             let streams: std::collections::BTreeSet<usize> = turn.iter().map(|(_, stream)| *stream).collect();
             assert_eq!(streams.len(), 4, "each stream once in four");

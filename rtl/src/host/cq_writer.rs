@@ -13,7 +13,7 @@
 //! dropped and `event_overrun` pulses. Writing a queue's table entry sets both
 //! indexes to 0.
 //!
-//! Contract: one completion per three clocks, sustained; three clocks from
+//! Contract: one completion per two clocks, sustained; three clocks from
 //! `done_*` to `write_desc`. A head doorbell counts from the second clock after
 //! it. `doorbell` and `table_write` come at least three clocks apart.
 //!
@@ -116,6 +116,7 @@ pub struct CqWriter {
     /// The queue is full or does not exist.
     lost: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
     opcode: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
@@ -220,6 +221,7 @@ impl CqWriter {
             pass: Default::default(),
             lost: Default::default(),
             free: Default::default(),
+            ends: Default::default(),
             commit: Default::default(),
             opcode: Default::default(),
             flags: Default::default(),
@@ -367,7 +369,14 @@ impl Logic for CqWriter {
             | self.done_tx_valid.val()
             | self.done_sq_valid.val()
             | self.done_rq_valid.val();
-        self.pick.next = (self.state.q.val() == Step::Pick) & self.wanted.val();
+        // The last clock of one completion picks the next; that of a lost one need not.
+        self.free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
+            & (!self.beat_valid.q.val() | self.write_beat_ready.val());
+        self.ends.next = (self.state.q.val() == Step::Write)
+            & self.free.val()
+            & !self.queue_write.val()
+            & !self.rewritten.q.val();
+        self.pick.next = ((self.state.q.val() == Step::Pick) | self.ends.val()) & self.wanted.val();
         self.done_rx_ready.next = self.pick.val() & (self.choice.val() == 0);
         self.done_tx_ready.next = self.pick.val() & (self.choice.val() == 1);
         self.done_sq_ready.next = self.pick.val() & (self.choice.val() == 2);
@@ -423,8 +432,6 @@ impl Logic for CqWriter {
             | (bit_cast::<512, 32>(self.now.val()) << self.at_time.val())
             | (bit_cast::<512, 8>(self.phase.val()) << self.at_phase.val());
 
-        self.free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
-            & (!self.beat_valid.q.val() | self.write_beat_ready.val());
         self.commit.next = (self.state.q.val() == Step::Write)
             & (self.free.val() | self.lost.val())
             & !self.queue_write.val()
@@ -444,13 +451,7 @@ impl Logic for CqWriter {
             self.tails.write_data.next = 0.into();
         }
         match self.state.q.val() {
-            Step::Pick => {
-                self.word.d.next = self.picked.val();
-                if self.wanted.val() {
-                    self.last.d.next = self.choice.val();
-                    self.state.d.next = Step::Route;
-                }
-            }
+            Step::Pick => {}
             Step::Route => {
                 self.number.d.next = self.route.val();
                 self.state.d.next = Step::Write;
@@ -469,6 +470,11 @@ impl Logic for CqWriter {
                     }
                 }
             }
+        }
+        if self.pick.val() {
+            self.word.d.next = self.picked.val();
+            self.last.d.next = self.choice.val();
+            self.state.d.next = Step::Route;
         }
         self.write_desc_valid.next = self.desc_valid.q.val();
         self.write_desc_data.next = self.desc.q.val();
