@@ -256,6 +256,8 @@ pub struct Receive {
     /// One is there. Its key, bounds and rights are right: a bad one ends in
     /// an error completion and is never offered.
     pub available: Bit,
+    /// None is there, but one the host posted is on its way.
+    pub coming: Bit,
     pub address: Bits<64>,
     pub length: Bits<32>,
     pub entry: Bits<16>,

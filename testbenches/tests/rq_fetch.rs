@@ -95,7 +95,7 @@ struct Asker {
     ask_endpoint: PortId,
     consume: PortId,
     answer_valid: PortId,
-    fields: [PortId; 4],
+    fields: [PortId; 5],
     rng: Rng,
     endpoints: Vec<u8>,
     /// Chance that an answer is consumed, and that there is no pause.
@@ -103,6 +103,8 @@ struct Asker {
     haste: f64,
     phase: Phase,
     answers: VecDeque<Answer>,
+    /// (available, coming) of every answer, repetitions left out.
+    told: Vec<(bool, bool)>,
     /// (clock of the pulse, what it took).
     consumed: VecDeque<(u64, Answer)>,
 }
@@ -115,13 +117,15 @@ impl Asker {
             ask_endpoint: port("ask_endpoint"),
             consume: port("consume"),
             answer_valid: port("answer_valid"),
-            fields: ["available", "address", "length", "entry"].map(|f| port(&format!("answer.{f}"))),
+            fields: ["available", "address", "length", "entry", "coming"]
+                .map(|f| port(&format!("answer.{f}"))),
             rng: rng.fork(),
             endpoints: Vec::new(),
             take: 0.8,
             haste: 0.5,
             phase: Phase::Idle,
             answers: VecDeque::new(),
+            told: Vec::new(),
             consumed: VecDeque::new(),
         }
     }
@@ -159,7 +163,9 @@ impl Agent for Asker {
         };
         assert_eq!(answered, dut.cycles() == asked + ANSWER_LATENCY, "asked in clock {asked}");
         if answered {
-            let [available, address, length, entry] = self.fields.map(|port| dut.sampled(port));
+            let [available, address, length, entry, coming] = self.fields.map(|port| dut.sampled(port));
+            self.told.push((available != 0, coming != 0));
+            self.told.dedup();
             let answer =
                 Answer { asked, endpoint, available: available != 0, address, length, entry: entry as u16 };
             self.answers.push_back(answer);
@@ -438,6 +444,40 @@ fn a_failed_ring_read_refuses_exactly_its_entries() {
         bench.ring(5);
         bench.drain(3000);
         assert_eq!(bench.dma.log.len(), 4);
+    });
+}
+
+#[test]
+fn an_entry_on_its_way_is_told() {
+    tb::run("rq_fetch::coming", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.dma.latency = 100..101;
+        bench.endpoint(3, 0x10_0000, 8);
+        bench.asker.endpoints = vec![3];
+        (bench.asker.take, bench.asker.haste) = (1.0, 1.0);
+        for _ in 0..50 {
+            bench.clock();
+        }
+        let (nothing, coming, there) = ((false, false), (false, true), (true, false));
+        assert_eq!(bench.asker.told, [nothing]);
+        let good = plain(rng);
+        bench.post(3, good, false);
+        bench.ring(3);
+        bench.drain(1000);
+        for _ in 0..50 {
+            bench.clock();
+        }
+        assert_eq!(bench.asker.told, [nothing, coming, there, nothing]);
+        // One that is refused came in vain.
+        bench.asker.told.clear();
+        let refused = Recv { address: BASE, length: 1, lkey: READ_ONLY };
+        bench.post(3, refused, false);
+        bench.ring(3);
+        bench.drain(1000);
+        for _ in 0..50 {
+            bench.clock();
+        }
+        assert_eq!(bench.asker.told, [nothing, coming, nothing]);
     });
 }
 

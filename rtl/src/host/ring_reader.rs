@@ -113,6 +113,11 @@ pub struct RingReader {
     pub enable: Signal<In, Bit>,
     pub doorbell: Signal<In, Doorbell>,
     pub table_write: Signal<In, TableWrite>,
+    /// An endpoint, of which is told a clock later: entries posted wait to be
+    /// read, and the low bits of the running index up to which they were asked for.
+    pub look_index: Signal<In, Bits<8>>,
+    pub unread: Signal<Out, Bit>,
+    pub read_to: Signal<Out, Bits<8>>,
     /// The endpoint looked at next clock.
     pub visit_index: Signal<Out, Bits<8>>,
     /// Running count of entries the endpoint looked at has freed.
@@ -151,6 +156,9 @@ pub struct RingReader {
     stamps: ClearedRam<Bits<16>, 8>,
     tails: ClearedRam<Bits<16>, 8>,
     heads: ClearedRam<Bits<16>, 8>,
+    /// The same, to look at.
+    tails_look: ClearedRam<Bits<16>, 8>,
+    heads_look: ClearedRam<Bits<16>, 8>,
     records: Fifo<ReadRecord, 6>,
     beats: Fifo<Bits<512>, 8>,
     errors: Fifo<Bit, 7>,
@@ -223,6 +231,9 @@ impl RingReader {
             enable: Default::default(),
             doorbell: Default::default(),
             table_write: Default::default(),
+            look_index: Default::default(),
+            unread: Default::default(),
+            read_to: Default::default(),
             visit_index: Default::default(),
             freed: Default::default(),
             poke_valid: Default::default(),
@@ -252,6 +263,8 @@ impl RingReader {
             stamps: ClearedRam::new(endpoints, "distributed"),
             tails: ClearedRam::new(endpoints, "distributed"),
             heads: ClearedRam::new(endpoints, "distributed"),
+            tails_look: ClearedRam::new(endpoints, "distributed"),
+            heads_look: ClearedRam::new(endpoints, "distributed"),
             records: Fifo::new(6),
             beats: Fifo::new(BEATS_LOG2),
             errors: Fifo::new(7),
@@ -325,6 +338,10 @@ impl Logic for RingReader {
         self.tails.rst.next = self.rst.val();
         self.heads.clk.next = self.clk.val();
         self.heads.rst.next = self.rst.val();
+        self.tails_look.clk.next = self.clk.val();
+        self.tails_look.rst.next = self.rst.val();
+        self.heads_look.clk.next = self.clk.val();
+        self.heads_look.rst.next = self.rst.val();
         self.records.clk.next = self.clk.val();
         self.records.rst.next = self.rst.val();
         self.beats.clk.next = self.clk.val();
@@ -334,7 +351,9 @@ impl Logic for RingReader {
         self.ready.next = self.rings.ready.val()
             & self.stamps.ready.val()
             & self.tails.ready.val()
-            & self.heads.ready.val();
+            & self.heads.ready.val()
+            & self.tails_look.ready.val()
+            & self.heads_look.ready.val();
 
         // Tables and doorbells.
         self.endpoint_write.next =
@@ -363,6 +382,17 @@ impl Logic for RingReader {
             self.tails.write_address.next = self.doorbell.val().index;
             self.tails.write_data.next = self.doorbell.val().value;
         }
+        self.tails_look.write_enable.next = self.endpoint_write.val() | self.tail_ring.val();
+        self.tails_look.write_address.next = self.table_write.val().index;
+        self.tails_look.write_data.next = 0.into();
+        if self.tail_ring.val() {
+            self.tails_look.write_address.next = self.doorbell.val().index;
+            self.tails_look.write_data.next = self.doorbell.val().value;
+        }
+        self.tails_look.read_address.next = self.look_index.val();
+        self.heads_look.read_address.next = self.look_index.val();
+        self.unread.next = self.tails_look.read_data.val() != self.heads_look.read_data.val();
+        self.read_to.next = self.heads_look.read_data.val().get_bits::<8>(0);
         self.work.ring_valid.next = self.tail_ring.val();
         self.work.ring_index.next = self.doorbell.val().index;
         self.work.poke_valid.next = self.poke_valid.val();
@@ -464,6 +494,13 @@ impl Logic for RingReader {
         if self.endpoint_write.val() {
             self.heads.write_address.next = self.table_write.val().index;
             self.heads.write_data.next = 0.into();
+        }
+        self.heads_look.write_enable.next = self.endpoint_write.val() | self.issue.val();
+        self.heads_look.write_address.next = self.current.q.val();
+        self.heads_look.write_data.next = self.head.q.val() + bit_cast::<16, 4>(self.count.q.val());
+        if self.endpoint_write.val() {
+            self.heads_look.write_address.next = self.table_write.val().index;
+            self.heads_look.write_data.next = 0.into();
         }
         self.records.in_valid.next = self.issue.val();
         self.records.in_data.next.endpoint = self.current.q.val();

@@ -21,6 +21,10 @@
 //! be in the same clock and sees the entry behind it). One consume per six
 //! clocks on one endpoint at a DMA latency of 250 clocks with 64 places.
 //!
+//! An answer without an entry says whether one that was posted is `coming`: read
+//! from the host or waiting to be. It is a hint: of an endpoint that is not valid
+//! none ever comes.
+//!
 //! Writing an endpoint's table entry empties its places. An answer given before
 //! can no longer be consumed: the pulse then does nothing.
 //!
@@ -88,6 +92,7 @@ pub struct RqFetch {
     takes_ask: ClearedRam<Bits<8>, 8>,
     skips_visit: ClearedRam<Bits<8>, 8>,
     skips_store: ClearedRam<Bits<8>, 8>,
+    skips_ask: ClearedRam<Bits<8>, 8>,
     /// A table write to apply to the counts, once `consume` leaves their port.
     wipe: Dff<Bit>,
     wiped: Dff<Bits<8>>,
@@ -110,6 +115,8 @@ pub struct RqFetch {
     looked_dead: Dff<Bit>,
     looked_take: Dff<Bits<8>>,
     there: Dff<Bit>,
+    /// An entry posted is neither consumed nor refused.
+    left: Dff<Bit>,
     /// The answer, and what to consume.
     answered: Dff<Bit>,
     given: Dff<Receive>,
@@ -121,6 +128,7 @@ pub struct RqFetch {
     taken: Signal<Local, Bit>,
     wipe_now: Signal<Local, Bit>,
     take: Signal<Local, Bits<8>>,
+    freed_ask: Signal<Local, Bits<8>>,
     place_put: Signal<Local, Bits<8>>,
     place_take: Signal<Local, Bits<8>>,
     next_put: Signal<Local, Bits<8>>,
@@ -184,6 +192,7 @@ impl RqFetch {
             takes_ask: counts(),
             skips_visit: counts(),
             skips_store: counts(),
+            skips_ask: counts(),
             wipe: Default::default(),
             wiped: Default::default(),
             state: Default::default(),
@@ -202,6 +211,7 @@ impl RqFetch {
             looked_dead: Default::default(),
             looked_take: Default::default(),
             there: Default::default(),
+            left: Default::default(),
             answered: Default::default(),
             given: Default::default(),
             last_at: Default::default(),
@@ -212,6 +222,7 @@ impl RqFetch {
             taken: Default::default(),
             wipe_now: Default::default(),
             take: Default::default(),
+            freed_ask: Default::default(),
             place_put: Default::default(),
             place_take: Default::default(),
             next_put: Default::default(),
@@ -243,7 +254,7 @@ impl Logic for RqFetch {
     fn update(&mut self) {
         dff_setup!(self, clk, wipe, wiped, state, raw, upper, step, out, out_valid, asked, asked_at);
         dff_setup!(self, clk, asked_dead, ahead, ahead_take, looked, looked_at, looked_dead, looked_take);
-        dff_setup!(self, clk, there, answered, given, last_at, last_take, last_valid);
+        dff_setup!(self, clk, there, left, answered, given, last_at, last_take, last_valid);
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();
@@ -261,6 +272,8 @@ impl Logic for RqFetch {
         self.skips_visit.rst.next = self.rst.val();
         self.skips_store.clk.next = self.clk.val();
         self.skips_store.rst.next = self.rst.val();
+        self.skips_ask.clk.next = self.clk.val();
+        self.skips_ask.rst.next = self.rst.val();
         self.ready.next = self.reader.ready.val()
             & self.keys.ready.val()
             & self.puts_store.ready.val()
@@ -268,7 +281,8 @@ impl Logic for RqFetch {
             & self.takes_visit.ready.val()
             & self.takes_ask.ready.val()
             & self.skips_visit.ready.val()
-            & self.skips_store.ready.val();
+            & self.skips_store.ready.val()
+            & self.skips_ask.ready.val();
 
         self.reader.enable.next = true;
         self.reader.doorbell.next = self.doorbell.val();
@@ -375,6 +389,9 @@ impl Logic for RqFetch {
         self.skips_visit.write_enable.next = self.refuse.val() | self.wipe_now.val();
         self.skips_visit.write_address.next = self.reader.record_data.val().endpoint;
         self.skips_visit.write_data.next = self.next_skip.val();
+        self.skips_ask.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_ask.write_address.next = self.reader.record_data.val().endpoint;
+        self.skips_ask.write_data.next = self.next_skip.val();
         self.takes_ask.write_enable.next = self.taken.val() | self.wipe_now.val();
         self.takes_ask.write_address.next = self.last_at.q.val();
         self.takes_ask.write_data.next = self.next_take.val();
@@ -390,6 +407,8 @@ impl Logic for RqFetch {
             self.skips_store.write_data.next = 0.into();
             self.skips_visit.write_address.next = self.wiped.q.val();
             self.skips_visit.write_data.next = 0.into();
+            self.skips_ask.write_address.next = self.wiped.q.val();
+            self.skips_ask.write_data.next = 0.into();
             self.takes_ask.write_address.next = self.wiped.q.val();
             self.takes_ask.write_data.next = 0.into();
             self.takes_visit.write_address.next = self.wiped.q.val();
@@ -408,6 +427,8 @@ impl Logic for RqFetch {
         // Asking: counts, then the place, then the answer.
         self.puts_ask.read_address.next = self.ask_endpoint.val();
         self.takes_ask.read_address.next = self.ask_endpoint.val();
+        self.skips_ask.read_address.next = self.ask_endpoint.val();
+        self.reader.look_index.next = self.ask_endpoint.val();
         self.asked.d.next = self.ask_valid.val();
         self.asked_at.d.next = self.ask_endpoint.val();
         self.asked_dead.d.next = (self.endpoint_write.val()
@@ -424,6 +445,8 @@ impl Logic for RqFetch {
         self.entries.read_address.next = (bit_cast::<14, 8>(self.asked_at.q.val()) << self.place_log2.val())
             | bit_cast::<14, 8>(self.place_take.val());
         self.there.d.next = self.puts_ask.read_data.val() != self.take.val();
+        self.freed_ask.next = self.take.val() + self.skips_ask.read_data.val();
+        self.left.d.next = self.reader.unread.val() | (self.reader.read_to.val() != self.freed_ask.val());
         self.looked.d.next = self.asked.q.val();
         self.looked_at.d.next = self.asked_at.q.val();
         self.looked_take.d.next = self.take.val();
@@ -438,6 +461,7 @@ impl Logic for RqFetch {
             self.given.d.next.available = self.there.q.val()
                 & !self.looked_dead.q.val()
                 & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
+            self.given.d.next.coming = self.left.q.val() & !self.there.q.val() & !self.looked_dead.q.val();
             self.given.d.next.address = self.entries.read_data.val().address;
             self.given.d.next.length = self.entries.read_data.val().length;
             self.given.d.next.entry = self.entries.read_data.val().entry;

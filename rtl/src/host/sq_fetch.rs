@@ -231,6 +231,7 @@ impl Logic for SqFetch {
         self.reader.table_write.next = self.table_write.val();
         self.keys.table_write.next = self.table_write.val();
         // Send entries free their room in the beat FIFO only.
+        self.reader.look_index.next = 0.into();
         self.reader.freed.next = 0.into();
         self.reader.poke_valid.next = false;
         self.reader.poke_index.next = 0.into();

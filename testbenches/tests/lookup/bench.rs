@@ -37,6 +37,9 @@ pub struct Bench<'a> {
     retire_layout: Layout,
     /// Offered and not yet taken.
     offered: VecDeque<Record>,
+    /// Taken and not yet judged.
+    in_hand: VecDeque<Record>,
+    /// Offered and not yet in the tables.
     retiring: VecDeque<(u64, bool, u8, bool)>,
     expected_works: VecDeque<Record>,
     expected_feedbacks: VecDeque<Record>,
@@ -48,9 +51,11 @@ pub struct Bench<'a> {
     seen_events: BTreeMap<&'static str, u64>,
     ports: Ports,
     pub now: u64,
+    /// Answers that call the receive coming before it is there.
+    pub late: u64,
     /// Clocks in which a packet was taken.
     pub taken_at: Vec<u64>,
-    /// What the last packet taken causes.
+    /// What the last packet judged causes.
     pub last: Outcome,
 }
 
@@ -60,11 +65,14 @@ struct Ports {
     ask_endpoint: PortId,
     answer_valid: PortId,
     available: PortId,
+    coming: PortId,
     address: PortId,
     length: PortId,
     entry: PortId,
     consume: PortId,
     block_available: PortId,
+    judged: PortId,
+    buried: PortId,
     free_contexts: PortId,
     tombstones: PortId,
     events: Vec<(&'static str, PortId)>,
@@ -86,11 +94,14 @@ impl<'a> Bench<'a> {
             ask_endpoint: port("ask_endpoint"),
             answer_valid: port("answer_valid"),
             available: port("answer.available"),
+            coming: port("answer.coming"),
             address: port("answer.address"),
             length: port("answer.length"),
             entry: port("answer.entry"),
             consume: port("consume"),
             block_available: port("block_available"),
+            judged: port("judged"),
+            buried: port("buried"),
             free_contexts: port("free_contexts"),
             tombstones: port("tombstones"),
             events: EVENTS.iter().map(|event| (*event, port(event))).collect(),
@@ -138,12 +149,14 @@ impl<'a> Bench<'a> {
             expected_works: VecDeque::new(),
             expected_feedbacks: VecDeque::new(),
             ring: BTreeMap::new(),
+            in_hand: VecDeque::new(),
             posted: Vec::new(),
             answers: VecDeque::from(vec![None; ANSWER_LATENCY - 1]),
             last_answered: 0,
             seen_events: EVENTS.iter().map(|event| (*event, 0)).collect(),
             ports,
             now,
+            late: 0,
             taken_at: Vec::new(),
             last: Outcome::default(),
             dut,
@@ -203,10 +216,11 @@ impl<'a> Bench<'a> {
         self.retiring.len()
     }
 
-    /// One clock. Returns whether a packet was taken; `reference` then knows it.
+    /// One clock. Returns whether a packet was judged; `reference` then knows it.
     pub fn clock(&mut self) -> bool {
         self.dut.set(self.ports.now, self.now & 0xffff_ffff);
-        let before = (self.packets.sent(), self.retires.sent());
+        self.dut.set(self.ports.block_available, self.reference.block_available);
+        let before = self.packets.sent();
         let agents: &mut [&mut dyn tessera_sim::tb::Agent] =
             &mut [&mut self.packets, &mut self.retires, &mut self.works, &mut self.feedbacks];
         cycle(self.dut, agents);
@@ -215,23 +229,31 @@ impl<'a> Bench<'a> {
             *self.seen_events.get_mut(event).unwrap() += self.dut.sampled(*port);
         }
         self.serve_receives();
-        let taken = self.packets.sent() != before.0;
+        // Packets and ends are told when they are in the tables: they overlap.
+        let judged = self.dut.sampled(self.ports.judged) != 0;
+        let buried = self.dut.sampled(self.ports.buried) != 0;
+        assert!(!(judged && buried), "a packet and an end in one clock");
+        if judged {
+            let packet = self.in_hand.pop_front().expect("a packet is judged before it is taken");
+            self.last = self.reference.packet(self.now, &packet);
+            self.expected_works.extend(self.last.work.clone());
+            self.expected_feedbacks.extend(self.last.feedback.clone());
+        }
+        if buried {
+            let (context, bury, status, free) = self.retiring.pop_front().expect("an end taken");
+            self.reference.retire(self.now, context, bury, status, free);
+        }
+        let taken = self.packets.sent() != before;
         if taken {
+            self.in_hand.push_back(self.offered.pop_front().unwrap());
+            self.taken_at.push(self.dut.cycles());
+        }
+        // Posted before the packet at hand asks: it was taken in this clock or the last.
+        if (judged || taken) && self.in_hand.len() == 1 {
             for (endpoint, receive) in self.posted.drain(..) {
                 self.reference.receives.entry(endpoint).or_default().push_back(receive);
                 self.ring.entry(endpoint).or_default().push_back(receive);
             }
-            let packet = self.offered.pop_front().unwrap();
-            self.last = self.reference.packet(self.now, &packet);
-            self.expected_works.extend(self.last.work.clone());
-            self.expected_feedbacks.extend(self.last.feedback.clone());
-            self.taken_at.push(self.dut.cycles());
-            let available = self.reference.block_available;
-            self.dut.set(self.ports.block_available, available);
-        }
-        if self.retires.sent() != before.1 {
-            let (context, bury, status, free) = self.retiring.pop_front().unwrap();
-            self.reference.retire(self.now, context, bury, status, free);
         }
         while let Some(work) = self.works.take() {
             let got = self.work_layout.unpack(&work.word);
@@ -247,7 +269,7 @@ impl<'a> Bench<'a> {
             };
             expected.assert_within(&got, "feedback");
         }
-        taken
+        judged
     }
 
     /// `rq_fetch` with its fixed latency.
@@ -263,7 +285,10 @@ impl<'a> Bench<'a> {
         if let Some(endpoint) = answer {
             self.last_answered = endpoint;
             let head = self.ring.entry(endpoint).or_default().front().copied();
-            self.dut.set(self.ports.available, head.is_some());
+            let late = self.late > 0;
+            self.late = self.late.saturating_sub(1);
+            self.dut.set(self.ports.coming, late);
+            self.dut.set(self.ports.available, head.is_some() && !late);
             let head = head.unwrap_or(Posted { address: 0, length: 0, entry: 0 });
             self.dut.set(self.ports.address, head.address);
             self.dut.set(self.ports.length, u64::from(head.length));
@@ -275,6 +300,7 @@ impl<'a> Bench<'a> {
     pub fn settle(&mut self) {
         let mut clocks = 0;
         while !self.offered.is_empty()
+            || !self.in_hand.is_empty()
             || !self.retiring.is_empty()
             || !self.expected_works.is_empty()
             || !self.expected_feedbacks.is_empty()

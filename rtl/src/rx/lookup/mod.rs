@@ -13,10 +13,12 @@
 //! order of the packets.
 //!
 //! Contract:
-//! - a packet occupies the block for 4 clocks, one that opens or is refused for
-//!   want of a receive for 5 (an answer 3 clocks after `ask_valid`); its outputs
-//!   are offered 5 or 6 clocks after it was taken. An end takes 2, a sweep step
-//!   4, at least one per 64 clocks and more while nothing else is to do;
+//! - a packet occupies the block for 4 clocks, with an answer at most 3 clocks
+//!   after `ask_valid`; its outputs are offered 5 clocks after it was taken. An
+//!   end takes none: it is written while a packet is looked up, which is read
+//!   once more (4 clocks) if the end is in one of its sets. A sweep step takes 4,
+//!   at least one per 64 clocks; more of them while nothing else is to do, and
+//!   these give way to a packet;
 //! - `work` has verdict 2 only for packets with a payload: nothing is to be
 //!   dropped of others;
 //! - after `bury` is taken, no packet taken later is found in the context; work
@@ -26,6 +28,8 @@
 //! - RO-4: a context that is sent away (verdict 3, once) is held until it is
 //!   buried; its tombstone then yields to the newer generation. Packets of
 //!   either generation meanwhile: the same is found, newer ones are BUSY;
+//! - a receive that is posted and on its way is waited for, with all packets
+//!   behind it, at most 512 clocks;
 //! - reasons are judged in the order conflict, resources, receive, length;
 //! - a tombstone lives at least `time_wait`, at most 256 ticks and one sweep of
 //!   the table longer;
@@ -68,10 +72,11 @@ pub struct LookupPlace {
 enum State {
     Idle,
     Read,
+    /// An end came in between: what was read is too old.
+    ReadAgain,
     Compare,
     Choose,
     Act,
-    Bury,
     SweepRead,
     SweepCompare,
     SweepClear,
@@ -108,6 +113,9 @@ pub struct Lookup {
     /// Context numbers not given out.
     pub free_contexts: Signal<Out, Bits<13>>,
     pub tombstones: Signal<Out, Bits<17>>,
+    /// A packet was judged; an end was written. Never both.
+    pub judged: Signal<Out, Bit>,
+    pub buried: Signal<Out, Bit>,
     /// Event pulses.
     pub stale: Signal<Out, Bit>,
     pub busy_receive: Signal<Out, Bit>,
@@ -151,19 +159,35 @@ pub struct Lookup {
     // Ends and the sweep.
     retire: Dff<Retire>,
     retire_waits: Dff<Bit>,
+    /// Its place is read.
+    placed: Dff<Bit>,
+    disturbed: Dff<Bit>,
+    /// How often the packet's receive may still be asked for.
+    tries: Dff<Bits<7>>,
     sweep_set: Dff<Bits<13>>,
     /// Clocks until a sweep step goes first.
     sweep_in: Dff<Bits<6>>,
     sweep_due: Dff<Bit>,
+    /// The step at hand was due.
+    sweep_first: Dff<Bit>,
     /// Tombstones cleared in the last clock.
     swept: Dff<Bits<4>>,
     /// Contexts and tombstones.
     remembered: Dff<Bits<17>>,
     /// Tombstones.
-    buried: Dff<Bits<17>>,
+    tombs: Dff<Bits<17>>,
+    has_judged: Dff<Bit>,
+    has_buried: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
-    in_bury: Signal<Local, Bit>,
+    /// An end is written in this clock, and into the packet's sets.
+    buries: Signal<Local, Bit>,
+    disturbs: Signal<Local, Bit>,
+    /// The sweep step goes on without being seen out.
+    yields: Signal<Local, Bit>,
+    /// The receive the packet needs is on its way.
+    awaits: Signal<Local, Bit>,
+    posted: Signal<Local, Receive>,
     in_clear: Signal<Local, Bit>,
     sweeping: Signal<Local, Bit>,
     /// The next thing to do is chosen in this clock.
@@ -223,6 +247,8 @@ impl Lookup {
             retire_ready: Default::default(),
             free_contexts: Default::default(),
             tombstones: Default::default(),
+            judged: Default::default(),
+            buried: Default::default(),
             stale: Default::default(),
             busy_receive: Default::default(),
             busy_resources: Default::default(),
@@ -257,14 +283,24 @@ impl Lookup {
             is_opened: Default::default(),
             retire: Default::default(),
             retire_waits: Default::default(),
+            placed: Default::default(),
+            disturbed: Default::default(),
+            tries: Default::default(),
             sweep_set: Default::default(),
             sweep_in: Default::default(),
             sweep_due: Default::default(),
+            sweep_first: Default::default(),
             swept: Default::default(),
             remembered: Default::default(),
-            buried: Default::default(),
+            tombs: Default::default(),
+            has_judged: Default::default(),
+            has_buried: Default::default(),
             in_act: Default::default(),
-            in_bury: Default::default(),
+            buries: Default::default(),
+            disturbs: Default::default(),
+            yields: Default::default(),
+            awaits: Default::default(),
+            posted: Default::default(),
             in_clear: Default::default(),
             sweeping: Default::default(),
             pick: Default::default(),
@@ -311,12 +347,18 @@ impl Logic for Lookup {
             is_opened,
             retire,
             retire_waits,
+            placed,
+            disturbed,
+            tries,
             sweep_set,
             sweep_in,
             sweep_due,
+            sweep_first,
             swept,
             remembered,
-            buried
+            tombs,
+            has_judged,
+            has_buried
         );
         self.places.clock.next = self.clk.val();
         self.numbers.clk.next = self.clk.val();
@@ -328,7 +370,6 @@ impl Logic for Lookup {
 
         // What state we are in.
         self.in_act.next = self.state.q.val() == State::Act;
-        self.in_bury.next = self.state.q.val() == State::Bury;
         self.in_clear.next = self.state.q.val() == State::SweepClear;
         self.sweeping.next = (self.state.q.val() == State::SweepRead)
             | (self.state.q.val() == State::SweepCompare)
@@ -365,9 +406,21 @@ impl Logic for Lookup {
             self.receive.d.next = self.answer.val();
         }
 
+        self.posted.next = self.receive.q.val();
+        if self.answer_valid.val() {
+            self.posted.next = self.answer.val();
+        }
+
         // Act.
-        self.act.next =
-            self.in_act.val() & self.reply.free.val() & (self.answered.q.val() | !self.judge.asks.val());
+        self.awaits.next = self.judge.asks.val()
+            & !self.posted.val().available
+            & self.posted.val().coming
+            & (self.tries.q.val() != 0);
+        self.act.next = self.in_act.val()
+            & !self.disturbed.q.val()
+            & !self.awaits.val()
+            & self.reply.free.val()
+            & (self.answered.q.val() | self.answer_valid.val() | !self.judge.asks.val());
         self.judge.act.next = self.act.val();
         self.judge.packet.next = self.packet.q.val();
         self.judge.found.next = self.tables.found.val().any();
@@ -377,7 +430,7 @@ impl Logic for Lookup {
         self.judge.context_available.next = self.numbers.available.val();
         self.judge.block_available.next = self.block_available.val();
         self.judge.remembered.next = self.remembered.q.val();
-        self.judge.receive.next = self.receive.q.val();
+        self.judge.receive.next = self.posted.val();
         self.numbers.take.next = self.judge.open.val();
         if self.judge.replaces.val() {
             self.place.next = self.tables.found.val();
@@ -386,7 +439,7 @@ impl Logic for Lookup {
         }
         self.reply.act.next = self.act.val();
         self.reply.packet.next = self.packet.q.val();
-        self.reply.receive.next = self.receive.q.val();
+        self.reply.receive.next = self.posted.val();
         self.reply.work.next = self.judge.work.val();
         self.reply.verdict.next = self.judge.verdict.val();
         self.reply.replies.next = self.judge.replies.val();
@@ -426,6 +479,16 @@ impl Logic for Lookup {
         self.lives_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().time_wait);
         self.places.read_address.next = self.retire.q.val().context;
         self.bury_set.next = self.places.read_data.val().set_at;
+        // An end is written when nothing else is, also while a packet is looked up.
+        self.buries.next = self.retire_waits.q.val()
+            & self.placed.q.val()
+            & !self.act.val()
+            & !self.in_clear.val()
+            & (self.swept.q.val() == 0);
+        self.disturbs.next = (self.places.read_data.val().way.get_bits::<4>(0).any()
+            & (self.bury_set.val() == self.set0.q.val()))
+            | (self.places.read_data.val().way.get_bits::<4>(4).any()
+                & (self.bury_set.val() == self.set1.q.val()));
         self.write_set0.next = self.set0.q.val();
         self.write_set1.next = self.set1.q.val();
         self.write_hot.next = 0.into();
@@ -445,11 +508,11 @@ impl Logic for Lookup {
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
         }
-        if self.in_bury.val() & self.retire.q.val().bury {
+        if self.buries.val() & self.retire.q.val().bury {
             self.write_hot.next = self.places.read_data.val().way;
             self.write_held.next.status = self.retire.q.val().status;
         }
-        if self.in_bury.val() {
+        if self.buries.val() {
             self.write_set0.next = self.bury_set.val();
             self.write_set1.next = self.bury_set.val();
         }
@@ -484,13 +547,15 @@ impl Logic for Lookup {
             self.retire.d.next = self.retire_data.val();
             self.retire_waits.d.next = self.retire_valid.val() & self.cleared.q.val();
         }
-        if self.in_bury.val() {
+        self.placed.d.next = self.retire_waits.q.val();
+        if self.buries.val() {
             self.retire_waits.d.next = false;
+            self.placed.d.next = false;
         }
         self.retire_ready.next = !self.retire_waits.q.val() & self.cleared.q.val();
 
         // Context numbers.
-        self.numbers.give.next = self.in_bury.val() & self.retire.q.val().free;
+        self.numbers.give.next = self.buries.val() & self.retire.q.val().free;
         self.numbers.given.next = self.retire.q.val().context;
         self.free_contexts.next = self.numbers.free.val();
 
@@ -509,33 +574,38 @@ impl Logic for Lookup {
         }
         if self.swept.q.val() != 0 {
             self.remembered.d.next = self.remembered.q.val() - bit_cast::<17, 4>(self.swept.q.val());
-            self.buried.d.next = self.buried.q.val() - bit_cast::<17, 4>(self.swept.q.val());
+            self.tombs.d.next = self.tombs.q.val() - bit_cast::<17, 4>(self.swept.q.val());
         } else {
             if (self.judge.open.val() | self.judge.too_long.val()) & !self.judge.replaces.val() {
                 self.remembered.d.next = self.remembered.q.val() + 1;
             }
             if (self.judge.too_long.val() & !self.judge.replaces.val())
-                | (self.in_bury.val() & self.retire.q.val().bury)
+                | (self.buries.val() & self.retire.q.val().bury)
             {
-                self.buried.d.next = self.buried.q.val() + 1;
+                self.tombs.d.next = self.tombs.q.val() + 1;
             }
             if self.judge.open.val() & self.judge.replaces.val() {
-                self.buried.d.next = self.buried.q.val() - 1;
+                self.tombs.d.next = self.tombs.q.val() - 1;
             }
         }
-        self.tombstones.next = self.buried.q.val();
+        self.tombstones.next = self.tombs.q.val();
+        self.has_judged.d.next = self.act.val();
+        self.judged.next = self.has_judged.q.val();
+        self.has_buried.d.next = self.buries.val();
+        self.buried.next = self.has_buried.q.val();
 
         // What comes next.
-        self.pick.next = self.cleared.q.val() & ((self.state.q.val() == State::Idle) | self.act.val());
+        self.pick.next = self.cleared.q.val()
+            & ((self.state.q.val() == State::Idle) | self.act.val() | self.in_clear.val());
+        self.yields.next = self.sweeping.val() & !self.in_clear.val() & !self.sweep_first.q.val();
         self.was_enabled.d.next = self.settings.val().enable;
         if self.settings.val().enable & !self.was_enabled.q.val() {
             self.want_key.d.next = true;
         }
         self.hash.load.next = false;
-        self.packet_ready.next = self.pick.val()
+        self.packet_ready.next = (self.pick.val() | self.yields.val())
             & self.hash.keyed.val()
             & !self.want_key.q.val()
-            & !self.retire_waits.q.val()
             & !self.sweep_due.q.val();
         self.accept.next = self.packet_ready.val() & self.packet_valid.val();
         self.sweep_in.d.next = self.sweep_in.q.val() - 1;
@@ -547,15 +617,26 @@ impl Logic for Lookup {
             State::Read => {
                 self.state.d.next = State::Compare;
             }
+            State::ReadAgain => {
+                self.state.d.next = State::Compare;
+            }
             State::Compare => {
                 self.state.d.next = State::Choose;
             }
             State::Choose => {
                 self.state.d.next = State::Act;
             }
-            State::Act => {}
-            State::Bury => {
-                self.state.d.next = State::Idle;
+            State::Act => {
+                if self.disturbed.q.val() {
+                    self.disturbed.d.next = false;
+                    self.state.d.next = State::ReadAgain;
+                } else {
+                    if self.awaits.val() & (self.answered.q.val() | self.answer_valid.val()) {
+                        self.tries.d.next = self.tries.q.val() - 1;
+                        self.answered.d.next = false;
+                        self.state.d.next = State::Read;
+                    }
+                }
             }
             State::SweepRead => {
                 self.state.d.next = State::SweepCompare;
@@ -572,27 +653,26 @@ impl Logic for Lookup {
             }
         }
         if self.pick.val() {
-            self.state.d.next = State::Idle;
-            if self.retire_waits.q.val() {
-                self.state.d.next = State::Bury;
+            self.state.d.next = State::SweepRead;
+            self.sweep_first.d.next = self.sweep_due.q.val();
+            if self.sweep_due.q.val() {
+                self.sweep_due.d.next = false;
             } else {
-                if self.sweep_due.q.val() {
-                    self.state.d.next = State::SweepRead;
-                    self.sweep_due.d.next = false;
-                } else {
-                    if self.want_key.q.val() {
-                        self.want_key.d.next = false;
-                        self.hash.load.next = self.remembered.q.val() == 0;
-                    } else {
-                        if self.accept.val() {
-                            self.state.d.next = State::Read;
-                            self.answered.d.next = false;
-                        } else {
-                            self.state.d.next = State::SweepRead;
-                        }
-                    }
+                if self.want_key.q.val() {
+                    self.want_key.d.next = false;
+                    self.hash.load.next = self.remembered.q.val() == 0;
+                    self.state.d.next = State::Idle;
                 }
             }
+        }
+        if self.buries.val() & self.disturbs.val() {
+            self.disturbed.d.next = true;
+        }
+        if self.accept.val() {
+            self.state.d.next = State::Read;
+            self.answered.d.next = false;
+            self.disturbed.d.next = false;
+            self.tries.d.next = 127.into();
         }
         if self.accept.val() {
             self.packet.d.next = self.packet_data.val();
@@ -616,13 +696,18 @@ impl Logic for Lookup {
             self.cleared.d.next = false;
             self.answered.d.next = false;
             self.is_consume.d.next = false;
+            self.has_judged.d.next = false;
+            self.has_buried.d.next = false;
             self.retire_waits.d.next = false;
+            self.placed.d.next = false;
+            self.disturbed.d.next = false;
+            self.sweep_first.d.next = false;
             self.sweep_set.d.next = 0.into();
             self.sweep_in.d.next = 0.into();
             self.sweep_due.d.next = false;
             self.swept.d.next = 0.into();
             self.remembered.d.next = 0.into();
-            self.buried.d.next = 0.into();
+            self.tombs.d.next = 0.into();
         }
     }
 }
