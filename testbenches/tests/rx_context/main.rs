@@ -28,6 +28,8 @@ const CONFIG: Config = Config {
 const LATE: u64 = 16;
 /// Clocks per packet of an open message, whose block is that of the lowest gap.
 const PACKET_CLOCKS: u64 = 5;
+/// Clocks from event to event; a message of one packet is two, its arrival and its fence.
+const EVENT_CLOCKS: u64 = 2;
 
 fn design() -> Design {
     tessera_testbenches::design("receiver", || wrapper::Receiver::new(&CONFIG))
@@ -554,6 +556,23 @@ fn clocks_per_packet() {
         assert!(clocks <= 99 * PACKET_CLOCKS + 10, "{clocks} clocks for 99 packets");
         bench.fill(&first, 0..200);
         bench.settle(3000);
+    });
+}
+
+#[test]
+fn clocks_per_message_of_one_packet() {
+    run("messages", REGISTERS, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let mut taken = Vec::new();
+        for context in 0..12 {
+            bench.passing(&message(context, 64, 16), 0);
+            taken.push(bench.last_taken);
+        }
+        let clocks = taken[11] - taken[0];
+        // Fences may come back in between.
+        assert!(clocks <= 11 * 2 * EVENT_CLOCKS, "{clocks} clocks for 11 messages");
+        bench.settle(1000);
+        assert_eq!(bench.event("rx_completed"), 12);
     });
 }
 
