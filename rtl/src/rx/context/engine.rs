@@ -52,6 +52,20 @@ impl Logic for Context {
             total,
             pulse
         );
+        // What the running event does to what a beginning one may change in the
+        // same clock: apart, so that no value seems to depend on itself.
+        self.ran_bits.next = self.bits.q.val();
+        self.ran_cumulative_then.next = self.cumulative_then.q.val();
+        self.ran_is_again.next = self.is_again.q.val();
+        self.ran_is_new.next = self.is_new.q.val();
+        self.ran_left.next = self.left.q.val();
+        self.ran_live.next = self.live.q.val();
+        self.ran_nacks.next = self.nacks.q.val();
+        self.ran_own_done.next = self.own_done.q.val();
+        self.ran_pulse.next = self.pulse.q.val();
+        self.ran_reading.next = self.reading.q.val();
+        self.ran_state.next = self.state.q.val();
+        self.ran_step.next = self.step.q.val();
         self.intake.clk.next = self.clk.val();
         self.intake.rst.next = self.rst.val();
         self.intake.run.next = self.interval.ready.val();
@@ -134,14 +148,14 @@ impl Logic for Context {
         self.rx_aborted.next = self.pulse.q.val().rx_aborted;
         self.grants_sent.next = self.pulse.q.val().grants_sent;
         self.judged.next = self.pulse.q.val().judged;
-        self.pulse.d.next.not_granted = false;
-        self.pulse.d.next.duplicate = false;
-        self.pulse.d.next.mismatch = false;
-        self.pulse.d.next.rx_new = false;
-        self.pulse.d.next.rx_completed = false;
-        self.pulse.d.next.rx_aborted = false;
-        self.pulse.d.next.grants_sent = false;
-        self.pulse.d.next.judged = false;
+        self.ran_pulse.next.not_granted = false;
+        self.ran_pulse.next.duplicate = false;
+        self.ran_pulse.next.mismatch = false;
+        self.ran_pulse.next.rx_new = false;
+        self.ran_pulse.next.rx_completed = false;
+        self.ran_pulse.next.rx_aborted = false;
+        self.ran_pulse.next.grants_sent = false;
+        self.ran_pulse.next.judged = false;
 
         self.cumulative.next = self.live.q.val().cumulative;
         self.granted.next = self.live.q.val().grant;
@@ -178,7 +192,7 @@ impl Logic for Context {
         self.intake.take.next = self.starts.val();
 
         // Blocks at hand.
-        self.stock.take.next = false;
+        self.ran_take.next = false;
         self.stock.available.next = self.alloc_available.val();
         self.stock.offered.next = self.alloc_block.val();
         self.pool_take.next = false;
@@ -229,11 +243,11 @@ impl Logic for Context {
             | ((self.flying.q.val() == 2) & self.reading.q.val() & !self.own_done.q.val());
         self.set_slot.next = false;
 
-        self.op_valid.next = false;
-        self.op.next.kind = 0.into();
-        self.op.next.block = self.own.block.val();
-        self.op.next.index = self.packet.q.val().index.get_bits::<8>(0);
-        self.op.next.limit = self.own_limit.val();
+        self.ran_op_valid.next = false;
+        self.ran_op.next.kind = 0.into();
+        self.ran_op.next.block = self.own.block.val();
+        self.ran_op.next.index = self.packet.q.val().index.get_bits::<8>(0);
+        self.ran_op.next.limit = self.own_limit.val();
         self.free_valid.next = false;
         self.free_block.next = self.other.block.val();
 
@@ -247,7 +261,7 @@ impl Logic for Context {
         self.enters.next = self.may_grant.val() & !self.live.q.val().queued;
         self.grant.enter.next = false;
         self.grant.enter_context.next = self.owner.q.val();
-        self.grant.leave.next = false;
+        self.ran_leave.next = false;
         self.grant.hold_off.next = false;
         self.grant.room.next = self.room.q.val();
         self.grant.payload_log2.next = self.fixed.q.val().payload_log2;
@@ -296,108 +310,109 @@ impl Logic for Context {
                 if (self.packet.q.val().payload_len == 0) | self.place_room.val() {
                     self.place_full.d.next = self.place_waits.val() | (self.packet.q.val().payload_len != 0);
                     // Behind an abort it was judged before.
-                    self.pulse.d.next.judged = self.step.q.val() == 0;
-                    self.pulse.d.next.duplicate = self.late.q.val();
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_pulse.next.judged = self.step.q.val() == 0;
+                    self.ran_pulse.next.duplicate = self.late.q.val();
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
             ContextState::Open => {
                 // Its first block, and the credit of its first grant.
-                self.op_valid.next = true;
-                self.op.next.kind = 2.into();
+                self.ran_op_valid.next = true;
+                self.ran_op.next.kind = 2.into();
                 if (self.count.val() >> 8) != 0 {
-                    self.op.next.limit = 256.into();
+                    self.ran_op.next.limit = 256.into();
                 } else {
-                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                    self.ran_op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
                 }
                 self.credit_up.next =
                     bit_cast::<32, 24>(self.granted.val()) << self.fixed.q.val().payload_log2;
                 if self.granted.val() == self.count.val() {
                     self.credit_up.next = self.fixed.q.val().length;
                 }
-                self.live.d.next.credit = bit_cast::<24, 32>(self.credit_up.val());
+                self.ran_live.next.credit = bit_cast::<24, 32>(self.credit_up.val());
                 // A message may open with a packet beyond its grant, and waits for the others then.
-                self.pulse.d.next.not_granted = self.is_data.val() & (self.index.val() >= self.granted.val());
+                self.ran_pulse.next.not_granted =
+                    self.is_data.val() & (self.index.val() >= self.granted.val());
                 self.sets.d.next = self.is_data.val() & self.in_window.val();
-                self.state.d.next = ContextState::Ask;
+                self.ran_state.next = ContextState::Ask;
             }
             ContextState::Ask => {
-                self.reading.d.next = self.own.held.val();
+                self.ran_reading.next = self.own.held.val();
                 if self.sets.q.val() {
-                    self.op_valid.next = true;
-                    self.op.next.kind = 1.into();
-                    self.op.next.block = self.other.block.val();
-                    self.reading.d.next = !self.same_block.val();
-                    self.state.d.next = ContextState::Wait;
+                    self.ran_op_valid.next = true;
+                    self.ran_op.next.kind = 1.into();
+                    self.ran_op.next.block = self.other.block.val();
+                    self.ran_reading.next = !self.same_block.val();
+                    self.ran_state.next = ContextState::Wait;
                     if !self.same_block.val() {
-                        self.state.d.next = ContextState::AskSecond;
+                        self.ran_state.next = ContextState::AskSecond;
                     }
                 } else {
-                    self.op_valid.next = true;
-                    self.own_done.d.next = true;
-                    self.state.d.next = ContextState::Wait;
+                    self.ran_op_valid.next = true;
+                    self.ran_own_done.next = true;
+                    self.ran_state.next = ContextState::Wait;
                 }
             }
             ContextState::AskSecond => {
                 // Packets above `cumulative` exist only with its block in use.
-                self.op_valid.next = true;
-                self.state.d.next = ContextState::Wait;
+                self.ran_op_valid.next = true;
+                self.ran_state.next = ContextState::Wait;
             }
             ContextState::Wait => {
                 if self.result_valid.val() {
                     if self.expected.val() {
                         if !self.own_done.q.val() {
-                            self.own_done.d.next = true;
-                            self.is_new.d.next = !self.result.val().was_set;
-                            self.is_again.d.next = self.result.val().was_set;
+                            self.ran_own_done.next = true;
+                            self.ran_is_new.next = !self.result.val().was_set;
+                            self.ran_is_again.next = self.result.val().was_set;
                             if !self.result.val().was_set {
                                 if self.past_index.val() > self.live.q.val().highest {
-                                    self.live.d.next.highest = self.past_index.val();
+                                    self.ran_live.next.highest = self.past_index.val();
                                 }
                                 self.credit_down.next = bit_cast::<32, 13>(self.packet.q.val().payload_len);
-                                self.live.d.next.credit = self.live.q.val().credit
+                                self.ran_live.next.credit = self.live.q.val().credit
                                     - bit_cast::<24, 13>(self.packet.q.val().payload_len);
                                 if self.result.val().full {
                                     self.free_valid.next = true;
-                                    self.live.d.next.held = self.live.q.val().held & !self.other.mask.val();
+                                    self.ran_live.next.held = self.live.q.val().held & !self.other.mask.val();
                                     if !self.same_block.val() {
-                                        self.live.d.next.full =
+                                        self.ran_live.next.full =
                                             self.live.q.val().full | self.other.mask.val();
                                     }
                                 }
                             }
                             if self.same_block.val() {
-                                self.bits.d.next = self.result.val().bits;
-                                self.left.d.next = self.result.val().missing;
-                                self.live.d.next.cumulative = self.first_gap.val();
-                                self.state.d.next = ContextState::Commit;
+                                self.ran_bits.next = self.result.val().bits;
+                                self.ran_left.next = self.result.val().missing;
+                                self.ran_live.next.cumulative = self.first_gap.val();
+                                self.ran_state.next = ContextState::Commit;
                                 if self.result.val().full {
-                                    self.live.d.next.cumulative = self.next_base.val();
-                                    self.state.d.next = ContextState::Advance;
+                                    self.ran_live.next.cumulative = self.next_base.val();
+                                    self.ran_state.next = ContextState::Advance;
                                 }
                             }
                         } else {
-                            self.bits.d.next = self.result.val().bits;
-                            self.left.d.next = self.result.val().missing;
-                            self.state.d.next = ContextState::Commit;
+                            self.ran_bits.next = self.result.val().bits;
+                            self.ran_left.next = self.result.val().missing;
+                            self.ran_state.next = ContextState::Commit;
                         }
                     }
                 }
             }
             ContextState::Advance => {
                 // Over blocks that filled cumulative_then, to the first with a gap.
-                self.bits.d.next = self.nothing.val();
-                self.left.d.next = 0.into();
-                self.state.d.next = ContextState::Commit;
+                self.ran_bits.next = self.nothing.val();
+                self.ran_left.next = 0.into();
+                self.ran_state.next = ContextState::Commit;
                 if self.cumulative.val() != self.count.val() {
                     if self.own.full.val() {
-                        self.live.d.next.full = self.live.q.val().full & !self.own.mask.val();
-                        self.live.d.next.cumulative = self.next_base.val();
-                        self.state.d.next = ContextState::Advance;
+                        self.ran_live.next.full = self.live.q.val().full & !self.own.mask.val();
+                        self.ran_live.next.cumulative = self.next_base.val();
+                        self.ran_state.next = ContextState::Advance;
                     } else {
                         if self.own.held.val() {
-                            self.op_valid.next = true;
-                            self.state.d.next = ContextState::Reread;
+                            self.ran_op_valid.next = true;
+                            self.ran_state.next = ContextState::Reread;
                         }
                     }
                 }
@@ -405,12 +420,12 @@ impl Logic for Context {
             ContextState::Reread => {
                 if self.result_valid.val() {
                     if self.flying.q.val() == 1 {
-                        self.bits.d.next = self.result.val().bits;
-                        self.left.d.next = self.result.val().missing;
-                        self.live.d.next.cumulative = self.first_gap.val();
-                        self.state.d.next = ContextState::Commit;
+                        self.ran_bits.next = self.result.val().bits;
+                        self.ran_left.next = self.result.val().missing;
+                        self.ran_live.next.cumulative = self.first_gap.val();
+                        self.ran_state.next = ContextState::Commit;
                         if self.cause.q.val() == ContextEvent::Grant {
-                            self.state.d.next = ContextState::Granted;
+                            self.ran_state.next = ContextState::Granted;
                         }
                     }
                 }
@@ -472,21 +487,21 @@ impl Logic for Context {
                     // A message that arrived whole with its first packet was never timed.
                     self.job_full.d.next = !self.complete.val() | self.live.q.val().timed;
                     self.intake.store.next = true;
-                    self.pulse.d.next.judged = true;
-                    self.pulse.d.next.rx_new = self.is_new.q.val();
-                    self.pulse.d.next.duplicate = self.is_again.q.val();
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_pulse.next.judged = true;
+                    self.ran_pulse.next.rx_new = self.is_new.q.val();
+                    self.ran_pulse.next.duplicate = self.is_again.q.val();
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
 
             ContextState::Release => {
                 self.free_valid.next = self.other.held.val();
-                self.pulse.d.next.judged =
+                self.ran_pulse.next.judged =
                     (self.step.q.val() == 0) & (self.cause.q.val() == ContextEvent::Packet);
-                self.live.d.next.held = self.live.q.val().held & !self.other.mask.val();
-                self.step.d.next = self.step.q.val() + 1;
+                self.ran_live.next.held = self.live.q.val().held & !self.other.mask.val();
+                self.ran_step.next = self.step.q.val() + 1;
                 if self.step.q.val() == 3 {
-                    self.state.d.next = ContextState::Abort;
+                    self.ran_state.next = ContextState::Abort;
                 }
             }
             ContextState::Abort => {
@@ -502,20 +517,20 @@ impl Logic for Context {
                     self.job_full.d.next = true;
                     self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
                     self.intake.store.next = true;
-                    self.pulse.d.next.rx_aborted = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_pulse.next.rx_aborted = true;
+                    self.ran_state.next = ContextState::Idle;
                     // The packet that replaces it is not for this message.
                     if self.cause.q.val() == ContextEvent::Packet {
-                        self.state.d.next = ContextState::Drop;
+                        self.ran_state.next = ContextState::Drop;
                     }
                 }
             }
 
             ContextState::Report => {
                 self.done.d.next = self.ending.done.val();
-                self.live.d.next.status = self.ending.status.val();
+                self.ran_live.next.status = self.ending.status.val();
                 self.done_full.d.next = true;
-                self.state.d.next = ContextState::Answer;
+                self.ran_state.next = ContextState::Answer;
             }
             ContextState::Answer => {
                 // COMPLETE is never said before the completion is handed over.
@@ -529,9 +544,9 @@ impl Logic for Context {
                     self.feedback.make.next = self.ending.told.val();
                     self.intake.store.next = true;
                     self.retire_full.d.next = true;
-                    self.pulse.d.next.rx_completed = self.live.q.val().status == 0;
-                    self.pulse.d.next.rx_aborted = self.ending.broke.val();
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_pulse.next.rx_completed = self.live.q.val().status == 0;
+                    self.ran_pulse.next.rx_aborted = self.ending.broke.val();
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
             ContextState::Bury => {
@@ -540,32 +555,32 @@ impl Logic for Context {
                     self.retire.d.next.bury = false;
                     self.intake.store.next = true;
                     self.retire_full.d.next = self.loose.val() & (self.live.q.val().state == 3);
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
 
             ContextState::Nack => {
-                self.op.next.block = self.other.block.val();
-                self.op.next.limit = self.nack_ask.val();
+                self.ran_op.next.block = self.other.block.val();
+                self.ran_op.next.limit = self.nack_ask.val();
                 if self.nack_more.val() {
                     if self.other.held.val() {
-                        self.op_valid.next = true;
-                        self.state.d.next = ContextState::NackWait;
+                        self.ran_op_valid.next = true;
+                        self.ran_state.next = ContextState::NackWait;
                     } else {
-                        self.step.d.next = self.step.q.val() + 1;
+                        self.ran_step.next = self.step.q.val() + 1;
                     }
                 } else {
-                    self.state.d.next = ContextState::NackDone;
+                    self.ran_state.next = ContextState::NackDone;
                 }
             }
             ContextState::NackWait => {
                 if self.result_valid.val() {
-                    self.bits.d.next = self.result.val().bits;
-                    self.step.d.next = self.step.q.val() + 1;
-                    self.state.d.next = ContextState::Nack;
+                    self.ran_bits.next = self.result.val().bits;
+                    self.ran_step.next = self.step.q.val() + 1;
+                    self.ran_state.next = ContextState::Nack;
                     if self.result.val().missing != 0 {
-                        self.step.d.next = self.step.q.val();
-                        self.state.d.next = ContextState::NackSend;
+                        self.ran_step.next = self.step.q.val();
+                        self.ran_state.next = ContextState::NackSend;
                     }
                 }
             }
@@ -575,11 +590,11 @@ impl Logic for Context {
                 self.feedback.request.next.limit = self.nack_limit.q.val();
                 if self.feedback.room.val() {
                     self.feedback.make.next = true;
-                    self.live.d.next.sequence = self.live.q.val().sequence + 1;
-                    self.live.d.next.since = 0.into();
-                    self.nacks.d.next = self.nacks.q.val() + 1;
-                    self.step.d.next = self.step.q.val() + 1;
-                    self.state.d.next = ContextState::Nack;
+                    self.ran_live.next.sequence = self.live.q.val().sequence + 1;
+                    self.ran_live.next.since = 0.into();
+                    self.ran_nacks.next = self.nacks.q.val() + 1;
+                    self.ran_step.next = self.step.q.val() + 1;
+                    self.ran_state.next = ContextState::Nack;
                 }
             }
             ContextState::NackDone => {
@@ -594,47 +609,47 @@ impl Logic for Context {
                 if self.job_room.val() {
                     self.job_full.d.next = true;
                     self.intake.store.next = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
 
             ContextState::Room => {
                 self.room.d.next = bit_cast::<11, 24>(self.gap_to_reach.val());
                 self.pause.d.next = 0.into();
-                self.state.d.next = ContextState::Quota;
+                self.ran_state.next = ContextState::Quota;
                 if !self.may_grant.val() {
-                    self.grant.leave.next = true;
+                    self.ran_leave.next = true;
                     self.store.next.queued = false;
                     self.intake.store.next = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
             ContextState::Quota => {
                 self.pause.d.next = self.pause.q.val() + 1;
                 if self.pause.q.val() == 2 {
-                    self.state.d.next = ContextState::Judge;
+                    self.ran_state.next = ContextState::Judge;
                 }
             }
             ContextState::Judge => {
                 self.quota.d.next = bit_cast::<9, 8>(self.grant.quota.val());
-                self.state.d.next = ContextState::FirstBlock;
+                self.ran_state.next = ContextState::FirstBlock;
                 if !self.grant.allowed.val() {
                     self.grant.hold_off.next = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
             ContextState::FirstBlock => {
-                self.op.next.kind = 2.into();
-                self.op.next.block = self.alloc_block.val();
-                self.op.next.limit = 256.into();
+                self.ran_op.next.kind = 2.into();
+                self.ran_op.next.block = self.alloc_block.val();
+                self.ran_op.next.limit = 256.into();
                 if (self.count.val() >> 8) == (self.granted.val() >> 8) {
-                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                    self.ran_op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
                 }
-                self.state.d.next = ContextState::SecondBlock;
+                self.ran_state.next = ContextState::SecondBlock;
                 if self.granted.val().get_bits::<8>(0) == 0 {
                     if self.pool_for_grants.val() {
                         self.pool_take.next = true;
-                        self.op_valid.next = true;
+                        self.ran_op_valid.next = true;
                         self.set_slot.next = true;
                     } else {
                         self.quota.d.next = 0.into();
@@ -642,17 +657,17 @@ impl Logic for Context {
                 }
             }
             ContextState::SecondBlock => {
-                self.op.next.kind = 2.into();
-                self.op.next.block = self.alloc_block.val();
-                self.op.next.limit = 256.into();
+                self.ran_op.next.kind = 2.into();
+                self.ran_op.next.block = self.alloc_block.val();
+                self.ran_op.next.limit = 256.into();
                 if (self.count.val() >> 8) == (self.new_grant.val() >> 8) {
-                    self.op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
+                    self.ran_op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
                 }
-                self.state.d.next = ContextState::Bytes;
+                self.ran_state.next = ContextState::Bytes;
                 if self.crosses.val() {
                     if self.pool_for_grants.val() {
                         self.pool_take.next = true;
-                        self.op_valid.next = true;
+                        self.ran_op_valid.next = true;
                         self.set_slot.next = true;
                     } else {
                         self.quota.d.next = self.to_edge.val();
@@ -667,26 +682,26 @@ impl Logic for Context {
                 if self.new_grant.val() == self.count.val() {
                     self.bytes_to.d.next = self.fixed.q.val().length;
                 }
-                self.state.d.next = ContextState::Apply;
+                self.ran_state.next = ContextState::Apply;
                 if self.quota.q.val() == 0 {
                     // No block: to the tail, and not again before something moves.
-                    self.grant.leave.next = true;
+                    self.ran_leave.next = true;
                     self.grant.enter.next = true;
                     self.grant.hold_off.next = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
             ContextState::Apply => {
-                self.live.d.next.grant = self.new_grant.val();
-                self.live.d.next.credit =
+                self.ran_live.next.grant = self.new_grant.val();
+                self.ran_live.next.credit =
                     self.live.q.val().credit + bit_cast::<24, 32>(self.granted_bytes.val());
                 self.credit_up.next = self.granted_bytes.val();
-                self.cumulative_then.d.next = self.cumulative.val();
+                self.ran_cumulative_then.next = self.cumulative.val();
                 self.quota.d.next = 0.into();
-                self.state.d.next = ContextState::Granted;
+                self.ran_state.next = ContextState::Granted;
                 if self.own.held.val() {
                     self.pause.d.next = 0.into();
-                    self.state.d.next = ContextState::Advance;
+                    self.ran_state.next = ContextState::Advance;
                 }
             }
             ContextState::Granted => {
@@ -701,14 +716,31 @@ impl Logic for Context {
                 if self.job_room.val() & self.feedback.room.val() {
                     self.feedback.make.next = true;
                     self.job_full.d.next = true;
-                    self.grant.leave.next = true;
+                    self.ran_leave.next = true;
                     self.grant.enter.next = self.may_grant.val();
                     self.intake.store.next = true;
-                    self.pulse.d.next.grants_sent = true;
-                    self.state.d.next = ContextState::Idle;
+                    self.ran_pulse.next.grants_sent = true;
+                    self.ran_state.next = ContextState::Idle;
                 }
             }
         }
+
+        self.bits.d.next = self.ran_bits.val();
+        self.cumulative_then.d.next = self.ran_cumulative_then.val();
+        self.is_again.d.next = self.ran_is_again.val();
+        self.is_new.d.next = self.ran_is_new.val();
+        self.left.d.next = self.ran_left.val();
+        self.live.d.next = self.ran_live.val();
+        self.nacks.d.next = self.ran_nacks.val();
+        self.own_done.d.next = self.ran_own_done.val();
+        self.pulse.d.next = self.ran_pulse.val();
+        self.reading.d.next = self.ran_reading.val();
+        self.state.d.next = self.ran_state.val();
+        self.step.d.next = self.ran_step.val();
+        self.op.next = self.ran_op.val();
+        self.op_valid.next = self.ran_op_valid.val();
+        self.grant.leave.next = self.ran_leave.val();
+        self.stock.take.next = self.ran_take.val();
 
         // The words in the registers are those stored.
         if self.intake.store.val() {
@@ -927,14 +959,21 @@ impl Logic for Context {
 
         self.alloc_take.next = self.pool_take.val() | self.stock.fill.val();
 
+        // Statements of their own, for the same reason.
         if self.rst.val() {
             self.state.d.next = ContextState::Idle;
-            self.retire_full.d.next = false;
+        }
+        if self.rst.val() {
             self.flying.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.total.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.retire_full.d.next = false;
             self.place_full.d.next = false;
             self.job_full.d.next = false;
             self.done_full.d.next = false;
-            self.total.d.next = 0.into();
         }
     }
 }
