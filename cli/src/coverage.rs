@@ -31,7 +31,7 @@ struct Testbench {
 
 /// The block testbenches: all tests of `testbenches` but those of whole NICs,
 /// which are slow with counting and show nothing about a block's own test, and
-/// of the exporter, whose modules are no blocks.
+/// of the exporter and of mutants, whose modules are no blocks.
 fn testbenches() -> Result<Vec<Testbench>, Failure> {
     let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--package", "tessera-testbenches", "--tests", "--no-run", "--message-format", "json"])
@@ -51,7 +51,7 @@ fn testbenches() -> Result<Vec<Testbench>, Failure> {
         ) else {
             continue;
         };
-        if is_test && !name.starts_with("nic") && name != "emit" {
+        if is_test && !name.starts_with("nic") && !["emit", "mutants"].contains(&name) {
             let folder = Path::new(manifest).parent().unwrap_or(Path::new(".")).to_owned();
             found.push(Testbench { name: name.to_owned(), program: program.into(), folder });
         }
@@ -79,7 +79,9 @@ fn gather(folder: &Path, cache: &Path, coverage: &mut Coverage) -> Result<(), Fa
 
 /// The Verilog kept beside a model.
 fn verilog_of(folder: &Path) -> Result<String, Failure> {
-    for entry in fs::read_dir(folder)? {
+    let unreadable =
+        |error| Failure::new(format!("cannot read the model's folder {}: {error}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "v") {
             return Ok(fs::read_to_string(path)?);
