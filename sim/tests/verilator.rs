@@ -223,10 +223,10 @@ fn an_equal_build_is_taken_from_the_cache() {
     drop(verilator);
     let design = counter();
     let first = Model::build(&design, &options).unwrap();
-    let written = std::fs::metadata(first.library()).unwrap().modified().unwrap();
+    let written = std::fs::metadata(first.shared_object()).unwrap().modified().unwrap();
     let again = Model::build(&design, &options).unwrap();
-    assert_eq!(first.library(), again.library());
-    assert_eq!(std::fs::metadata(again.library()).unwrap().modified().unwrap(), written);
+    assert_eq!(first.shared_object(), again.shared_object());
+    assert_eq!(std::fs::metadata(again.shared_object()).unwrap().modified().unwrap(), written);
     assert_eq!(std::fs::read_to_string(first.verilog()).unwrap(), design.verilog);
 
     let mut remarked = counter();

@@ -122,7 +122,7 @@ impl BuildOptions {
 pub(super) struct Built {
     /// Hash of everything that went in.
     pub key: String,
-    pub library: PathBuf,
+    pub object: PathBuf,
 }
 
 /// Name of the library in a model's folder.
@@ -163,7 +163,7 @@ pub(super) fn build(
     let folder = root.join(&key);
     let library = folder.join(LIBRARY);
     if library.is_file() {
-        return Ok(Built { key, library });
+        return Ok(Built { key, object: library });
     }
     let lock_file = root.join(format!("{key}.lock"));
     let lock = tools::lock(&lock_file)?;
@@ -185,7 +185,7 @@ pub(super) fn build(
     }
     drop(lock);
     let _ = fs::remove_file(lock_file);
-    Ok(Built { key, library })
+    Ok(Built { key, object: library })
 }
 
 fn remove(folder: &Path) -> Result<(), ModelError> {

@@ -80,8 +80,8 @@ impl Model {
         };
         let built = build(design, mutated.as_ref(), &options)?;
         let number = mutated.map(|mutated| mutated.number);
-        let functions = load(&built.library, number, &options)
-            .map_err(|e| ModelError::Load { path: built.library.clone(), detail: e.to_string() })?;
+        let functions = load(&built.object, number, &options)
+            .map_err(|e| ModelError::Load { path: built.object.clone(), detail: e.to_string() })?;
         let (slots, words) = slots(design);
         let mut ports = BTreeMap::new();
         for slot in &slots {
@@ -161,9 +161,9 @@ impl Model {
         &self.inner.built.key
     }
 
-    /// The compiled library.
-    pub fn library(&self) -> &Path {
-        &self.inner.built.library
+    /// The compiled shared object.
+    pub fn shared_object(&self) -> &Path {
+        &self.inner.built.object
     }
 
     /// Which waveforms its instances can write.
@@ -173,7 +173,7 @@ impl Model {
 
     /// The Verilog it was built from, as a file.
     pub fn verilog(&self) -> PathBuf {
-        self.library().with_file_name(format!("{}.v", self.top()))
+        self.shared_object().with_file_name(format!("{}.v", self.top()))
     }
 }
 
