@@ -1,7 +1,7 @@
 //! The text of `docs/registers.md`, made from the constants: the document
 //! cannot disagree with the hardware or the driver.
 //!
-//! Kept up to date by `testbenches/tests/register_document.rs`.
+//! Kept up to date by `testbenches/tests/documents.rs`.
 
 use crate::queue;
 use crate::regs::{self, Access, Counter, Field};
@@ -14,7 +14,7 @@ use core::fmt::{Result, Write};
 /// Those of `out`.
 pub fn registers(out: &mut dyn Write) -> Result {
     out.write_str(
-        "<!-- Generated from `abi`, do not edit: TESSERA_BLESS=1 cargo test -p tessera-testbenches --test register_document -->\n\
+        "<!-- Generated from `abi`, do not edit: TESSERA_BLESS=1 cargo test -p tessera-testbenches --test documents -->\n\
          # Registers, tables and queue entries\n\n\
          AXI4-Lite, 32-bit registers at byte addresses, little-endian. An access of a whole, aligned word listed here is answered OKAY; everything\n\
          else (other addresses, partial writes, writes of read-only registers) is answered SLVERR, changes nothing and reads as 0.\n\

@@ -1,7 +1,7 @@
 //! Leaf cells: the only places where Verilog text is written by hand.
 //!
 //! A leaf carries the same behaviour twice, as a Rust `update` for rust-hdl's
-//! simulator and as Verilog for the export; `testbenches/tests/leaf.rs` runs
+//! simulator and as Verilog for the export; `testbenches/tests/emit/leaf.rs` runs
 //! one stimulus through both.
 
 use rust_hdl::prelude::*;

@@ -11,7 +11,7 @@
 //! register only. The
 //! sequence number sent is `live.sequence` + 1; the caller counts it.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 use crate::rx::{ContextFixed, ContextLive};

@@ -19,7 +19,7 @@
 //!   clocks; `quota` is 0 only when `room` is;
 //! - an entered context is offered after 3 clocks when the queue was empty.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 use crate::stream::Fifo;

@@ -14,7 +14,7 @@
 //! Contract: `action` and `new_state` follow the inputs by one clock; without a
 //! job `action.valid` is low.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`.
+//! Verified as part of `testbenches/tests/tx_slots/`.
 
 use super::words::{Action, Job, SlotState, Verdict};
 use crate::prelude::*;

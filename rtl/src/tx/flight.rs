@@ -15,7 +15,7 @@
 //! After it the slot counts from zero again. `clear` writes zero to a slot; it
 //! goes before everything else.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`, rule TX-12.
+//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-12.
 
 use crate::prelude::*;
 use crate::stream::Fifo;

@@ -12,7 +12,7 @@
 //! brings the next top three clocks later, or the slot given meanwhile at once.
 //! `count` counts what the list holds. `rst` empties it.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`.
+//! Verified as part of `testbenches/tests/tx_slots/`.
 
 use crate::prelude::*;
 

@@ -9,7 +9,7 @@
 //! a request's own `take` adds any). `take` lets go of the request; the next
 //! one may come in the same clock.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`.
+//! Verified as part of `testbenches/tests/tx_slots/`.
 
 use super::Unasked;
 use crate::prelude::*;

@@ -8,7 +8,7 @@
 //! Contract: `verdict` follows its inputs by one clock. FEEDBACK must stand two
 //! clocks longer, because its round-trip sample takes them.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`: TX-3 to TX-6, TX-9, TX-10.
+//! Verified as part of `testbenches/tests/tx_slots/`: TX-3 to TX-6, TX-9, TX-10.
 
 use super::words::{Job, SlotState, Verdict};
 use super::Unasked;

@@ -9,7 +9,7 @@
 //! Contract: `launch` only while `free`; the walk or `idle` comes four clocks
 //! later and stands until it is taken; then `free` rises again.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`, rule TX-7.
+//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-7.
 
 use crate::prelude::*;
 use crate::types::Walk;

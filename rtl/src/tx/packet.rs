@@ -8,7 +8,7 @@
 //! Contract: `packet` is that of the last `turn` or `step`, two clocks after
 //! its job, and stands until the next.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`, rule TX-2.
+//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-2.
 
 use super::words::{Job, SlotState};
 use crate::prelude::*;

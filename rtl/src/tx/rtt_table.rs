@@ -5,7 +5,7 @@
 //! `clear` writes 0 (unknown) to place `clear_at`, and goes before `learn`.
 //! The hash is the XOR of the address in pieces of ten bits.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`, rule TX-5.
+//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-5.
 
 use crate::prelude::*;
 

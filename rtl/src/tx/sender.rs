@@ -10,7 +10,7 @@
 //! Contract: that of [`Slots`] and the two others; nothing is decided here.
 //! `wheel_pop` and `wheel_late` pulse for a timer popped and for one popped late.
 //!
-//! Verified by `testbenches/tests/tx_slots.rs`.
+//! Verified by `testbenches/tests/tx_slots/`.
 
 use super::Slots;
 use crate::prelude::*;

@@ -12,7 +12,7 @@
 //! the next clock, else the head is renewed two clocks after `take`, which is
 //! ignored while `head_valid` is low.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`.
+//! Verified as part of `testbenches/tests/tx_slots/`.
 
 use crate::prelude::*;
 

@@ -34,7 +34,7 @@
 //! - `ready` rises when the tables are clear, and is low once more for that long
 //!   after the first `enable`.
 //!
-//! Verified by `testbenches/tests/tx_slots.rs`.
+//! Verified by `testbenches/tests/tx_slots/`.
 
 use super::words::{Job, SlotState};
 use super::{

@@ -16,7 +16,7 @@
 //! slot first. `restart` precedes a clearing by a clock. Nothing else may
 //! happen while `ready` is low.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`, rule TX-1.
+//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-1.
 
 use crate::prelude::*;
 use tessera_abi::params::{Config, LFSR_MASK};

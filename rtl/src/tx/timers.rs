@@ -12,7 +12,7 @@
 //! Contract: one insert per clock. `begin` (a job that may insert starts) only
 //! while `room`; for each `begin` one `finish` with or without `insert`.
 //!
-//! Verified as part of `testbenches/tests/tx_slots.rs`.
+//! Verified as part of `testbenches/tests/tx_slots/`.
 
 use crate::prelude::*;
 use crate::stream::Fifo;

@@ -2,7 +2,7 @@
 //! is shorter.
 //!
 //! Contract: combinational, a shift and a comparison. Verified as part of
-//! `testbenches/tests/tx_slots.rs`, rule TX-1.
+//! `testbenches/tests/tx_slots/`, rule TX-1.
 
 use crate::prelude::*;
 

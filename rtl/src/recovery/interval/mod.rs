@@ -40,7 +40,7 @@
 //!   linked. It never waits for room: one entry per context fits;
 //! - after reset the skew table is cleared, 256 clocks, until `ready`.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 mod aim;
 

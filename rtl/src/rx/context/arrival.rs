@@ -1,7 +1,7 @@
 //! What a packet says about its message, without memory: whether it belongs to
 //! it, and the words it opens it with.
 //!
-//! Combinational. Verified by `testbenches/tests/rx_context.rs`.
+//! Combinational. Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 use crate::rx::{ContextFixed, ContextLive};

@@ -1,6 +1,6 @@
 //! One of a context's four block pointers.
 //!
-//! Combinational. Verified by `testbenches/tests/rx_context.rs`.
+//! Combinational. Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 use crate::rx::ContextLive;

@@ -4,7 +4,7 @@
 //! Combinational, from the words of the context and what its fence said. A
 //! failed write is this host's doing: told so here, and as remote to the sender.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 use crate::recovery::FeedbackRequest;

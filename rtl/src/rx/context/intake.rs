@@ -18,7 +18,7 @@
 //! - the head of the grant queue stays there until the engine is done with it,
 //!   and is not chosen again meanwhile: `granting`.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use super::ContextEvent;
 use crate::prelude::*;

@@ -40,7 +40,7 @@
 //! - `outstanding` is the sum over open contexts of granted bytes not arrived;
 //! - events are one-clock pulses.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 mod arrival;
 mod block_slot;

@@ -10,7 +10,7 @@
 //! room for two opened messages on their way besides the one asking; `full` lets
 //! grants take from the pool.
 //!
-//! Verified by `testbenches/tests/rx_context.rs`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use crate::prelude::*;
 

@@ -14,7 +14,7 @@
 //! levels. `load` starts the expansion; `keyed` falls with it and rises 387
 //! clocks later.
 //!
-//! Verified by `testbenches/tests/lookup.rs`, which computes the same hashes.
+//! Verified by `testbenches/tests/lookup/`, which computes the same hashes.
 
 use crate::prelude::*;
 use tessera_abi::params::LFSR_MASK;

@@ -38,7 +38,7 @@
 //!   old one stays: they could not be found under another;
 //! - `ready` rises when the tables are cleared after reset, one set per clock.
 //!
-//! Verified by `testbenches/tests/lookup.rs`.
+//! Verified by `testbenches/tests/lookup/`.
 
 mod hash;
 mod judge;

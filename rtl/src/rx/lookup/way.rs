@@ -11,7 +11,7 @@
 //! written apart, so that an end needs no read. Only holdings are cleared after
 //! reset, by the owner.
 //!
-//! Verified as part of `testbenches/tests/lookup.rs`.
+//! Verified as part of `testbenches/tests/lookup/`.
 
 use crate::prelude::*;
 

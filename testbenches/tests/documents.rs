@@ -1,0 +1,71 @@
+//! Documents agree with the code: `docs/registers.md` is what `abi` says
+//! (`TESSERA_BLESS=1` rewrites it), and what sources and pages point to is there.
+
+use std::path::{Path, PathBuf};
+
+#[test]
+fn the_register_document_is_up_to_date() {
+    let mut text = String::new();
+    tessera_abi::document::registers(&mut text).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/registers.md");
+    if std::env::var_os("TESSERA_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = kept.lines().zip(text.lines()).position(|(a, b)| a != b);
+    assert!(
+        kept == text,
+        "docs/registers.md is out of date from line {}: run this test with TESSERA_BLESS=1",
+        differs.map_or(kept.lines().count().min(text.lines().count()), |line| line) + 1
+    );
+}
+
+/// Rust and Markdown files below `folder`, build products aside.
+fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with('.') || name == "target" {
+            continue;
+        }
+        if path.is_dir() {
+            texts(&path, found);
+        } else if name.ends_with(".rs") || name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The paths of `crates` that `line` names: `<crate>/(src|tests|benches)/...`.
+fn pointers<'a>(line: &'a str, crates: &'a [&str]) -> impl Iterator<Item = &'a str> + 'a {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || "/_-.".contains(c)))
+        .map(|word| word.trim_end_matches(['.', '-']))
+        .filter(move |word| {
+            let mut parts = word.split('/');
+            crates.contains(&parts.next().unwrap_or_default())
+                && matches!(parts.next(), Some("src" | "tests" | "benches"))
+                && parts.next().is_some()
+        })
+}
+
+#[test]
+fn what_texts_point_to_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = ["abi", "model", "rtl", "driver", "sim", "testbenches", "cli", "fpga"];
+    let mut files = Vec::new();
+    texts(&root, &mut files);
+    let (mut seen, mut stale) = (0, Vec::new());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            for pointer in pointers(line, &crates) {
+                seen += 1;
+                if !root.join(pointer).exists() {
+                    stale.push(format!("{}:{}: {pointer}", file.display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} pointers found: does the search still work?");
+    assert!(stale.is_empty(), "these name files that are not there:\n{}", stale.join("\n"));
+}
