@@ -18,7 +18,7 @@
 //! and `verilator --lint-only -Wall` has nothing to say about it.
 //!
 //! `docs/kernel-rules.md` lists what kernels may contain. Verified by
-//! `rtl/tests/emit_*.rs`, which run kernels and Verilated exports side by
+//! `testbenches/tests/emit/`, which runs kernels and Verilated exports side by
 //! side, and by `rtl/tests/kernel_rules.rs`.
 
 mod catalogue;
