@@ -4,6 +4,7 @@ mod context;
 mod grant;
 mod lookup;
 mod placement;
+mod receiver;
 mod words;
 
 pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
@@ -13,4 +14,5 @@ pub use lookup::{
     LookupTables, LookupWay,
 };
 pub use placement::{Placement, RingEntry};
+pub use receiver::Receiver;
 pub use words::{ContextFixed, ContextLive};

@@ -6,8 +6,8 @@
 //!                            <─ rq_fetch ─┐            ^ ^                │ dma_data reads   ^
 //!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │                                   │ feedback (merge, FIFO)
 //!                                         v              │ feedback                          │
-//!  s_axis ─> rx_parse ─ data ─> lookup ─> context ─ place ─> placement ─> dma_data writes    │
-//!                 └── feedback ─> sender     └──── bitmap, wheel, feedback ──────────────────┘
+//!  s_axis ─> rx_parse ─ data ─> lookup ─> receiver ─ place ─> placement ─> dma_data writes   │
+//!                 └── feedback ─> sender     └──────────── feedback ─────────────────────────┘
 //! ```
 //!
 //! Here are the ports; [`wiring`] joins the blocks.
@@ -29,8 +29,7 @@ use crate::host::rq_fetch::RqFetch;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::recovery::{Bitmap, TimerWheel};
-use crate::rx::{Context, Lookup, Placement};
+use crate::rx::{Lookup, Placement, Receiver};
 use crate::stream::{Fifo, Merge};
 use crate::tx::{PayloadReader, Sender};
 use crate::types::TxFeedback;
@@ -160,10 +159,8 @@ pub struct TesseraNic {
     cq_writer: CqWriter,
     rx_parse: RxParse,
     lookup: Lookup,
-    contexts: Context,
+    receiver: Receiver,
     placement: Placement,
-    bitmap: Bitmap,
-    wheel_rx: TimerWheel,
     sender: Sender,
     payload_reader: PayloadReader,
     answers: Merge<TxFeedback>,
@@ -268,10 +265,8 @@ impl TesseraNic {
             cq_writer: CqWriter::new(config),
             rx_parse: RxParse::new(config),
             lookup: Lookup::new(config),
-            contexts: Context::new(config),
+            receiver: Receiver::new(config),
             placement: Placement::new(config),
-            bitmap: Bitmap::new(config),
-            wheel_rx: TimerWheel::new(config),
             sender: Sender::new(config),
             payload_reader: PayloadReader::new(config),
             answers: Merge::default(),

@@ -23,14 +23,10 @@ impl Logic for TesseraNic {
         self.rx_parse.rst.next = self.rst.val();
         self.lookup.clk.next = self.clk.val();
         self.lookup.rst.next = self.rst.val();
-        self.contexts.clk.next = self.clk.val();
-        self.contexts.rst.next = self.rst.val();
+        self.receiver.clk.next = self.clk.val();
+        self.receiver.rst.next = self.rst.val();
         self.placement.clk.next = self.clk.val();
         self.placement.rst.next = self.rst.val();
-        self.bitmap.clk.next = self.clk.val();
-        self.bitmap.rst.next = self.rst.val();
-        self.wheel_rx.clk.next = self.clk.val();
-        self.wheel_rx.rst.next = self.rst.val();
         self.sender.clk.next = self.clk.val();
         self.sender.rst.next = self.rst.val();
         self.payload_reader.clk.next = self.clk.val();
@@ -50,15 +46,14 @@ impl Logic for TesseraNic {
         self.sq_fetch.settings.next = self.registers.settings.val();
         self.rx_parse.settings.next = self.registers.settings.val();
         self.lookup.settings.next = self.registers.settings.val();
-        self.contexts.settings.next = self.registers.settings.val();
+        self.receiver.settings.next = self.registers.settings.val();
         self.sender.settings.next = self.registers.settings.val();
         self.path_scheduler.settings.next = self.registers.settings.val();
         self.tx_build.settings.next = self.registers.settings.val();
         self.cq_writer.now.next = self.registers.now.val();
         self.rx_parse.now.next = self.registers.now.val();
         self.lookup.now.next = self.registers.now.val();
-        self.contexts.now.next = self.registers.now.val();
-        self.wheel_rx.now.next = self.registers.now.val();
+        self.receiver.now.next = self.registers.now.val();
         self.sender.now.next = self.registers.now.val();
         self.tx_build.now.next = self.registers.now.val();
         self.sq_fetch.table_write.next = self.registers.table_write.val();
@@ -119,9 +114,9 @@ impl Logic for TesseraNic {
         self.ctrl_read_mux.read_status_valid.next = self.dma_ctrl_read_status_valid.val();
         self.ctrl_read_mux.read_status_data.next.tag = self.dma_ctrl_read_status_tag.val();
         self.ctrl_read_mux.read_status_data.next.error = self.dma_ctrl_read_status_error.val();
-        self.cq_writer.done_rx_valid.next = self.contexts.done_valid.val();
-        self.cq_writer.done_rx_data.next = self.contexts.done_data.val();
-        self.contexts.done_ready.next = self.cq_writer.done_rx_ready.val();
+        self.cq_writer.done_rx_valid.next = self.receiver.done_valid.val();
+        self.cq_writer.done_rx_data.next = self.receiver.done_data.val();
+        self.receiver.done_ready.next = self.cq_writer.done_rx_ready.val();
         self.cq_writer.done_tx_valid.next = self.sender.done_valid.val();
         self.cq_writer.done_tx_data.next = self.sender.done_data.val();
         self.sender.done_ready.next = self.cq_writer.done_tx_ready.val();
@@ -160,37 +155,22 @@ impl Logic for TesseraNic {
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
         self.lookup.answer.next = self.rq_fetch.answer.val();
         self.rq_fetch.consume.next = self.lookup.consume.val();
-        self.lookup.block_available.next = self.contexts.block_ready.val();
-        self.contexts.work_valid.next = self.lookup.work_valid.val();
-        self.contexts.work_data.next = self.lookup.work_data.val();
-        self.lookup.work_ready.next = self.contexts.work_ready.val();
-        self.lookup.retire_valid.next = self.contexts.retire_valid.val();
-        self.lookup.retire_data.next = self.contexts.retire_data.val();
-        self.contexts.retire_ready.next = self.lookup.retire_ready.val();
-        self.bitmap.op_valid.next = self.contexts.op_valid.val();
-        self.bitmap.op.next = self.contexts.op.val();
-        self.bitmap.alloc_take.next = self.contexts.alloc_take.val();
-        self.bitmap.free_valid.next = self.contexts.free_valid.val();
-        self.bitmap.free_block.next = self.contexts.free_block.val();
-        self.contexts.result_valid.next = self.bitmap.result_valid.val();
-        self.contexts.result.next = self.bitmap.result.val();
-        self.contexts.alloc_available.next = self.bitmap.alloc_available.val();
-        self.contexts.alloc_block.next = self.bitmap.alloc_block.val();
-        self.wheel_rx.insert_valid.next = self.contexts.insert_valid.val();
-        self.wheel_rx.insert_data.next = self.contexts.insert_data.val();
-        self.contexts.insert_ready.next = self.wheel_rx.insert_ready.val();
-        self.contexts.pop_valid.next = self.wheel_rx.pop_valid.val();
-        self.contexts.pop_node.next = self.wheel_rx.pop_node.val();
-        self.wheel_rx.pop_ready.next = self.contexts.pop_ready.val();
-        self.placement.place_valid.next = self.contexts.place_valid.val();
-        self.placement.place_data.next = self.contexts.place_data.val();
-        self.contexts.place_ready.next = self.placement.place_ready.val();
+        self.lookup.block_available.next = self.receiver.block_ready.val();
+        self.receiver.work_valid.next = self.lookup.work_valid.val();
+        self.receiver.work_data.next = self.lookup.work_data.val();
+        self.lookup.work_ready.next = self.receiver.work_ready.val();
+        self.lookup.retire_valid.next = self.receiver.retire_valid.val();
+        self.lookup.retire_data.next = self.receiver.retire_data.val();
+        self.receiver.retire_ready.next = self.lookup.retire_ready.val();
+        self.placement.place_valid.next = self.receiver.place_valid.val();
+        self.placement.place_data.next = self.receiver.place_data.val();
+        self.receiver.place_ready.next = self.placement.place_ready.val();
         self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
         self.placement.payload_data.next = self.rx_parse.payload_data.val();
         self.rx_parse.payload_ready.next = self.placement.payload_ready.val();
-        self.contexts.fence_valid.next = self.placement.fence_valid.val();
-        self.contexts.fence_data.next = self.placement.fence_data.val();
-        self.placement.fence_ready.next = self.contexts.fence_ready.val();
+        self.receiver.fence_valid.next = self.placement.fence_valid.val();
+        self.receiver.fence_data.next = self.placement.fence_data.val();
+        self.placement.fence_ready.next = self.receiver.fence_ready.val();
         self.dma_data_write_desc_valid.next = self.placement.write_desc_valid.val();
         self.dma_data_write_desc_address.next = self.placement.write_desc_data.val().address;
         self.dma_data_write_desc_length.next = self.placement.write_desc_data.val().length;
@@ -209,9 +189,9 @@ impl Logic for TesseraNic {
         self.answers.in0_valid.next = self.lookup.feedback_valid.val();
         self.answers.in0_data.next = self.lookup.feedback_data.val();
         self.lookup.feedback_ready.next = self.answers.in0_ready.val();
-        self.answers.in1_valid.next = self.contexts.feedback_valid.val();
-        self.answers.in1_data.next = self.contexts.feedback_data.val();
-        self.contexts.feedback_ready.next = self.answers.in1_ready.val();
+        self.answers.in1_valid.next = self.receiver.feedback_valid.val();
+        self.answers.in1_data.next = self.receiver.feedback_data.val();
+        self.receiver.feedback_ready.next = self.answers.in1_ready.val();
         self.feedback_fifo.in_valid.next = self.answers.out_valid.val();
         self.feedback_fifo.in_data.next = self.answers.out_data.val();
         self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
@@ -262,20 +242,18 @@ impl Logic for TesseraNic {
         self.icrc_insert.m_axis_tready.next = self.m_axis_tready.val();
 
         // Gauges and events; positions are counter numbers of `abi`.
-        self.registers.outstanding.next = self.contexts.outstanding.val();
+        self.registers.outstanding.next = self.receiver.outstanding.val();
         self.registers.unsolicited.next = self.sender.unsolicited.val();
         self.registers.free_slots.next = self.sender.free_slots.val();
         self.registers.free_contexts.next = self.lookup.free_contexts.val();
-        self.registers.free_blocks.next = self.bitmap.free_count.val();
+        self.registers.free_blocks.next = self.receiver.free_blocks.val();
         self.registers.tombstones.next = self.lookup.tombstones.val().get_bits::<16>(0);
         self.registers.ready.next = self.sq_fetch.ready.val()
             & self.rq_fetch.ready.val()
             & self.cq_writer.ready.val()
             & self.lookup.ready.val()
-            & self.contexts.ready.val()
+            & self.receiver.ready.val()
             & self.placement.ready.val()
-            & self.bitmap.ready.val()
-            & self.wheel_rx.ready.val()
             & self.sender.ready.val();
         self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
             | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
@@ -292,9 +270,9 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.rx_parse.drop_unsupported.val().into()) << 12)
             | (bit_cast::<64, 1>(self.rx_parse.drop_fields.val().into()) << 13)
             | (bit_cast::<64, 1>(self.lookup.stale.val().into()) << 14)
-            | (bit_cast::<64, 1>(self.contexts.mismatch.val().into()) << 15)
-            | (bit_cast::<64, 1>(self.contexts.duplicate.val().into()) << 16)
-            | (bit_cast::<64, 1>(self.contexts.not_granted.val().into()) << 17)
+            | (bit_cast::<64, 1>(self.receiver.mismatch.val().into()) << 15)
+            | (bit_cast::<64, 1>(self.receiver.duplicate.val().into()) << 16)
+            | (bit_cast::<64, 1>(self.receiver.not_granted.val().into()) << 17)
             | (bit_cast::<64, 1>(self.sender.feedback_stale.val().into()) << 18)
             | (bit_cast::<64, 1>(self.sender.feedback_forged.val().into()) << 19)
             | (bit_cast::<64, 1>(self.sender.feedback_nonsense.val().into()) << 20)
@@ -309,12 +287,12 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
             | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
             | (bit_cast::<64, 1>(self.rx_parse.rx_feedback.val().into()) << 35)
-            | (bit_cast::<64, 1>(self.contexts.rx_new.val().into()) << 36)
+            | (bit_cast::<64, 1>(self.receiver.rx_new.val().into()) << 36)
             | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
-            | (bit_cast::<64, 1>(self.contexts.rx_completed.val().into()) << 38)
-            | (bit_cast::<64, 1>(self.contexts.rx_aborted.val().into()) << 39)
-            | (bit_cast::<64, 1>(self.contexts.nack_expiries.val().into()) << 48)
-            | (bit_cast::<64, 1>(self.contexts.grants_sent.val().into()) << 53);
+            | (bit_cast::<64, 1>(self.receiver.rx_completed.val().into()) << 38)
+            | (bit_cast::<64, 1>(self.receiver.rx_aborted.val().into()) << 39)
+            | (bit_cast::<64, 1>(self.receiver.nack_expiries.val().into()) << 48)
+            | (bit_cast::<64, 1>(self.receiver.grants_sent.val().into()) << 53);
         self.tx_events.next = (bit_cast::<64, 1>(self.tx_build.tx_data.val().into()) << 40)
             | (bit_cast::<64, 1>(self.tx_build.tx_retransmitted.val().into()) << 41)
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
@@ -325,17 +303,15 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.sender.tx_failed.val().into()) << 47)
             | (bit_cast::<64, 1>(self.sender.backstop_expiries.val().into()) << 49)
             | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
-            | (bit_cast::<64, 1>(
-                (self.wheel_rx.pop_valid.val() & self.wheel_rx.pop_ready.val() | self.sender.wheel_pop.val())
-                    .into(),
-            ) << 50)
+            | (bit_cast::<64, 1>((self.receiver.wheel_pop.val() | self.sender.wheel_pop.val()).into()) << 50)
             | (bit_cast::<64, 1>(
                 (self.cq_writer.event_dma_error.val()
                     | self.placement.dma_error.val()
                     | self.payload_reader.failed.val().valid)
                     .into(),
             ) << 52)
-            | (bit_cast::<64, 1>((self.wheel_rx.late.val() | self.sender.wheel_late.val()).into()) << 54);
+            | (bit_cast::<64, 1>((self.receiver.wheel_late.val() | self.sender.wheel_late.val()).into())
+                << 54);
         self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
     }
 }

@@ -57,6 +57,7 @@ pub const JUDGES: &[Judge] = &[
     Judge {
         test: "rx_context",
         blocks: &[
+            "receiver",
             "context",
             "intake",
             "arrival",

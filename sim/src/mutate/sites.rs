@@ -161,14 +161,7 @@ pub fn block_of(module: &str) -> String {
         }
         name = stem;
     }
-    // Of a wrapper outside `rtl` the exporter knows fields only, and `context`
-    // is a word that C++ owns.
-    match name {
-        "contexts" | "rx_context" => "context",
-        "own" => "block_slot",
-        _ => name,
-    }
-    .to_owned()
+    name.to_owned()
 }
 
 /// Names of the modules of a text.
@@ -698,7 +691,8 @@ endmodule
             ("tessera_ring_reader_2", "ring_reader"),
             ("rx_parse", "rx_parse"),
             ("tessera_nic512", "nic512"),
-            ("tessera_contexts", "context"),
+            ("tessera_context", "context"),
+            ("receiver_nic512", "receiver"),
         ] {
             assert_eq!(block_of(module), block);
         }

@@ -1,16 +1,15 @@
-//! `rx::Context` with its interval, grant and feedback blocks, the bitmap and
-//! the wheel: the receiver's rules one by one, then whole messages over a
+//! `rx::Receiver`: context, interval, grant and feedback blocks, the bitmap and
+//! the wheel. The receiver's rules one by one, then whole messages over a
 //! network that loses, repeats and reorders.
 
 mod bench;
 mod network;
 mod reference;
-mod wrapper;
 
 use bench::{Bench, Registers, REGISTERS};
 use reference::*;
 use tessera_abi::params::{Config, NIC512};
-use tessera_rtl::rx::Context;
+use tessera_rtl::rx::Receiver;
 use tessera_sim::tb::{self, Pattern, Rng};
 use tessera_sim::verilator::{BuildOptions, Design, Dut, Model};
 
@@ -32,7 +31,7 @@ const PACKET_CLOCKS: u64 = 5;
 const EVENT_CLOCKS: u64 = 2;
 
 fn design() -> Design {
-    tessera_testbenches::design("receiver", || wrapper::Receiver::new(&CONFIG))
+    tessera_testbenches::design("receiver", || Receiver::new(&CONFIG))
 }
 
 fn run(test: &str, registers: Registers, body: impl Fn(&mut Bench<'_>, &mut Rng)) {
@@ -578,6 +577,6 @@ fn clocks_per_message_of_one_packet() {
 
 #[test]
 fn the_full_size_is_clean_verilog() {
-    let design = tessera_testbenches::design("rx_context", || Context::new(&NIC512));
+    let design = tessera_testbenches::design("receiver_nic512", || Receiver::new(&NIC512));
     Model::build(&design, &BuildOptions::default()).unwrap();
 }

@@ -11,7 +11,7 @@
 //! `insert_ready` is low; what was decided of an aim stands in the nodes before
 //! the next of the same message is taken.
 //!
-//! Verified by `testbenches/tests/rx_context`.
+//! Verified by `testbenches/tests/rx_context/`.
 
 use super::Expiry;
 use crate::prelude::*;

@@ -1,21 +1,34 @@
-//! The context block with the bitmap and the wheel it works with; their wires
-//! to the wheel are shown, so that a test can watch the nodes.
+//! The receiver's state of messages: contexts, bitmap and timer wheel, wired.
+//!
+//! ```text
+//!  work ──> contexts ──> place, feedback, done, retire
+//!  fence ─>  │ ^ │ ^
+//!      ops ──┘ │ │ └── pops ──┐
+//!   bitmap ────┘ └─ inserts ──┴─ timer_wheel
+//! ```
+//!
+//! Contract: that of [`Context`] and the two others; nothing is decided here.
+//! `wheel_pop` and `wheel_late` pulse for a timer popped and for one popped late.
+//!
+//! Verified by `testbenches/tests/rx_context/`.
 
+use super::Context;
+use crate::prelude::*;
+use crate::recovery::{Bitmap, TimerWheel};
+use crate::types::{Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback};
 use tessera_abi::params::Config;
-use tessera_rtl::prelude::*;
-use tessera_rtl::recovery::{Bitmap, TimerWheel};
-use tessera_rtl::rx::Context;
-use tessera_rtl::types::{Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback};
 
 #[derive(LogicBlock)]
 pub struct Receiver {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
+    /// Ticks.
     pub now: Signal<In, Bits<32>>,
     pub work_valid: Signal<In, Bit>,
     pub work_data: Signal<In, RxWork>,
     pub work_ready: Signal<Out, Bit>,
+    /// A block is at hand for a message to open.
     pub block_ready: Signal<Out, Bit>,
     pub place_valid: Signal<Out, Bit>,
     pub place_data: Signal<Out, PlaceCommand>,
@@ -32,6 +45,7 @@ pub struct Receiver {
     pub retire_valid: Signal<Out, Bit>,
     pub retire_data: Signal<Out, Retire>,
     pub retire_ready: Signal<In, Bit>,
+    /// Bytes.
     pub outstanding: Signal<Out, Bits<32>>,
     pub not_granted: Signal<Out, Bit>,
     pub duplicate: Signal<Out, Bit>,
@@ -41,8 +55,12 @@ pub struct Receiver {
     pub rx_aborted: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
+    /// A packet was judged: what it leads to is offered from this clock on.
     pub judged: Signal<Out, Bit>,
     pub free_blocks: Signal<Out, Bits<14>>,
+    pub wheel_pop: Signal<Out, Bit>,
+    pub wheel_late: Signal<Out, Bit>,
+    /// A timer node was linked, popped: for testbenches.
     pub linked: Signal<Out, Bit>,
     pub linked_data: Signal<Out, TimerInsert>,
     pub popped: Signal<Out, Bit>,
@@ -51,9 +69,11 @@ pub struct Receiver {
     contexts: Context,
     bitmap: Bitmap,
     wheel: TimerWheel,
+    pop: Dff<Bit>,
 }
 
 impl Receiver {
+    /// The receiver of a configuration.
     pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
@@ -90,6 +110,8 @@ impl Receiver {
             grants_sent: Default::default(),
             judged: Default::default(),
             free_blocks: Default::default(),
+            wheel_pop: Default::default(),
+            wheel_late: Default::default(),
             linked: Default::default(),
             linked_data: Default::default(),
             popped: Default::default(),
@@ -98,6 +120,7 @@ impl Receiver {
             contexts: Context::new(config),
             bitmap: Bitmap::new(config),
             wheel: TimerWheel::new(config),
+            pop: Default::default(),
         }
     }
 }
@@ -105,6 +128,7 @@ impl Receiver {
 impl Logic for Receiver {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clk, pop);
         self.contexts.clk.next = self.clk.val();
         self.contexts.rst.next = self.rst.val();
         self.bitmap.clk.next = self.clk.val();
@@ -165,6 +189,9 @@ impl Logic for Receiver {
         self.linked_data.next = self.contexts.insert_data.val();
         self.popped.next = self.wheel.pop_valid.val() & self.contexts.pop_ready.val();
         self.popped_node.next = self.wheel.pop_node.val();
+        self.pop.d.next = self.popped.val();
+        self.wheel_pop.next = self.pop.q.val();
+        self.wheel_late.next = self.wheel.late.val();
         self.ready.next = self.contexts.ready.val() & self.bitmap.ready.val() & self.wheel.ready.val();
     }
 }
