@@ -5,6 +5,7 @@
 
 pub mod host;
 pub mod packets;
+pub mod pair;
 
 use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;

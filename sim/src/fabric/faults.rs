@@ -104,6 +104,25 @@ pub struct Faults {
     pub dead_paths: Vec<DeadPath>,
 }
 
+/// What a [`Script`] does with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing: the other faults decide.
+    Pass,
+    /// It is lost.
+    Lose,
+    /// It passes, and so many copies of it with it.
+    Copy(u32),
+    /// It arrives so many clocks later than it would.
+    Delay(u64),
+    /// It arrives as it would, and a copy so many clocks later.
+    Echo(u64),
+}
+
+/// Decides on single frames: clock, port it left, the frame. Asked before the
+/// other faults, and for every frame.
+pub type Script = Box<dyn FnMut(u64, usize, &[u8]) -> Verdict + Send>;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Deliver,

@@ -20,7 +20,7 @@ mod faults;
 mod tracker;
 
 pub use capture::{Capture, CaptureError};
-pub use faults::{DeadPath, Faults, Loss, PacketClass};
+pub use faults::{DeadPath, Faults, Loss, PacketClass, Script, Verdict};
 pub use tracker::{Arrival, Tracker, BIN_CLOCKS};
 
 use std::cmp::Reverse;
@@ -138,7 +138,6 @@ pub struct Delivery {
 }
 
 /// The fabric. See the module's page.
-#[derive(Debug)]
 pub struct Fabric {
     options: FabricOptions,
     faults: FaultState,
@@ -152,6 +151,14 @@ pub struct Fabric {
     stats: FabricStats,
     tracker: Tracker,
     capture: Option<Capture>,
+    script: Option<Script>,
+}
+
+impl std::fmt::Debug for Fabric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { options, stats, .. } = self;
+        f.debug_struct("Fabric").field("options", options).field("stats", stats).finish_non_exhaustive()
+    }
 }
 
 impl Fabric {
@@ -168,6 +175,7 @@ impl Fabric {
             stats: FabricStats::default(),
             tracker: Tracker::default(),
             capture: None,
+            script: None,
             options,
         }
     }
@@ -212,6 +220,11 @@ impl Fabric {
         self.capture.take().map_or(Ok(()), Capture::finish)
     }
 
+    /// Lets `script` decide on every frame from here on, or no longer.
+    pub fn set_script(&mut self, script: Option<Script>) {
+        self.script = script;
+    }
+
     /// Whether nothing is on its way.
     pub fn is_idle(&self) -> bool {
         self.flights.is_empty()
@@ -248,7 +261,11 @@ impl Fabric {
             return Ok(());
         };
         let path = self.path_of(&frame);
-        let fate = self.faults.judge(class, path, now);
+        let verdict = self.script.as_mut().map_or(Verdict::Pass, |script| script(now, from, &frame));
+        let fate = match verdict {
+            Verdict::Lose => Fate::Lost,
+            _ => self.faults.judge(class, path, now),
+        };
         match fate {
             Fate::Deliver => {}
             Fate::Lost => self.stats.lost += 1,
@@ -258,9 +275,19 @@ impl Fabric {
             self.tracker.dropped(&frame, class);
             return Ok(());
         }
-        for _ in 0..self.faults.copies() {
+        let (late, ordered, echo) = match verdict {
+            Verdict::Delay(clocks) => (clocks, 0, None),
+            Verdict::Copy(copies) => (0, copies, None),
+            Verdict::Echo(clocks) => (0, 0, Some(clocks)),
+            Verdict::Pass | Verdict::Lose => (0, 0, None),
+        };
+        for _ in 0..ordered + self.faults.copies() {
             self.stats.duplicated += 1;
-            self.launch(now, port, path, frame.clone());
+            self.launch(now, 0, port, path, frame.clone());
+        }
+        if let Some(clocks) = echo {
+            self.stats.duplicated += 1;
+            self.launch(now, clocks, port, path, frame.clone());
         }
         let mut frame = frame;
         if self.faults.corrupts() {
@@ -268,11 +295,12 @@ impl Fabric {
             self.tracker.dropped(&frame, class);
             self.faults.flip_a_bit(&mut frame);
         }
-        self.launch(now, port, path, frame);
+        self.launch(now, late, port, path, frame);
         Ok(())
     }
 
-    fn launch(&mut self, now: u64, port: usize, path: usize, frame: Vec<u8>) {
+    /// Puts a frame on its path; it arrives `extra` clocks later than it would.
+    fn launch(&mut self, now: u64, extra: u64, port: usize, path: usize, frame: Vec<u8>) {
         let start = match self.options.path_rate {
             Some(rate) => {
                 let start = self.path_free[path].max(now as f64);
@@ -282,7 +310,7 @@ impl Fabric {
             None => now,
         };
         self.sequence += 1;
-        let at = start + self.options.path_delays[path];
+        let at = start + self.options.path_delays[path] + extra;
         self.flights.push(Reverse(Flight { at, sequence: self.sequence, port, path, frame }));
     }
 
