@@ -8,11 +8,13 @@
 //! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
+//! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
 //! | [`coverage`] | adds up what testbenches reach, per module |
 //! | [`mutate`] | breaks a design on purpose, to see whether its testbench notices |
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
 
 pub mod cluster;
+pub mod counterpart;
 pub mod coverage;
 pub mod fabric;
 pub mod mutate;

@@ -5,6 +5,8 @@ use rand_pcg::Pcg64Mcg;
 
 use tessera_abi::wire::{self, fb, flag};
 
+use crate::counterpart::frame as counterpart;
+
 /// What a frame is, for faults that aim at a kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketClass {
@@ -41,6 +43,9 @@ impl PacketClass {
 
     /// The class of a frame.
     pub fn of(frame: &[u8]) -> Self {
+        if let Some(class) = counterpart::class(frame) {
+            return class;
+        }
         let Some(trh) = frame.get(wire::TRH_AT..wire::TRH_AT + 2) else { return Self::Other };
         if frame[wire::BTH_AT] != wire::OPCODE_UD_SEND || trh[0] >> 4 != wire::TRH_VERSION {
             return Self::Other;

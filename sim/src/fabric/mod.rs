@@ -21,7 +21,7 @@ mod tracker;
 
 pub use capture::{Capture, CaptureError};
 pub use faults::{DeadPath, Faults, Loss, PacketClass, Script, Verdict};
-pub use tracker::{Arrival, Tracker, BIN_CLOCKS};
+pub use tracker::{Arrival, Fresh, Tracker, BIN_CLOCKS};
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -112,6 +112,8 @@ struct Flight {
     sequence: u64,
     port: usize,
     path: usize,
+    /// Not damaged on the way.
+    whole: bool,
     frame: Vec<u8>,
 }
 
@@ -283,24 +285,25 @@ impl Fabric {
         };
         for _ in 0..ordered + self.faults.copies() {
             self.stats.duplicated += 1;
-            self.launch(now, 0, port, path, frame.clone());
+            self.launch(now, 0, port, path, true, frame.clone());
         }
         if let Some(clocks) = echo {
             self.stats.duplicated += 1;
-            self.launch(now, clocks, port, path, frame.clone());
+            self.launch(now, clocks, port, path, true, frame.clone());
         }
         let mut frame = frame;
-        if self.faults.corrupts() {
+        let whole = !self.faults.corrupts();
+        if !whole {
             self.stats.corrupted += 1;
             self.tracker.dropped(&frame, class);
             self.faults.flip_a_bit(&mut frame);
         }
-        self.launch(now, late, port, path, frame);
+        self.launch(now, late, port, path, whole, frame);
         Ok(())
     }
 
     /// Puts a frame on its path; it arrives `extra` clocks later than it would.
-    fn launch(&mut self, now: u64, extra: u64, port: usize, path: usize, frame: Vec<u8>) {
+    fn launch(&mut self, now: u64, extra: u64, port: usize, path: usize, whole: bool, frame: Vec<u8>) {
         let start = match self.options.path_rate {
             Some(rate) => {
                 let start = self.path_free[path].max(now as f64);
@@ -311,7 +314,7 @@ impl Fabric {
         };
         self.sequence += 1;
         let at = start + self.options.path_delays[path] + extra;
-        self.flights.push(Reverse(Flight { at, sequence: self.sequence, port, path, frame }));
+        self.flights.push(Reverse(Flight { at, sequence: self.sequence, port, path, whole, frame }));
     }
 
     /// Frames that reach the ports' queues before clock `until`, with the clock
@@ -322,7 +325,9 @@ impl Fabric {
     pub fn deliver(&mut self, until: u64) -> Result<Vec<Delivery>, CaptureError> {
         let mut deliveries = Vec::new();
         while self.flights.peek().is_some_and(|Reverse(flight)| flight.at < until) {
-            let Some(Reverse(Flight { at, port, path, mut frame, .. })) = self.flights.pop() else { break };
+            let Some(Reverse(Flight { at, port, path, whole, mut frame, .. })) = self.flights.pop() else {
+                break;
+            };
             let start = self.port_free[port].max(at as f64);
             let waiting = (start - at as f64) * self.options.port_rate;
             if waiting > self.options.queue_limit as f64 {
@@ -339,7 +344,7 @@ impl Fabric {
             if let Some(capture) = &mut self.capture {
                 capture.write(at, port, &frame, false)?;
             }
-            self.tracker.arrived(&frame, path, at);
+            self.tracker.arrived(&frame, port, path, at, whole);
             deliveries.push(Delivery { at, port, frame });
         }
         Ok(deliveries)

@@ -4,11 +4,12 @@
 //! dropped (or corrupted) on the way and no other retransmission has made up
 //! for it yet; otherwise it is *spurious*.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tessera_abi::wire::{self, data, flag, MessageId};
 
 use super::PacketClass;
+use crate::counterpart::frame as counterpart;
 
 /// (source address, source endpoint, message, index): one packet.
 type Key = ([u8; 4], u32, u32, u32);
@@ -24,6 +25,17 @@ pub struct Arrival {
     pub path: usize,
     /// A retransmission.
     pub repeat: bool,
+}
+
+/// The first whole copy of a packet to reach its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fresh {
+    /// Clock of the first beat.
+    pub at: u64,
+    /// Which port.
+    pub port: usize,
+    /// Payload bytes.
+    pub bytes: u32,
 }
 
 /// Counts retransmissions and watches one message. See the module's page.
@@ -50,12 +62,19 @@ pub struct Tracker {
     arrivals: Vec<Arrival>,
     /// DATA payload that reached a NIC, bytes per [`BIN_CLOCKS`].
     payload_bins: Vec<u64>,
+    /// Packets that have arrived, if goodput is measured.
+    known: Option<HashSet<Key>>,
+    fresh: Vec<Fresh>,
 }
 
 /// Clocks per entry of [`Tracker::payload_bins`].
 pub const BIN_CLOCKS: u64 = 1024;
 
 fn key(frame: &[u8]) -> Option<Key> {
+    if let Some((pair, psn)) = counterpart::name(frame) {
+        let ip = frame.get(wire::IP_AT + 12..wire::IP_AT + 16)?.try_into().ok()?;
+        return Some((ip, pair, 0, psn));
+    }
     let trh = frame.get(wire::TRH_AT..wire::TRH_AT + wire::TRH_DATA_LEN)?;
     let u32_at = |at: usize| u32::from_be_bytes([trh[at], trh[at + 1], trh[at + 2], trh[at + 3]]);
     let ip = frame.get(wire::IP_AT + 12..wire::IP_AT + 16)?.try_into().ok()?;
@@ -63,7 +82,25 @@ fn key(frame: &[u8]) -> Option<Key> {
     Some((ip, endpoint & 0xFF_FFFF, u32_at(data::MESSAGE), u32_at(data::INDEX) >> 8))
 }
 
+/// Payload of a DATA packet, bytes, with its padding.
+fn payload_len(frame: &[u8]) -> usize {
+    let around = counterpart::overhead(frame).unwrap_or(wire::DATA_HEADER_LEN + wire::ICRC_LEN);
+    frame.len().saturating_sub(around)
+}
+
 impl Tracker {
+    /// Remembers every packet from here on, to tell first arrivals from others:
+    /// see [`fresh`](Self::fresh).
+    pub fn measure_goodput(&mut self) {
+        self.known.get_or_insert_default();
+    }
+
+    /// First arrivals since [`measure_goodput`](Self::measure_goodput), in order
+    /// of time at each port.
+    pub fn fresh(&self) -> &[Fresh] {
+        &self.fresh
+    }
+
     /// Follows the first message of `length` bytes that `source` sends.
     pub fn watch(&mut self, source: [u8; 4], length: u32) {
         self.watch = Some((source, length));
@@ -113,7 +150,8 @@ impl Tracker {
         }
     }
 
-    pub(super) fn arrived(&mut self, frame: &[u8], path: usize, at: u64) {
+    /// A frame enters port `port`; `whole` unless it was damaged on the way.
+    pub(super) fn arrived(&mut self, frame: &[u8], port: usize, path: usize, at: u64, whole: bool) {
         let class = PacketClass::of(frame);
         if !matches!(class, PacketClass::Data | PacketClass::Retransmission) {
             return;
@@ -122,7 +160,13 @@ impl Tracker {
         if self.payload_bins.len() <= bin {
             self.payload_bins.resize(bin + 1, 0);
         }
-        self.payload_bins[bin] += frame.len().saturating_sub(wire::DATA_HEADER_LEN + wire::ICRC_LEN) as u64;
+        let bytes = payload_len(frame);
+        self.payload_bins[bin] += bytes as u64;
+        if let (true, Some(known), Some(key)) = (whole, &mut self.known, key(frame)) {
+            if known.insert(key) {
+                self.fresh.push(Fresh { at, port, bytes: bytes as u32 });
+            }
+        }
         let Some((source, length)) = self.watch else { return };
         let Some((ip, _, message, index)) = key(frame) else { return };
         let at_length = wire::TRH_AT + data::LENGTH;
