@@ -80,9 +80,12 @@ fn seal(frame: &mut [u8]) {
     frame[end..].copy_from_slice(&crc);
 }
 
+/// Frames, each with the port it left.
+type Kept = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
+
 /// A script that keeps every frame for later.
-fn record() -> (Script, Arc<Mutex<Vec<(usize, Vec<u8>)>>>) {
-    let kept = Arc::new(Mutex::new(Vec::new()));
+fn record() -> (Script, Kept) {
+    let kept = Kept::default();
     let keep = Arc::clone(&kept);
     let script = move |_, from, frame: &[u8]| {
         keep.lock().unwrap().push((from, frame.to_vec()));
