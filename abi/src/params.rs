@@ -26,12 +26,16 @@ pub const MAX_FRAME: usize = crate::wire::DATA_HEADER_LEN + 4096 + 4;
 /// pseudo-random choice: `x = (x >> 1) ^ (mask if x & 1)`.
 pub const LFSR_MASK: u32 = 0x8020_0003;
 
+/// Width of the streams between blocks, bits.
+pub const CORE_BITS: usize = 512;
+
 /// Sizes of one build of the hardware. Every `_log2` is a number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Name, also that of the exported file.
     pub name: &'static str,
-    /// Width of the packet and DMA streams, bits.
+    /// Width of the packet and DMA streams at the edges, bits: 64, 128, 256 or
+    /// 512. The blocks inside always work on [`CORE_BITS`].
     pub data_bits: usize,
     /// Messages being sent.
     pub tx_slots_log2: usize,
@@ -63,6 +67,14 @@ pub struct Config {
     pub rx_buffer_beats_log2: usize,
     /// Beats of the transmit payload buffer.
     pub tx_buffer_beats_log2: usize,
+    /// Parsed packets, and an eighth as many answers, that wait for their judge.
+    pub rx_packets_log2: usize,
+    /// Packets whose payload is being read.
+    pub tx_packets_log2: usize,
+    /// Answers that wait to be sent.
+    pub answers_log2: usize,
+    /// Beats of ring entries being read, at each of the two readers.
+    pub ring_beats_log2: usize,
     /// Payload writes outstanding.
     pub write_tags_log2: usize,
 }
@@ -86,11 +98,120 @@ pub const NIC512: Config = Config {
     wheel_tick_log2: 3,
     rx_buffer_beats_log2: 9,
     tx_buffer_beats_log2: 9,
+    rx_packets_log2: 9,
+    tx_packets_log2: 6,
+    answers_log2: 6,
+    ring_beats_log2: 8,
     write_tags_log2: 6,
 };
 
+/// 256-bit streams, 1024 messages each way: 64 Gb/s at 250 MHz.
+pub const NIC256: Config = Config {
+    name: "nic256",
+    data_bits: 256,
+    tx_slots_log2: 10,
+    rx_contexts_log2: 10,
+    tombstones: 4096,
+    table_sets_log2: 11,
+    bitmap_blocks_log2: 11,
+    endpoints_log2: 6,
+    cqs_log2: 6,
+    mrs_log2: 8,
+    rq_prefetch_log2: 6,
+    retransmit_entries_log2: 5,
+    wheel_l0_log2: 9,
+    wheel_l1_log2: 9,
+    wheel_tick_log2: 3,
+    rx_buffer_beats_log2: 9,
+    tx_buffer_beats_log2: 9,
+    rx_packets_log2: 9,
+    tx_packets_log2: 6,
+    answers_log2: 6,
+    ring_beats_log2: 8,
+    write_tags_log2: 6,
+};
+
+/// 128-bit streams, 256 messages each way: for a small FPGA.
+pub const NIC128: Config = Config {
+    name: "nic128",
+    data_bits: 128,
+    tx_slots_log2: 8,
+    rx_contexts_log2: 8,
+    tombstones: 1024,
+    table_sets_log2: 9,
+    bitmap_blocks_log2: 9,
+    endpoints_log2: 4,
+    cqs_log2: 4,
+    mrs_log2: 6,
+    rq_prefetch_log2: 5,
+    retransmit_entries_log2: 4,
+    wheel_l0_log2: 8,
+    wheel_l1_log2: 8,
+    wheel_tick_log2: 3,
+    rx_buffer_beats_log2: 9,
+    tx_buffer_beats_log2: 8,
+    rx_packets_log2: 5,
+    tx_packets_log2: 4,
+    answers_log2: 4,
+    ring_beats_log2: 5,
+    write_tags_log2: 5,
+};
+
+/// 64-bit streams, 64 messages each way: for a small FPGA, at its speed.
+pub const NIC64: Config = Config {
+    name: "nic64",
+    data_bits: 64,
+    tx_slots_log2: 6,
+    rx_contexts_log2: 6,
+    tombstones: 256,
+    table_sets_log2: 7,
+    bitmap_blocks_log2: 7,
+    endpoints_log2: 3,
+    cqs_log2: 3,
+    mrs_log2: 5,
+    rq_prefetch_log2: 4,
+    retransmit_entries_log2: 3,
+    wheel_l0_log2: 8,
+    wheel_l1_log2: 8,
+    wheel_tick_log2: 3,
+    rx_buffer_beats_log2: 8,
+    tx_buffer_beats_log2: 7,
+    rx_packets_log2: 5,
+    tx_packets_log2: 4,
+    answers_log2: 4,
+    ring_beats_log2: 5,
+    write_tags_log2: 4,
+};
+
+/// The smallest sizes at which every rule can still be met: for proofs, and for
+/// tests that shall run into every limit.
+pub const TINY: Config = Config {
+    name: "tiny",
+    data_bits: 512,
+    tx_slots_log2: 2,
+    rx_contexts_log2: 2,
+    tombstones: 32,
+    table_sets_log2: 3,
+    bitmap_blocks_log2: 3,
+    endpoints_log2: 1,
+    cqs_log2: 1,
+    mrs_log2: 5,
+    rq_prefetch_log2: 1,
+    retransmit_entries_log2: 1,
+    wheel_l0_log2: 4,
+    wheel_l1_log2: 4,
+    wheel_tick_log2: 3,
+    rx_buffer_beats_log2: 8,
+    tx_buffer_beats_log2: 6,
+    rx_packets_log2: 3,
+    tx_packets_log2: 4,
+    answers_log2: 3,
+    ring_beats_log2: 5,
+    write_tags_log2: 1,
+};
+
 /// Every configuration that can be exported.
-pub const CONFIGS: &[Config] = &[NIC512];
+pub const CONFIGS: &[Config] = &[NIC512, NIC256, NIC128, NIC64, TINY];
 
 impl Config {
     /// What the SIZES registers read as, laid out as they document.
@@ -103,6 +224,11 @@ impl Config {
             self.cqs_log2 as u32 | (self.mrs_log2 as u32) << 8 | (self.rq_prefetch_log2 as u32) << 16,
             self.tombstones as u32,
         ]
+    }
+
+    /// Narrow beats that make a wide one: 1 where no width changes.
+    pub const fn gear(&self) -> usize {
+        CORE_BITS / self.data_bits
     }
 
     /// The configuration of a name.

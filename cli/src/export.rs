@@ -1,9 +1,12 @@
 //! `tessera export`: a configuration as one Verilog file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use tessera_abi::params::{Config, CONFIGS};
+use tessera_rtl::memories::{memories, Memory};
 
 use crate::model;
 use crate::output::{self, Failure};
@@ -11,15 +14,19 @@ use crate::output::{self, Failure};
 /// Export a configuration as Verilog.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    /// Configuration of the NIC
-    #[arg(long, default_value = "nic512", value_name = "NAME")]
-    config: String,
+    /// Configuration of the NIC [default: nic512]
+    #[arg(long, value_name = "NAME")]
+    config: Option<String>,
     /// The file to write [default: target/verilog/NAME.v]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the port list as JSON
+    /// Write the port list and the memories as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Print how much memory each block declares; without --config, of every
+    /// configuration
+    #[arg(long, conflicts_with = "out")]
+    sizes: bool,
 }
 
 #[derive(Serialize)]
@@ -37,10 +44,75 @@ struct Exported {
     lines: usize,
     modules: usize,
     ports: Vec<PortRow>,
+    memories: Vec<MemoryRow>,
+}
+
+#[derive(Serialize)]
+struct MemoryRow {
+    path: String,
+    style: String,
+    width: usize,
+    depth: usize,
+    bits: usize,
+    block_rams: usize,
+}
+
+/// Kinds of memory, in columns.
+const STYLES: [&str; 3] = ["block", "ultra", "distributed"];
+
+fn kbit(bits: usize) -> f64 {
+    bits as f64 / 1024.0
+}
+
+fn print_sums(name: &str, found: &[&Memory]) {
+    let bits = |style: &str| found.iter().filter(|m| m.style == style).map(|m| m.bits()).sum::<usize>();
+    let [block, ultra, lut] = STYLES.map(bits).map(kbit);
+    let blocks: usize = found.iter().map(|memory| memory.block_rams()).sum();
+    println!("  {name:<18} {block:>10.1} {ultra:>10.1} {lut:>10.1} {blocks:>8}");
+}
+
+/// Memory of one configuration, by block of the core.
+fn print_sizes(config: &'static Config) -> Result<(), Failure> {
+    let export = model::export(config)?;
+    let found = memories(&export.verilog, &export.top);
+    let block = |memory: &Memory| {
+        let path = memory.path.strip_prefix("core.").unwrap_or(&memory.path);
+        path.split('.').next().unwrap_or_default().to_owned()
+    };
+    let mut blocks: BTreeMap<String, Vec<&Memory>> = BTreeMap::new();
+    for memory in &found {
+        blocks.entry(block(memory)).or_default().push(memory);
+    }
+    println!("{}", config.name);
+    println!("  {:<18} {:>10} {:>10} {:>10} {:>8}", "kbit of", "block", "ultra", "LUT", "RAMs");
+    for (name, found) in &blocks {
+        print_sums(name, found);
+    }
+    print_sums("all", &found.iter().collect::<Vec<_>>());
+    Ok(())
+}
+
+fn rows(found: &[Memory]) -> Vec<MemoryRow> {
+    let row = |memory: &Memory| MemoryRow {
+        path: memory.path.clone(),
+        style: memory.style.clone(),
+        width: memory.width,
+        depth: memory.depth,
+        bits: memory.bits(),
+        block_rams: memory.block_rams(),
+    };
+    found.iter().map(row).collect()
 }
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let config = model::config(&args.config)?;
+    if args.sizes {
+        println!("Memory declared by the exported Verilog; RAMs: 18-kbit block RAMs of an ECP5-class FPGA.");
+        return match &args.config {
+            Some(name) => print_sizes(model::config(name)?),
+            None => CONFIGS.iter().try_for_each(print_sizes),
+        };
+    }
+    let config = model::config(args.config.as_deref().unwrap_or("nic512"))?;
     let file = args.out.clone().unwrap_or_else(|| {
         tessera_sim::tools::cache_dir().join("verilog").join(format!("{}.v", config.name))
     });
@@ -65,7 +137,14 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         });
         output::write_json(
             path,
-            &Exported { top: export.top.clone(), file, lines, modules, ports: ports.collect() },
+            &Exported {
+                top: export.top.clone(),
+                file,
+                lines,
+                modules,
+                ports: ports.collect(),
+                memories: rows(&memories(&export.verilog, &export.top)),
+            },
         )?;
     }
     Ok(())

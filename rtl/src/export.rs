@@ -1,17 +1,27 @@
 //! Whole configurations as Verilog.
 
-use tessera_abi::params::Config;
+use tessera_abi::params::{Config, CORE_BITS};
 
 use crate::emit::{export_with_header, with_big_stack, EmitError, Export, Header};
-use crate::top::TesseraNic;
+use crate::top::{NarrowNic, TesseraNic};
 
 /// Exports a whole NIC, with the source revision in the file's head.
 ///
 /// # Errors
 /// [`EmitError`]: a fault of a block, named with its path and signal.
+///
+/// # Panics
+/// For a width of streams that there is no gear for.
 pub fn nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
     with_big_stack(|| {
         let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
-        export_with_header(&mut TesseraNic::new(config), &format!("tessera_{}", config.name), &header)
+        let top = format!("tessera_{}", config.name);
+        match config.data_bits {
+            64 => export_with_header(&mut NarrowNic::<64, 8>::new(config), &top, &header),
+            128 => export_with_header(&mut NarrowNic::<128, 16>::new(config), &top, &header),
+            256 => export_with_header(&mut NarrowNic::<256, 32>::new(config), &top, &header),
+            CORE_BITS => export_with_header(&mut TesseraNic::new(config), &top, &header),
+            other => panic!("{}: no gear for streams of {other} bits", config.name),
+        }
     })
 }

@@ -69,7 +69,8 @@ pub struct SdpRam<T: Synth, const A: usize> {
 }
 
 impl<T: Synth, const A: usize> SdpRam<T, A> {
-    /// A RAM of `2^depth_log2` words.
+    /// A RAM of `2^depth_log2` words. Up to 32 of them, or 2 kbit, lie in LUTs:
+    /// a block RAM would stay nearly empty.
     ///
     /// # Panics
     /// When `depth_log2` is 0 or above `A`: a configuration error.
@@ -83,7 +84,7 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _depth_log2: depth_log2,
-            _style: "block",
+            _style: if depth_log2 <= 5 || T::BITS << depth_log2 <= 2048 { "distributed" } else { "block" },
             _words: std::collections::BTreeMap::new(),
         }
     }

@@ -18,6 +18,7 @@ pub mod emit;
 pub mod export;
 pub mod host;
 pub mod leaf;
+pub mod memories;
 pub mod multipath;
 pub mod prelude;
 pub mod recovery;

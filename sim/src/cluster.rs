@@ -67,9 +67,12 @@ impl Cluster {
             SimNic::new(model, &options).map_err(|error| ClusterError::Nic { nic: i, error })
         };
         let macs: Vec<_> = (0..nics).map(|i| addresses(i).0).collect();
-        let fabric = Fabric::new(&macs, fabric);
+        let nics: Vec<SimNic> = (0..nics).map(make).collect::<Result<_, _>>()?;
+        // A link is no faster than the stream it feeds.
+        let port_beat = nics.iter().map(SimNic::beat_bytes).min().unwrap_or(fabric.port_beat);
+        let port_rate = fabric.port_rate.min(port_beat as f64);
+        let fabric = Fabric::new(&macs, FabricOptions { port_rate, port_beat, ..fabric });
         let window = fabric.min_delay().min(MAX_WINDOW);
-        let nics = (0..nics).map(make).collect::<Result<_, _>>()?;
         Ok(Self { nics, fabric, clock: 0, window, failed: None })
     }
 

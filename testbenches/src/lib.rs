@@ -7,6 +7,7 @@ pub mod host;
 pub mod packets;
 pub mod pair;
 
+use tessera_abi::params::{Config, CONFIGS, NIC512};
 use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;
 use tessera_sim::verilator::Design;
@@ -21,6 +22,20 @@ pub fn seed(test: &str) -> u64 {
             eprintln!("{test}: TESSERA_SEED=1");
             1
         }
+    }
+}
+
+/// The configuration that whole-NIC tests are for: `TESSERA_CONFIG`, or `nic512`.
+///
+/// # Panics
+/// If there is no configuration of that name.
+pub fn config() -> &'static Config {
+    match std::env::var("TESSERA_CONFIG") {
+        Ok(name) if !name.is_empty() => Config::by_name(&name).unwrap_or_else(|| {
+            let known: Vec<_> = CONFIGS.iter().map(|config| config.name).collect();
+            panic!("TESSERA_CONFIG={name}: there is {}", known.join(", "))
+        }),
+        _ => &NIC512,
     }
 }
 

@@ -1,9 +1,9 @@
-//! Whole NICs: the real driver over the exported Verilog of `nic512`, on a
-//! fabric that drops, delays, reorders, duplicates and corrupts.
+//! Whole NICs: the real driver over the exported Verilog of `nic512` (or the
+//! configuration that `TESSERA_CONFIG` names), on a fabric that drops, delays,
+//! reorders, duplicates and corrupts.
 
 use std::sync::OnceLock;
 
-use tessera_abi::params::NIC512;
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
@@ -16,6 +16,7 @@ use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::Session;
 use tessera_sim::tb;
 use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
+use tessera_testbenches::config;
 
 /// 1 us and 2 us in clocks.
 const BASE: u64 = 250;
@@ -24,7 +25,7 @@ const SKEW: u64 = 500;
 fn design() -> &'static Design {
     static DESIGN: OnceLock<Design> = OnceLock::new();
     DESIGN.get_or_init(|| {
-        Design::from(&tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}")))
+        Design::from(&tessera_rtl::export::nic(config(), "").unwrap_or_else(|e| panic!("{e}")))
     })
 }
 
@@ -93,15 +94,15 @@ fn assert_returned(session: &mut Session) {
         // The last retirements trail the last completion by some clocks, and
         // timers that are linked keep their context until they pop.
         for _ in 0..2000 {
-            if read(regs::FREE_CONTEXTS) == 1 << NIC512.rx_contexts_log2
-                && read(regs::FREE_SLOTS) == 1 << NIC512.tx_slots_log2
+            if read(regs::FREE_CONTEXTS) == 1 << config().rx_contexts_log2
+                && read(regs::FREE_SLOTS) == 1 << config().tx_slots_log2
             {
                 break;
             }
             context.wait().unwrap();
         }
-        assert_eq!(read(regs::FREE_SLOTS), 1 << NIC512.tx_slots_log2, "NIC {nic}: slots");
-        assert_eq!(read(regs::FREE_CONTEXTS), 1 << NIC512.rx_contexts_log2, "NIC {nic}: contexts");
+        assert_eq!(read(regs::FREE_SLOTS), 1 << config().tx_slots_log2, "NIC {nic}: slots");
+        assert_eq!(read(regs::FREE_CONTEXTS), 1 << config().rx_contexts_log2, "NIC {nic}: contexts");
         assert_eq!(read(regs::OUTSTANDING), 0, "NIC {nic}: credit");
         assert_eq!(read(regs::UNSOLICITED), 0, "NIC {nic}: unasked bytes");
         assert_eq!(context.dropped(DropReason::FeedbackNonsense).unwrap(), 0, "NIC {nic}: nonsense");
@@ -253,7 +254,7 @@ fn nobody_there_ends_in_unheard_within_its_bound() {
     a.send(AddressHandle::ipv4(mac, ip, 0x100, 9), 5000);
     let completion = a.completion(2000).expect("the send ends");
     assert_eq!(completion.status, Status::Unheard);
-    assert_eq!(a.context.read(regs::FREE_SLOTS).unwrap(), 1 << NIC512.tx_slots_log2);
+    assert_eq!(a.context.read(regs::FREE_SLOTS).unwrap(), 1 << config().tx_slots_log2);
 }
 
 #[test]

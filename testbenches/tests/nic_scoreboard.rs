@@ -1,5 +1,5 @@
 //! Whole NICs against the model: every frame, payload write and completion of
-//! the Verilated `nic512` is judged by `model::scoreboard`, which knows the
+//! the Verilated `nic512` (or what `TESSERA_CONFIG` names) is judged by `model::scoreboard`, which knows the
 //! specification and nothing of the hardware. docs/verification.md says what
 //! may differ and by how much. `TESSERA_RUNS=N` judges N fresh seeds and names
 //! every one that fails.
@@ -7,7 +7,6 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tessera_abi::params::NIC512;
 use tessera_abi::queue::OP_SEND;
 use tessera_abi::regs::{self, Reg};
 use tessera_driver::{Access, DmaMemory, MemoryRegion};
@@ -19,6 +18,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
 use tessera_sim::session::{nic_seed, Session};
 use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::config;
 
 const PAYLOAD_LOG2: u8 = 12;
 const PATHS: u32 = 4;
@@ -26,7 +26,7 @@ const PATHS: u32 = 4;
 fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|error| panic!("{error}"));
+        let export = tessera_rtl::export::nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
         Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
     })
 }
@@ -67,7 +67,7 @@ impl Judged {
                 ..Settings::default()
             };
             NicSetup {
-                config: NIC512,
+                config: *config(),
                 identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },
                 settings,
                 endpoints: vec![Endpoint { number: address.endpoint, qkey: address.qkey }],

@@ -38,7 +38,7 @@ const OUTCOMES: [&str; 18] = [
 ];
 
 fn small() -> Config {
-    Config { rx_buffer_beats_log2: 7, ..NIC512 }
+    Config { rx_buffer_beats_log2: 7, rx_packets_log2: 7, ..NIC512 }
 }
 
 fn design() -> Design {

@@ -14,7 +14,7 @@ const POP_LATENCY: u64 = 9;
 const SMALL: Config = Config { wheel_l0_log2: 4, wheel_l1_log2: 3, wheel_tick_log2: 1, ..NIC512 };
 
 /// A quarter of its turn is enough to spread 128 timers: none may be late.
-const MEDIUM: Config = Config { wheel_l0_log2: 6, ..SMALL };
+const MEDIUM: Config = Config { wheel_l0_log2: 6, tx_slots_log2: 6, rx_contexts_log2: 5, ..SMALL };
 
 fn design(top: &str, config: &'static Config) -> Design {
     tessera_testbenches::design(top, move || TimerWheel::new(config))

@@ -1,4 +1,5 @@
-//! What other tools say about the whole exported NIC.
+//! What other tools say about the whole exported NIC: `nic512`, or what
+//! `TESSERA_CONFIG` names.
 //!
 //! `cargo test -p tessera-testbenches --test tools`. What is decided where is
 //! in docs/verification.md.
@@ -8,24 +9,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use tessera_abi::params::NIC512;
 use tessera_rtl::emit::Export;
 use tessera_sim::mutate;
 use tessera_sim::tools::{self, ToolError, ToolOptions};
-
-const TOP: &str = "tessera_nic512";
+use tessera_testbenches::config;
 
 fn export() -> &'static Export {
     static EXPORT: OnceLock<Export> = OnceLock::new();
-    EXPORT.get_or_init(|| tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|error| panic!("{error}")))
+    EXPORT.get_or_init(|| tessera_rtl::export::nic(config(), "").unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// An empty folder for one test, with the NIC in it as `nic512.v`.
+/// An empty folder for one test, with the NIC in it as `nic.v`.
 fn folder(test: &str) -> PathBuf {
     let folder = tools::cache_dir().join("checks").join(test);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    std::fs::write(folder.join("nic512.v"), &export().verilog).expect("the folder was just made");
+    std::fs::write(folder.join("nic.v"), &export().verilog).expect("the folder was just made");
     folder
 }
 
@@ -40,7 +39,9 @@ fn every_block_has_a_testbench() {
     let mut missing = BTreeMap::new();
     for module in mutate::modules(&export().verilog) {
         let block = match module {
-            TOP => "nic512".to_owned(),
+            // The block that wires a configuration is the same for all of a kind.
+            top if top == export().top && config().gear() == 1 => "nic512".to_owned(),
+            top if top == export().top => "narrow_nic".to_owned(),
             _ => mutate::block_of(module),
         };
         if mutate::judges_of(&block).next().is_none() {
@@ -65,7 +66,7 @@ fn every_block_has_a_testbench() {
 /// What `verilator --lint-only -Wall` says about the whole NIC.
 fn lint(mut verilator: Command, test: &str) -> String {
     let output = verilator
-        .args(["--lint-only", "-Wall", "--top-module", TOP, "nic512.v"])
+        .args(["--lint-only", "-Wall", "--top-module", &export().top, "nic.v"])
         .current_dir(folder(test))
         .output()
         .unwrap_or_else(|error| panic!("{test}: {error}"));
@@ -95,8 +96,8 @@ fn the_oldest_verilator_has_nothing_to_say() {
 
 /// Reads the NIC, checks it, and maps its memories for UltraScale+.
 const SCRIPT: &str = "\
-read_verilog nic512.v
-hierarchy -check -top tessera_nic512
+read_verilog nic.v
+hierarchy -check -top TOP
 proc
 opt_expr
 opt_clean
@@ -104,7 +105,7 @@ check -assert
 opt_dff
 memory -nomap
 opt_clean
-synth_xilinx -family xcup -top tessera_nic512 -run map_memory:map_ffram
+synth_xilinx -family xcup -top TOP -run map_memory:map_ffram
 tee -o block select -list t:RAMB*
 tee -o ultra select -list t:URAM*
 tee -o distributed select -list t:RAM32* t:RAM64* t:RAM128* t:RAM256*
@@ -150,7 +151,8 @@ fn yosys_maps_every_memory_as_it_is_marked() {
         Err(error) => return skipped("yosys_maps_every_memory_as_it_is_marked", &error),
     };
     let folder = folder("yosys");
-    std::fs::write(folder.join("check.ys"), SCRIPT).expect("the folder was just made");
+    let script = SCRIPT.replace("TOP", &export().top);
+    std::fs::write(folder.join("check.ys"), script).expect("the folder was just made");
     let mut command = yosys.command();
     command.args(["-q", "-l", "yosys.log", "check.ys"]).current_dir(&folder);
     let output = command.output().unwrap_or_else(|error| panic!("{error}"));

@@ -34,7 +34,8 @@ pub struct ClearedRam<T: Synth, const A: usize> {
 }
 
 impl<T: Synth, const A: usize> ClearedRam<T, A> {
-    /// A RAM of `2^depth_log2` words with a `ram_style` hint.
+    /// A RAM of `2^depth_log2` words with a `ram_style` hint; `"block"` leaves
+    /// small ones in LUTs.
     pub fn new(depth_log2: usize, style: &'static str) -> Self {
         Self {
             clk: Default::default(),
@@ -45,7 +46,11 @@ impl<T: Synth, const A: usize> ClearedRam<T, A> {
             read_address: Default::default(),
             read_data: Default::default(),
             ready: Default::default(),
-            ram: SdpRam::new(depth_log2).with_style(style),
+            ram: if style == "block" {
+                SdpRam::new(depth_log2)
+            } else {
+                SdpRam::new(depth_log2).with_style(style)
+            },
             walk: Default::default(),
             cleared: Default::default(),
             last: Constant::new(((1u64 << depth_log2) - 1).into()),

@@ -4,7 +4,7 @@
 //!   doorbell ──> tail ─┐
 //!                head ─┼─> work queue ─> visit: look, size, issue ──> read_desc
 //!   table_write ─ ring ┘                                  └─> records (64)
-//!   read_beat ──> beats (256) ──────────────────────────> beat
+//!   read_beat ──> beats ────────────────────────────────> beat
 //!   read_status > errors ───────────────────> with its ─> record
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! A table write sets head and tail to 0; records of reads made before it are
 //! marked `stale` and their entries are not to be used.
 //!
-//! Contract: one visit per four clocks; 66 reads and 256 beats in flight; no
+//! Contract: one visit per four clocks; 66 reads and the beats of `ring_beats_log2` in flight; no
 //! further clock is lost between beats. `doorbell` and `table_write` come at
 //! least three clocks apart (`host/registers` keeps four). `record` and `stale`
 //! hold until taken; `stale` shows a table write two clocks later.
@@ -73,8 +73,6 @@ impl RingKind {
 
 /// Entries of a visit at most.
 const MOST: u64 = 8;
-/// Room for beats, log2.
-const BEATS_LOG2: usize = 8;
 
 /// An endpoint's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -224,6 +222,11 @@ impl RingReader {
     pub fn new(config: &Config, kind: &RingKind) -> Self {
         let endpoints = config.endpoints_log2;
         let beats = |entries: u64| (entries << kind.entry_log2).div_ceil(64);
+        assert!(
+            (5..=8).contains(&config.ring_beats_log2),
+            "ring reader of 2^{} beats: a visit takes up to 16, a count holds 2^8",
+            config.ring_beats_log2
+        );
         let most = kind.held_log2.map_or(MOST, |log2| MOST.min(1 << log2));
         Self {
             clk: Default::default(),
@@ -266,7 +269,7 @@ impl RingReader {
             tails_look: ClearedRam::new(endpoints, "distributed"),
             heads_look: ClearedRam::new(endpoints, "distributed"),
             records: Fifo::new(6),
-            beats: Fifo::new(BEATS_LOG2),
+            beats: Fifo::new(config.ring_beats_log2),
             errors: Fifo::new(7),
             state: Default::default(),
             current: Default::default(),
@@ -311,7 +314,7 @@ impl RingReader {
             most: Constant::new(most.into()),
             entry_log2: Constant::new(kind.entry_log2.into()),
             dearest: Constant::new(beats(most).into()),
-            all_credit: Constant::new((1u64 << BEATS_LOG2).into()),
+            all_credit: Constant::new((1u64 << config.ring_beats_log2).into()),
             beat_rest: Constant::new(63u64.into()),
             this_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             this_doorbell: Constant::new(kind.doorbell.into()),

@@ -159,6 +159,7 @@ pub struct TimerWheel {
     room: Signal<Local, Bit>,
     step0: Signal<Local, Bit>,
     step1: Signal<Local, Bit>,
+    step_node: Signal<Local, Bits<13>>,
     since: Signal<Local, Bits<32>>,
     popped: Signal<Local, Bit>,
     overdue: Signal<Local, Bits<32>>,
@@ -170,17 +171,21 @@ pub struct TimerWheel {
     lead: Constant<Bits<32>>,
     heads_end: Constant<Bits<13>>,
     room_for: Constant<Bits<5>>,
+    /// The address bit that a message's second node has instead of bit 12.
+    second: Constant<Bits<13>>,
 }
 
 impl TimerWheel {
-    /// A wheel for the timers of up to 4096 messages, two each.
+    /// A wheel for the timers of the messages of one direction, two each.
     ///
     /// # Panics
     /// When the levels of the configuration do not fit 32-bit time, or have
-    /// more than 2048 or fewer than 4 slots.
+    /// more than 2048 or fewer than 4 slots; for more than 4096 messages.
     pub fn new(config: &Config) -> Self {
         let (tick, l0, l1) = (config.wheel_tick_log2, config.wheel_l0_log2, config.wheel_l1_log2);
         let slots = l0.max(l1);
+        let messages = config.tx_slots_log2.max(config.rx_contexts_log2);
+        assert!(messages <= 12, "timer wheel of 2^{messages} messages: at most 2^12");
         assert!(
             slots <= 11 && l0 >= 2 && l1 >= 2 && tick + l0 + l1 <= 30,
             "timer wheel of 2^{l0} and 2^{l1} slots of 2^{tick} ticks: 4..=2048 slots, at most 2^30 ticks"
@@ -198,7 +203,7 @@ impl TimerWheel {
             late: Default::default(),
             ready: Default::default(),
             heads: SdpRam::new(slots + 1),
-            nodes: SdpRam::new(13),
+            nodes: SdpRam::new(messages + 1),
             out: Fifo::new(4),
             place: TimerPlace::new(config),
             present: Default::default(),
@@ -254,6 +259,7 @@ impl TimerWheel {
             room: Default::default(),
             step0: Default::default(),
             step1: Default::default(),
+            step_node: Default::default(),
             since: Default::default(),
             popped: Default::default(),
             overdue: Default::default(),
@@ -264,6 +270,7 @@ impl TimerWheel {
             lead: Constant::new((1u64 << (tick + l0 - 2)).into()),
             heads_end: Constant::new((2u64 << slots).into()),
             room_for: Constant::new((16u64).into()),
+            second: Constant::new((1u64 << messages).into()),
         }
     }
 }
@@ -387,6 +394,9 @@ impl Logic for TimerWheel {
         }
         self.nodes.write_enable.next = self.link_link.q.val();
         self.nodes.write_address.next = self.link_node.q.val();
+        if self.link_node.q.val().get_bit(12) {
+            self.nodes.write_address.next = self.link_node.q.val() | self.second.val();
+        }
         self.nodes.write_data.next.follow_some = self.old_head.val().some;
         self.nodes.write_data.next.follow_node = self.old_head.val().node;
         self.nodes.write_data.next.due = self.link_due.q.val();
@@ -426,12 +436,14 @@ impl Logic for TimerWheel {
             & !self.want1.val();
         self.walk_valid.d.next = self.step0.val() | self.step1.val();
         self.walk_level1.d.next = !self.step0.val();
+        self.step_node.next = self.list1.q.val().node;
         if self.step0.val() {
-            self.nodes.read_address.next = self.rest0.val().node;
-            self.walk_node.d.next = self.rest0.val().node;
-        } else {
-            self.nodes.read_address.next = self.list1.q.val().node;
-            self.walk_node.d.next = self.list1.q.val().node;
+            self.step_node.next = self.rest0.val().node;
+        }
+        self.walk_node.d.next = self.step_node.val();
+        self.nodes.read_address.next = self.step_node.val();
+        if self.step_node.val().get_bit(12) {
+            self.nodes.read_address.next = self.step_node.val() | self.second.val();
         }
         self.list0.d.next.some = self.rest0.val().some & !self.step0.val();
         self.list0.d.next.node = self.rest0.val().node;

@@ -1,8 +1,12 @@
-//! Handshake plumbing: FIFOs and merges that blocks are joined by.
+//! Handshake plumbing: FIFOs, merges and gears that blocks are joined by.
 
 mod commit_fifo;
 mod fifo;
 mod merge;
+mod split;
+mod widen;
 pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;
 pub use merge::Merge;
+pub use split::Split;
+pub use widen::Widen;

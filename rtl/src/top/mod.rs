@@ -10,7 +10,8 @@
 //!                 └── feedback ─> sender     └──────────── feedback ─────────────────────────┘
 //! ```
 //!
-//! Here are the ports; [`wiring`] joins the blocks.
+//! Here are the ports; [`wiring`] joins the blocks. [`NarrowNic`] puts gears at
+//! the edges for configurations with narrow streams.
 //!
 //! Contract: every output depends on registers only, so a board may register
 //! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
@@ -18,7 +19,10 @@
 //!
 //! Verified by `testbenches/tests/nic.rs`.
 
+mod narrow;
 mod wiring;
+
+pub use narrow::NarrowNic;
 
 use tessera_abi::params::Config;
 
@@ -69,7 +73,7 @@ pub const PORT_DOCS: &[(&str, &str)] = &[
     ("dma_data_write_status_valid", "The bytes are visible to the host; any order."),
 ];
 
-/// One configuration of the NIC.
+/// One configuration of the NIC, its streams 512 bits wide.
 #[derive(LogicBlock)]
 pub struct TesseraNic {
     pub clk: Signal<In, Clock>,
@@ -270,7 +274,7 @@ impl TesseraNic {
             sender: Sender::new(config),
             payload_reader: PayloadReader::new(config),
             answers: Merge::default(),
-            feedback_fifo: Fifo::new(6),
+            feedback_fifo: Fifo::new(config.answers_log2),
             path_scheduler: PathScheduler::new(),
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),

@@ -10,7 +10,8 @@
 //! Contract:
 //! - A read is issued only when the buffer has places for all its beats beside
 //!   those of every read before it: `read_beat` is never refused. Reads are
-//!   outstanding up to the buffer's or 64 packets' size.
+//!   outstanding up to the buffer's size, or as many packets as the
+//!   configuration's `tx_packets_log2` says.
 //! - `built` shows a packet when its status has come (with or after its last
 //!   beat), one without payload when it is its turn; its `payload` beats flow
 //!   from the clock after `built_ready` on without a gap, one per clock.
@@ -94,6 +95,7 @@ pub struct PayloadReader {
 
 impl PayloadReader {
     pub fn new(config: &Config) -> Self {
+        let packets = config.tx_packets_log2;
         assert!(config.tx_buffer_beats_log2 >= 6, "the largest payload takes 64 beats of buffer");
         Self {
             clk: Default::default(),
@@ -121,10 +123,10 @@ impl PayloadReader {
             desc_valid: Default::default(),
             desc: Default::default(),
             tag: Default::default(),
-            order: Fifo::new(6),
-            lengths: Fifo::new(6).with_style("distributed"),
+            order: Fifo::new(packets),
+            lengths: Fifo::new(packets).with_style("distributed"),
             // Never full: every status belongs to a packet of `order`.
-            statuses: Fifo::new(7).with_style("distributed"),
+            statuses: Fifo::new(packets + 1).with_style("distributed"),
             buffer: Fifo::new(config.tx_buffer_beats_log2),
             reserved: Default::default(),
             stored: Default::default(),

@@ -147,10 +147,9 @@ pub struct RxParse {
 
 impl RxParse {
     pub fn new(config: &Config) -> Self {
-        // A frame with payload takes a beat at least: short messages fill the buffer too.
-        // Block RAM of this width is no smaller at less depth. Answers carry no payload.
-        let words_log2 = config.rx_buffer_beats_log2.max(3);
-        let answers_log2 = config.rx_buffer_beats_log2.saturating_sub(3).max(3);
+        // Answers carry no payload, so they are taken at once.
+        let words_log2 = config.rx_packets_log2.max(3);
+        let answers_log2 = config.rx_packets_log2.saturating_sub(3).max(3);
         Self {
             clk: Default::default(),
             rst: Default::default(),

@@ -40,6 +40,8 @@ pub struct FabricOptions {
     pub path_rate: Option<f64>,
     /// Bytes per clock of each port's link towards its NIC.
     pub port_rate: f64,
+    /// Bytes that a frame on that link is rounded up to: its beats.
+    pub port_beat: usize,
     /// Most bytes waiting for a port's link; beyond that frames are dropped.
     pub queue_limit: usize,
     /// Bytes waiting from which frames are marked congestion-experienced;
@@ -67,6 +69,7 @@ impl FabricOptions {
             path_delays: (0..paths).map(delay).collect(),
             path_rate: None,
             port_rate: 64.0,
+            port_beat: 64,
             queue_limit: 4 << 20,
             mark_above: None,
             faults: Faults::default(),
@@ -339,7 +342,8 @@ impl Fabric {
                 self.stats.marked += 1;
                 mark_congestion(&mut frame);
             }
-            self.port_free[port] = start + frame.len().div_ceil(64) as f64 * 64.0 / self.options.port_rate;
+            let bytes = frame.len().next_multiple_of(self.options.port_beat);
+            self.port_free[port] = start + bytes as f64 / self.options.port_rate;
             let at = start.ceil() as u64;
             if let Some(capture) = &mut self.capture {
                 capture.write(at, port, &frame, false)?;

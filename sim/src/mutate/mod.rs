@@ -267,7 +267,9 @@ mod tests {
             blocks.sort_unstable();
             blocks.dedup();
             assert_eq!(blocks.len(), judge.blocks.len(), "{}", judge.test);
-            assert!(blocks.iter().all(|block| block_of(block) == *block || *block == "nic512"));
+            assert!(blocks
+                .iter()
+                .all(|block| block_of(block) == *block || ["nic512", "tessera_nic"].contains(block)));
         }
         assert_eq!(judges_of("intake").count(), 2);
     }

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
+use tessera_abi::params::CONFIGS;
 
 /// What kind of mistake it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,7 +157,8 @@ pub fn block_of(module: &str) -> String {
     while let Some((stem, end)) = name.rsplit_once('_') {
         let number = end.starts_with(|c: char| c.is_ascii_digit())
             && end.chars().all(|c| c.is_ascii_digit() || c == 'x');
-        if !number && !["nic512", "small", "tight"].contains(&end) {
+        let sized = CONFIGS.iter().any(|config| config.name == end) || ["small", "tight"].contains(&end);
+        if !number && !sized {
             break;
         }
         name = stem;

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::memory::HostMemory;
-use super::BEAT;
+use super::MAX_BEAT;
 use crate::verilator::{Dut, ModelError, PortId};
 
 /// Which class of accesses.
@@ -125,6 +125,8 @@ pub(super) struct DmaPort {
     class: DmaClass,
     options: DmaOptions,
     ports: Ports,
+    /// Bytes of a beat.
+    beat: usize,
     rng: Pcg64Mcg,
     reads: VecDeque<Read>,
     answer: Option<Answer>,
@@ -190,6 +192,7 @@ impl DmaPort {
         Ok(Self {
             class,
             options,
+            beat: ports.read_tdata.width() / 8,
             ports,
             rng: Pcg64Mcg::seed_from_u64(seed.wrapping_mul(2).wrapping_add(class as u64)),
             reads: VecDeque::new(),
@@ -269,8 +272,9 @@ impl DmaPort {
             self.write_descs.push_back((dut.get(desc.address), length, dut.get(desc.tag)));
         }
         if dut.is_high(self.ports.write_valid) {
-            let mut words = [0; BEAT / 8];
-            dut.get_wide(self.ports.write_tdata, &mut words);
+            let mut words = [0; MAX_BEAT / 8];
+            let words = &mut words[..self.ports.write_tdata.words()];
+            dut.get_wide(self.ports.write_tdata, words);
             let len = dut.get(self.ports.write_tkeep).trailing_ones() as usize;
             let start = self.write_bytes.len();
             self.write_bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -322,21 +326,21 @@ impl DmaPort {
         let Some(answer) = &mut self.answer else { return };
         if !self.offered {
             let rest = answer.bytes.len() - answer.offset;
-            let mut beat = [0; BEAT];
-            let len = rest.min(BEAT);
+            let mut beat = [0; MAX_BEAT];
+            let len = rest.min(self.beat);
             beat[..len].copy_from_slice(&answer.bytes[answer.offset..answer.offset + len]);
-            let mut words = [0; BEAT / 8];
+            let mut words = [0; MAX_BEAT / 8];
             for (word, bytes) in words.iter_mut().zip(beat.chunks_exact(8)) {
                 *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
             }
             dut.set(self.ports.read_valid, 1u64);
-            dut.set_wide(self.ports.read_tdata, &words);
-            dut.set(self.ports.read_tlast, rest <= BEAT);
+            dut.set_wide(self.ports.read_tdata, &words[..self.beat / 8]);
+            dut.set(self.ports.read_tlast, rest <= self.beat);
             self.offered = true;
         }
         if dut.is_high(self.ports.read_ready) {
             self.offered = false;
-            answer.offset += BEAT;
+            answer.offset += self.beat;
             if answer.offset >= answer.bytes.len() {
                 self.read_statuses.push_back((answer.tag, answer.error));
                 if self.observe {

@@ -28,8 +28,8 @@ use crate::verilator::{Dut, Model, ModelError, PortId};
 use axil::AxiLite;
 use dma::DmaPort;
 
-/// Bytes per beat.
-const BEAT: usize = 64;
+/// Bytes of the widest beat.
+const MAX_BEAT: usize = 64;
 
 /// How a NIC's surroundings behave.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +112,8 @@ struct Incoming {
 /// One NIC. See the module's page.
 pub struct SimNic {
     dut: Dut,
+    /// Bytes of a beat.
+    beat: usize,
     clock: u64,
     axil: AxiLite,
     dma_ctrl: DmaPort,
@@ -152,6 +154,7 @@ impl SimNic {
         dut.reset(rst, 4);
         let mut nic = Self {
             clock: 0,
+            beat: rx.tdata.width() / 8,
             axil,
             dma_ctrl,
             dma_data,
@@ -179,6 +182,11 @@ impl SimNic {
     /// Clocks since reset.
     pub fn clock(&self) -> u64 {
         self.clock
+    }
+
+    /// Bytes that a beat of its streams holds.
+    pub fn beat_bytes(&self) -> usize {
+        self.beat
     }
 
     /// Host memory that its DMA reaches.
@@ -296,8 +304,8 @@ impl SimNic {
             return;
         };
         let rest = frame.bytes.len() - frame.offset;
-        let len = rest.min(BEAT);
-        let mut words = [0u64; BEAT / 8];
+        let len = rest.min(self.beat);
+        let mut words = [0u64; MAX_BEAT / 8];
         let beat = &frame.bytes[frame.offset..frame.offset + len];
         for (word, bytes) in words.iter_mut().zip(beat.chunks(8)) {
             let mut whole = [0; 8];
@@ -305,16 +313,16 @@ impl SimNic {
             *word = u64::from_le_bytes(whole);
         }
         dut.set(self.rx.tvalid, 1u64);
-        dut.set_wide(self.rx.tdata, &words);
-        dut.set(self.rx.tkeep, u64::MAX >> (BEAT - len));
-        dut.set(self.rx.tlast, rest <= BEAT);
+        dut.set_wide(self.rx.tdata, &words[..self.beat / 8]);
+        dut.set(self.rx.tkeep, u64::MAX >> (64 - len));
+        dut.set(self.rx.tlast, rest <= self.beat);
         dut.set(self.rx_tuser, 0u64);
         if !dut.is_high(self.rx.tready) {
             return;
         }
         self.beats_in += 1;
         frame.offset += len;
-        if rest <= BEAT {
+        if rest <= self.beat {
             if let Some(frame) = self.incoming.pop_front() {
                 if self.observe {
                     self.events.push(NicEvent::Received { at: now, bytes: frame.bytes });
@@ -328,8 +336,9 @@ impl SimNic {
         if !self.dut.is_high(self.tx.tvalid) || !self.tx_ready {
             return;
         }
-        let mut words = [0u64; BEAT / 8];
-        self.dut.get_wide(self.tx.tdata, &mut words);
+        let mut words = [0u64; MAX_BEAT / 8];
+        let words = &mut words[..self.beat / 8];
+        self.dut.get_wide(self.tx.tdata, words);
         let len = self.dut.get(self.tx.tkeep).trailing_ones() as usize;
         if self.outgoing.is_empty() {
             self.outgoing_first = now;

@@ -55,6 +55,8 @@ pub struct BuildOptions {
     pub trace_depth: Option<u32>,
     /// Count executed lines and toggled bits; about halves the speed.
     pub coverage: bool,
+    /// Compile in less time for a model that runs a few times slower.
+    pub hurried: bool,
     /// What Verilator may complain about.
     pub lint: Lint,
     /// Threads of one instance. More than one pays only for large designs.
@@ -71,6 +73,7 @@ impl Default for BuildOptions {
             trace: Trace::Off,
             trace_depth: None,
             coverage: false,
+            hurried: false,
             lint: Lint::Strict,
             threads: 1,
             jobs: 0,

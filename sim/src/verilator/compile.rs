@@ -37,8 +37,15 @@ pub(super) fn flags(options: &BuildOptions) -> Vec<String> {
         "-DVM_SC=0".into(),
         "-DVM_TIMING=0".into(),
     ]);
+    if options.hurried {
+        // Only so that such a model is another one in the cache.
+        flags.push("-DTESSERA_HURRIED=1".into());
+    }
     flags
 }
+
+/// What [`BuildOptions::hurried`] means.
+const HURRIED: &str = "-O1";
 
 /// How hard a file is worth optimising.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -221,7 +228,11 @@ impl Compiler<'_> {
         let mut command = Command::new(&self.cxx);
         command
             .args(flags(self.options))
-            .arg(if job.effort == Effort::Fast { "-O3" } else { "-O0" })
+            .arg(match job.effort {
+                Effort::Fast if self.options.hurried => HURRIED,
+                Effort::Fast => "-O3",
+                Effort::Slow => "-O0",
+            })
             .arg("-I")
             .arg(self.cpp)
             .arg("-I")

@@ -203,6 +203,8 @@ pub struct Registers {
     endpoint_table: Constant<Bits<4>>,
     cq_table: Constant<Bits<4>>,
     mr_table: Constant<Bits<4>>,
+    /// Places of the largest table, log2.
+    table_log2: Constant<Bits<4>>,
     word_ones: Constant<Bits<512>>,
     all_bytes: Constant<Bits<4>>,
     slverr: Constant<Bits<2>>,
@@ -214,6 +216,7 @@ impl Registers {
         let page_at = |offset: u32| Constant::new(u64::from(offset).into());
         let beyond = |log2: usize| Constant::new((0xFFFFu64 >> log2 << log2).into());
         let [sizes0, sizes1, sizes2] = config.sizes();
+        let table_log2 = config.endpoints_log2.max(config.cqs_log2).max(config.mrs_log2);
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -248,7 +251,7 @@ impl Registers {
             ready: Default::default(),
             file: RegisterFile::new(),
             counters: Counters::new(),
-            copies: ClearedRam::new(10, "block"),
+            copies: ClearedRam::new(2 + table_log2, "block"),
             prescale: Default::default(),
             ticks: Default::default(),
             writing: Default::default(),
@@ -324,6 +327,7 @@ impl Registers {
             endpoint_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             cq_table: Constant::new(u64::from(regs::table::CQ).into()),
             mr_table: Constant::new(u64::from(regs::table::MR).into()),
+            table_log2: Constant::new((table_log2 as u64).into()),
             word_ones: Constant::new(u64::from(u32::MAX).into()),
             all_bytes: Constant::new(0xFu64.into()),
             slverr: Constant::new(2u64.into()),
@@ -395,7 +399,7 @@ impl Logic for Registers {
             | ((self.entry_table.val() == self.mr_table.val())
                 & ((self.entry_index.val() & self.beyond_mrs.val()) == 0));
         self.obey.next = self.known_entry.val() & !self.busy.val();
-        self.copy_at.next = (bit_cast::<10, 4>(self.entry_table.val()) << 8)
+        self.copy_at.next = (bit_cast::<10, 4>(self.entry_table.val()) << self.table_log2.val())
             | bit_cast::<10, 8>(self.w_data.q.val().get_bits::<8>(0));
         self.copies.write_enable.next = false;
         self.copies.write_address.next = self.copy_at.val();

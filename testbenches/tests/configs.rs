@@ -1,0 +1,122 @@
+//! Every configuration that can be exported: its Verilog is clean, and two of
+//! its NICs deliver files to each other over a fabric that loses frames.
+//!
+//! Short runs of all of them; `TESSERA_CONFIG=<name> cargo tessera test` runs
+//! the whole suites of one.
+
+use tessera_abi::params::{Config, CONFIGS};
+use tessera_abi::regs::{self, Counter};
+use tessera_driver::{Access, DmaMemory};
+use tessera_rtl::export;
+use tessera_rtl::memories::memories;
+use tessera_sim::cluster::{Cluster, SharedCluster};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss};
+use tessera_sim::nic::NicOptions;
+use tessera_sim::session::{untag, Session};
+use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
+
+/// Sizes of the files; the largest takes more packets than `tiny` has blocks for.
+const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 700_000];
+
+fn content(from: usize, number: usize) -> Vec<u8> {
+    (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
+}
+
+fn delivers_files(config: &'static Config) {
+    let seed = tessera_testbenches::seed(&format!("configs::{}", config.name));
+    let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
+    for port in design.ports.iter().filter(|port| port.name.ends_with("tdata")) {
+        assert_eq!(port.width, config.data_bits, "{}", port.name);
+    }
+    assert!(design.ports.iter().any(|port| port.name == "m_axis_tdata" && port.direction == Direction::Out));
+    // Every warning of Verilator's ends the build.
+    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
+
+    let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
+    let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
+    let cluster = Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap();
+    let settings = [(regs::PATH_COUNT, 4)];
+    let mut session = Session::open(SharedCluster::new(cluster), 2, seed, 1024, &settings).unwrap();
+    let largest = SIZES[SIZES.len() - 1];
+    let mut sinks = Vec::new();
+    for nic in 0..2 {
+        let memory = DmaMemory::new(SIZES.len() * largest);
+        let sink = session.register(nic, &memory, Access::LOCAL_WRITE).unwrap();
+        for place in 0..SIZES.len() {
+            session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
+        }
+        sinks.push(sink);
+    }
+    let mut sources = Vec::new();
+    for from in 0..2 {
+        for (number, len) in SIZES.into_iter().enumerate() {
+            let memory = DmaMemory::from_slice(&content(from, number));
+            let source = session.register(from, &memory, Access::READ).unwrap();
+            session.send(&source, 0..len, (1, from, 1 - from, number)).unwrap();
+            sources.push(source);
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
+        for arrived in session.poll().unwrap() {
+            let (_, from, to, number) = untag(arrived.tag);
+            assert_eq!(to, arrived.nic);
+            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
+            let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
+            assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
+        }
+    }
+    for nic in 0..2 {
+        let context = session.hosts[nic].context.clone();
+        // The last retirements trail the last completion, and linked timers
+        // keep their message until they pop.
+        let returned = (0..2000).any(|_| {
+            context.wait().unwrap();
+            context.read(regs::FREE_CONTEXTS).unwrap() == 1 << config.rx_contexts_log2
+                && context.read(regs::FREE_SLOTS).unwrap() == 1 << config.tx_slots_log2
+        });
+        assert!(returned, "NIC {nic} keeps slots or contexts");
+        assert!(context.counter(Counter::TxRetransmitted).unwrap() > 0, "NIC {nic}: nothing was lost");
+        assert_eq!(session.cluster.lock().nics()[nic].dma_faults(), 0, "NIC {nic}: DMA");
+    }
+}
+
+#[test]
+fn nic256_delivers_files() {
+    delivers_files(Config::by_name("nic256").unwrap());
+}
+
+#[test]
+fn nic128_delivers_files() {
+    delivers_files(Config::by_name("nic128").unwrap());
+}
+
+#[test]
+fn nic64_delivers_files() {
+    delivers_files(Config::by_name("nic64").unwrap());
+}
+
+#[test]
+fn tiny_delivers_files() {
+    delivers_files(Config::by_name("tiny").unwrap());
+}
+
+#[test]
+fn none_is_forgotten() {
+    // Those above, and the one that nic.rs is about.
+    let names: Vec<&str> = CONFIGS.iter().map(|config| config.name).collect();
+    assert_eq!(names, ["nic512", "nic256", "nic128", "nic64", "tiny"]);
+}
+
+#[test]
+fn the_small_ones_fit_a_small_fpga() {
+    // 18-kbit block RAMs of an ECP5-85k.
+    const THERE: usize = 208;
+    for name in ["nic128", "nic64"] {
+        let config = Config::by_name(name).unwrap();
+        let export = export::nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+        let needed: usize = memories(&export.verilog, &export.top).iter().map(|m| m.block_rams()).sum();
+        assert!(needed <= THERE, "{name} takes {needed} block RAMs of {THERE}");
+    }
+}
