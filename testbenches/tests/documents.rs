@@ -69,3 +69,25 @@ fn what_texts_point_to_exists() {
     assert!(seen > 20, "only {seen} pointers found: does the search still work?");
     assert!(stale.is_empty(), "these name files that are not there:\n{}", stale.join("\n"));
 }
+
+#[test]
+fn the_tests_of_the_bug_classes_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/bug-classes.md")).unwrap();
+    let (mut seen, mut missing) = (0, Vec::new());
+    for named in page.split('`').filter(|word| word.contains(".rs::")) {
+        let (file, test) = named.split_once("::").unwrap();
+        let path = match file.split_once('/') {
+            Some(("T", rest)) => format!("testbenches/tests/{rest}"),
+            Some(("M", rest)) => format!("model/tests/{rest}"),
+            _ => file.to_owned(),
+        };
+        let text = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
+        seen += 1;
+        if !text.contains(&format!("fn {test}(")) {
+            missing.push(named);
+        }
+    }
+    assert!(seen > 60, "only {seen} tests found on the page");
+    assert!(missing.is_empty(), "these tests are not there: {missing:#?}");
+}
