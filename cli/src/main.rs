@@ -11,6 +11,7 @@ mod model;
 mod mutate;
 mod output;
 mod setup;
+mod sweep;
 mod test;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ enum Verb {
     Test(test::TestArgs),
     Export(export::ExportArgs),
     Bench(bench::BenchArgs),
+    Sweep(sweep::SweepArgs),
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
 }
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Bench(args) => bench::run(&args),
+        Verb::Sweep(args) => sweep::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
     };

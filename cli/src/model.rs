@@ -56,7 +56,7 @@ impl ModelArgs {
 }
 
 /// The revision of this source tree, for the header of exported files.
-fn revision() -> String {
+pub fn revision() -> String {
     let git = |args: &[&str]| {
         let out = Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())

@@ -23,6 +23,7 @@ use tessera_sim::verilator::{Model, Trace};
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
 use report::Report;
+pub use report::{quantile, us};
 use tessera_sim::session::Session;
 
 /// Shortest path's delay, clocks: 1 us.
@@ -89,7 +90,7 @@ fn skew(text: &str) -> Result<f64, String> {
     }
 }
 
-fn payload(text: &str) -> Result<u32, String> {
+pub fn payload(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(value @ (256 | 512 | 1024 | 2048 | 4096)) => Ok(value),
         _ => Err("use 256, 512, 1024, 2048 or 4096".into()),

@@ -17,8 +17,8 @@
 //! | `sequence` | 24-bit numbers |
 //!
 //! Protocol logic takes the time as an argument and does no I/O. What is *not*
-//! modelled favours them: no cache of queue pairs to miss, no processing time,
-//! no congestion control, every path as fast as a port, windows of one and a
+//! modelled favours them: no cache of queue pairs to miss, no latency of their
+//! own (but a packet takes [`PACKET_CLOCKS`] of its node), no congestion control, every path as fast as a port, windows of one and a
 //! half bandwidth-delay products of the slowest path, timeouts in proportion
 //! to the round trip ([`Parameters::for_fabric`]).
 //!
@@ -42,6 +42,10 @@ const MAX_WINDOW: u64 = 128;
 /// timeouts, microseconds: 40 Gb/s, longest path 24 us (section 4.1 of the
 /// paper).
 const IRN_TIMES_US: [u64; 3] = [24, 100, 320];
+
+/// Clocks of 4 ns that a packet takes at least: IRN's slowest module in an FPGA
+/// takes 45 million packets per second (section 6.2 of the paper).
+pub const PACKET_CLOCKS: u64 = 6;
 
 /// Whose rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +77,8 @@ pub struct Parameters {
     pub spray: Option<u16>,
     /// Entropy values that a connection's one is drawn from.
     pub paths: u16,
+    /// Clocks from one packet's start to the next one's, at least.
+    pub packet_clocks: u64,
     /// Clocks of a read of host memory, least and most.
     pub read_delay: (u64, u64),
     /// The same of a write.
@@ -95,10 +101,16 @@ impl Parameters {
             ack_every: if kind == Kind::GoBackN { 16 } else { 1 },
             spray: None,
             paths: 1,
+            packet_clocks: PACKET_CLOCKS,
             read_delay: (225, 275),
             write_delay: (100, 150),
             seed: 1,
         }
+    }
+
+    /// Beats of a packet with so much payload.
+    pub fn beats(kind: Kind, payload: usize) -> u64 {
+        frame::request_len(payload, kind == Kind::SelectiveRepeat).div_ceil(64) as u64
     }
 
     /// What suits a fabric of `nodes` nodes and messages of `message` bytes:
@@ -114,7 +126,7 @@ impl Parameters {
     ) -> Self {
         let bare = Self::bare(kind, payload);
         let full = payload.min(message);
-        let beats = (frame::request_len(full, kind == Kind::SelectiveRepeat)).div_ceil(64) as u64;
+        let beats = Self::beats(kind, full).max(bare.packet_clocks);
         let slowest = fabric.path_delays.iter().copied().max().unwrap_or(1);
         let trip = 2 * slowest + bare.read_delay.1 + beats;
         // Acknowledgements that wait for company hold the window up.

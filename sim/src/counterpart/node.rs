@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Delays and prefetch are those of `nic`'s default host and of `nic512`'s
-//! transmit buffer; processing takes no time.
+//! transmit buffer. A packet occupies the node for some clocks at its start,
+//! processing takes no time otherwise.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -104,6 +105,8 @@ pub struct Node {
     turn: usize,
     sprayed: u64,
     link_free: u64,
+    /// When the next packet may be started.
+    start_free: u64,
     sent: Vec<(u64, Vec<u8>)>,
     /// Delivered, to be seen by the host at its time.
     pending: Vec<Done>,
@@ -153,6 +156,7 @@ impl Node {
             turn: 0,
             sprayed: 0,
             link_free: 0,
+            start_free: 0,
             sent: Vec::new(),
             pending: Vec::new(),
             done: Vec::new(),
@@ -206,8 +210,9 @@ impl Node {
         };
         let arrival = self.arrivals.front().map(|&(at, _)| at);
         let entry = self.entries.front().map(|&(ready, ..)| ready);
+        let start = (self.start_free > self.clock && self.prefetched < PREFETCH).then_some(self.start_free);
         let deadline = self.peers.iter().filter_map(|peer| peer.requester.deadline()).min();
-        [link, arrival, entry, deadline].into_iter().flatten().min().unwrap_or(u64::MAX)
+        [link, arrival, entry, start, deadline].into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
     fn step(&mut self) {
@@ -271,7 +276,7 @@ impl Node {
     fn prefetch(&mut self, now: u64) {
         let peers = self.peers.len();
         let mut idle = 0;
-        while idle < peers && self.prefetched < PREFETCH {
+        while idle < peers && self.prefetched < PREFETCH && self.start_free <= now {
             let to = self.turn;
             self.turn = (self.turn + 1) % peers;
             let Some(pick) = self.peers[to].requester.next(now) else {
@@ -279,6 +284,7 @@ impl Node {
                 continue;
             };
             idle = 0;
+            self.start_free = now + self.parameters.packet_clocks;
             let ev = self.ev(to);
             let ready = now + self.delay(self.parameters.read_delay);
             let ready = self.prefetches.back().map_or(ready, |before| before.ready.max(ready));

@@ -34,8 +34,6 @@ pub struct Fresh {
     pub at: u64,
     /// Which port.
     pub port: usize,
-    /// Payload bytes.
-    pub bytes: u32,
 }
 
 /// Counts retransmissions and watches one message. See the module's page.
@@ -160,11 +158,10 @@ impl Tracker {
         if self.payload_bins.len() <= bin {
             self.payload_bins.resize(bin + 1, 0);
         }
-        let bytes = payload_len(frame);
-        self.payload_bins[bin] += bytes as u64;
+        self.payload_bins[bin] += payload_len(frame) as u64;
         if let (true, Some(known), Some(key)) = (whole, &mut self.known, key(frame)) {
             if known.insert(key) {
-                self.fresh.push(Fresh { at, port, bytes: bytes as u32 });
+                self.fresh.push(Fresh { at, port });
             }
         }
         let Some((source, length)) = self.watch else { return };

@@ -1,0 +1,333 @@
+//! `tessera sweep`: the block under every mix of loss, reordering and message
+//! size, next to go-back-N and selective repeat on the same fabric.
+
+mod beds;
+mod grid;
+mod html;
+mod load;
+mod targets;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+use tessera_abi::params::CLOCK_MHZ;
+use tessera_sim::progress::Progress;
+use tessera_sim::verilator::{Model, Trace};
+
+use crate::model::{self, ModelArgs};
+use crate::output::{self, Failure, RunError};
+use beds::{Block, Counterpart, Transport};
+use grid::{Extent, Point};
+use load::Outcome;
+use targets::Verdicts;
+
+/// A counterpart is given this many times the block's time to deliver.
+const PATIENCE: u64 = 8;
+
+/// Measure goodput, completion times and retransmissions over loss, reordering
+/// and message size, next to go-back-N and IRN-style selective repeat.
+#[derive(Args, Debug)]
+pub struct SweepArgs {
+    /// The smallest grid: about a minute
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The whole matrix: hours [default: a tenth of it, some minutes]
+    #[arg(long)]
+    full: bool,
+    /// Only points whose name contains this, such as "65536 B, 4 paths"
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// NICs, each sending to all others
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=16))]
+    nics: u16,
+    /// Payload bytes per packet
+    #[arg(long, default_value_t = 1024, value_parser = crate::demo::payload)]
+    payload: u32,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Points measured at once [default: one per processor]
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a report with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What all transports made of a point.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    pub point: Point,
+    pub block: Outcome,
+    pub counterparts: Vec<(Transport, Outcome)>,
+}
+
+/// Gb/s of payload per NIC.
+fn gbps(outcome: &Outcome) -> f64 {
+    outcome.bytes_per_clock * 8.0 * f64::from(CLOCK_MHZ) / 1000.0
+}
+
+/// Million packets per second and NIC.
+fn mpps(outcome: &Outcome) -> f64 {
+    outcome.packets_per_clock * f64::from(CLOCK_MHZ)
+}
+
+/// A sweep to be run.
+struct Sweep<'a> {
+    model: &'a Model,
+    nics: usize,
+    payload: usize,
+    seed: u64,
+    jobs: usize,
+}
+
+impl Sweep<'_> {
+    fn measure(&self, point: &Point) -> Result<Measured, RunError> {
+        let Self { model, nics, payload, seed, .. } = *self;
+        let mut bed = Block::new(model, point, nics, payload, seed)?;
+        let block = load::run(&mut bed, point, nics, payload, u64::MAX)?;
+        let faults = bed.dma_faults();
+        if faults > 0 {
+            return Err(RunError::DmaFaults(faults));
+        }
+        drop(bed);
+        let patience = block.clocks * PATIENCE;
+        let counterpart = |&transport: &Transport| {
+            let mut bed = Counterpart::new(transport, point, nics, payload, seed);
+            Ok((transport, load::run(&mut bed, point, nics, payload, patience)?))
+        };
+        let counterparts = Transport::counterparts(point.reordering.paths)
+            .iter()
+            .map(counterpart)
+            .collect::<Result<_, RunError>>()?;
+        Ok(Measured { point: *point, block, counterparts })
+    }
+
+    /// Measures all points, several at once, and tells of each in their order.
+    fn run(
+        &self,
+        points: &[Point],
+        mut tell: impl FnMut(&Measured) + Send,
+        progress: &Progress,
+    ) -> Result<Vec<Measured>, Failure> {
+        let cost = |point: &Point| point.cost(self.nics, self.payload);
+        let total: f64 = points.iter().map(cost).sum();
+        let begun = Instant::now();
+        let next = AtomicUsize::new(0);
+        // Finished out of turn; cost of all finished; the error that ends it.
+        let state = Mutex::new((BTreeMap::new(), Vec::new(), 0.0, None));
+        let state = &state;
+        let tell = Mutex::new(&mut tell);
+        let work = || loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(point) = points.get(index) else { break };
+            if lock(state).3.is_some() {
+                break;
+            }
+            let measured = self.measure(point);
+            let mut locked = lock(state);
+            let (waiting, told, done, failed) = &mut *locked;
+            match measured {
+                Ok(measured) => {
+                    waiting.insert(index, measured);
+                }
+                Err(error) => {
+                    let text = format!("{error}\nat the point \"{point}\", seed {}", self.seed);
+                    failed.get_or_insert(Failure::new(text));
+                    break;
+                }
+            }
+            *done += cost(point);
+            while let Some(measured) = waiting.remove(&told.len()) {
+                lock(&tell)(&measured);
+                told.push(measured);
+            }
+            let left = begun.elapsed().as_secs_f64() * (total - *done) / *done;
+            let finished = told.len() + waiting.len();
+            progress.detail(format_args!(
+                "{finished} of {} points, about {} left",
+                points.len(),
+                words(left)
+            ));
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.clamp(1, points.len().max(1)) {
+                // A cluster spreads its NICs over the threads of its pool: here over one.
+                scope.spawn(|| match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+                    Ok(pool) => pool.install(work),
+                    Err(error) => {
+                        lock(state).3.get_or_insert(Failure::from(error));
+                    }
+                });
+            }
+        });
+        let (_, told, _, failed) = std::mem::take(&mut *lock(state));
+        failed.map_or(Ok(told), Err)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// A duration for people.
+fn words(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+fn print(measured: &Measured) {
+    let Measured { point, block, counterparts } = measured;
+    println!("{point}  ({} messages a NIC, {} open)", point.messages, point.open);
+    let ours = std::iter::once((Transport::Block, block));
+    for (transport, outcome) in ours.chain(counterparts.iter().map(|(t, o)| (*t, o))) {
+        println!(
+            "  {:<18} {:>6.1} Gb/s {:>7.2} Mpkt/s   p50 {:>8.1} p99 {:>8.1} p99.9 {:>8.1} us   needed {:>6} spurious {:>6} of {:>7}{}",
+            transport.name(),
+            gbps(outcome),
+            mpps(outcome),
+            outcome.p50_us,
+            outcome.p99_us,
+            outcome.p999_us,
+            outcome.needed,
+            outcome.spurious,
+            outcome.data,
+            if outcome.finished { "" } else { "  UNFINISHED" },
+        );
+    }
+}
+
+/// The JSON file.
+#[derive(Serialize)]
+struct Report<'a> {
+    configuration: &'a str,
+    revision: String,
+    extent: Extent,
+    nics: u16,
+    payload_bytes: u32,
+    seed: u64,
+    wall_s: f64,
+    points: &'a [Measured],
+    #[serde(flatten)]
+    verdicts: &'a Verdicts,
+}
+
+pub fn run(args: &SweepArgs) -> Result<(), Failure> {
+    for path in [&args.json, &args.html].into_iter().flatten() {
+        output::check_writable(path)?;
+    }
+    let extent = match (args.quick, args.full) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Full,
+        _ => Extent::Normal,
+    };
+    let mut points = grid::points(extent, args.payload as usize);
+    if let Some(only) = &args.only {
+        points.retain(|point| point.to_string().contains(only.as_str()));
+        if points.is_empty() {
+            return Err(Failure::new(format!(
+                "no point of this grid is named like \"{only}\"; names are such as \"{}\"",
+                grid::points(extent, args.payload as usize)[0]
+            )));
+        }
+    }
+    let config = args.model.config()?;
+    let model = args.model.build(&model::export(config)?, Trace::Off)?;
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let sweep = Sweep {
+        model: &model,
+        nics: args.nics.into(),
+        payload: args.payload as usize,
+        seed: args.seed,
+        jobs,
+    };
+    let revision = model::revision();
+    let title = format!(
+        "{} at {CLOCK_MHZ} MHz, revision {revision}: {} NICs, {}-byte payloads, {} points, seed {}",
+        config.name,
+        args.nics,
+        args.payload,
+        points.len(),
+        args.seed
+    );
+    println!("{title}");
+    let begun = Instant::now();
+    let progress = Progress::start("sweep");
+    let measured = sweep.run(&points, print, &progress)?;
+    drop(progress);
+    let wall_s = begun.elapsed().as_secs_f64();
+    let verdicts = targets::judge(&measured, args.payload as usize);
+    let told = measured.iter().filter(|m| m.point.is_telling(sweep.payload)).count();
+    println!("every message delivered once, byte for byte, at {} points; {}", measured.len(), words(wall_s));
+    println!("{told} of them send enough for their figures to be judged:");
+    verdicts.print();
+    if let Some(path) = &args.json {
+        let report = Report {
+            configuration: config.name,
+            revision,
+            extent,
+            nics: args.nics,
+            payload_bytes: args.payload,
+            seed: args.seed,
+            wall_s,
+            points: &measured,
+            verdicts: &verdicts,
+        };
+        output::write_json(path, &report)?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, html::page(&title, &measured, &verdicts)?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tessera_abi::params::NIC512;
+
+    use super::targets::Standing;
+    use super::*;
+
+    /// Delivery everywhere, and the targets that are met with room to spare.
+    #[test]
+    fn the_quick_grid_delivers() {
+        let model = model::export(&NIC512).and_then(|export| {
+            Ok(Model::build(&(&export).into(), &tessera_sim::verilator::BuildOptions::default())?)
+        });
+        let model = model.unwrap_or_else(|failure| panic!("{failure}"));
+        let seed = tessera_sim::tb::seed("sweep::quick");
+        let sweep = Sweep { model: &model, nics: 2, payload: 1024, seed, jobs: 2 };
+        let points = grid::points(Extent::Quick, sweep.payload);
+        let measured = sweep.run(&points, |_| {}, &Progress::start("quick sweep"));
+        let measured = measured.unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(measured.len(), points.len());
+        for m in &measured {
+            assert_eq!(m.block.messages as usize, 2 * m.point.messages, "{}", m.point);
+        }
+        let verdicts = targets::judge(&measured, sweep.payload);
+        let goodput: Vec<_> =
+            verdicts.targets.iter().filter(|verdict| verdict.target.starts_with("goodput")).collect();
+        assert_eq!(goodput.len(), 2);
+        for verdict in goodput {
+            assert!(verdict.met, "{verdict:?}");
+        }
+        let lossy: Vec<_> = verdicts.comparisons.iter().filter(|c| c.at.ends_with("1e-2")).collect();
+        assert_eq!(lossy.len(), 4, "all counterparts beside one point");
+        for comparison in lossy {
+            assert_eq!(comparison.goodput, Standing::Ahead, "{comparison:?}");
+        }
+    }
+}
