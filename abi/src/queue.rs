@@ -103,6 +103,9 @@ pub mod done {
     pub const PEER_GID: usize = 32;
     /// NIC time when the entry was written, ticks, u32.
     pub const TIMESTAMP: usize = 48;
+    /// Of a receive: table index of the endpoint or shared ring whose receive
+    /// ring holds the entry, u16; of a send 0.
+    pub const RING: usize = 52;
     /// Bit 0: phase. The last byte of the entry, u8.
     pub const PHASE: usize = 63;
 }

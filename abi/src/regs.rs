@@ -171,6 +171,8 @@ pub mod endpoint {
     layout! {
         VALID = (0, 1), "1 = exists";
         SEND_ENABLE = (1, 1), "1 = may send (request processing enabled)";
+        SHARES = (4, 1), "1 = receives are taken from the ring of entry SHARED_RING";
+        RING = (5, 1), "1 = the receive ring is read though VALID is 0: a shared ring and nothing else";
         NUMBER_HI = (16, 16), "Upper 16 bits of the endpoint number; the lower 8 are the index";
         QKEY = (32, 32), "Q_Key";
         SQ_BASE = (64, 64), "Send ring address";
@@ -179,6 +181,8 @@ pub mod endpoint {
         RQ_LOG2 = (196, 4), "log2 of receive ring entries, 1..=15";
         SEND_CQ = (200, 8), "Completion queue of sends";
         RECV_CQ = (208, 8), "Completion queue of receives";
+        RX_QUOTA = (216, 16), "Receive contexts it may hold, 0 = as many as there are";
+        SHARED_RING = (232, 8), "With SHARES: the entry whose receive ring it uses";
     }
 }
 

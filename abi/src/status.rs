@@ -125,5 +125,8 @@ coded_enum! {
         Finished = 26, "finished";
         /// The NIC is not enabled.
         Disabled = 27, "disabled";
+        /// First packet refused with BUSY: the endpoint holds as many contexts as
+        /// its quota allows.
+        BusyQuota = 30, "busy_quota";
     }
 }

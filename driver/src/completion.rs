@@ -38,8 +38,9 @@ pub struct WorkCompletion {
     pub timestamp: u32,
 }
 
-/// Rings that complete here, by (endpoint index, receive).
-type Rings = HashMap<(u16, bool), Arc<Outstanding>>;
+/// Rings that complete here, by endpoint's index and, for receives, the index
+/// of the ring's own table entry.
+type Rings = HashMap<(u16, Option<u16>), Arc<Outstanding>>;
 
 /// Which endpoints complete here. Attached under a lock, read by `poll` from
 /// its own copy, which it refreshes when the version has moved.
@@ -55,15 +56,15 @@ impl Attached {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    pub(crate) fn attach(&self, endpoint: u16, receive: bool, ring: &Arc<Outstanding>) {
+    pub(crate) fn attach(&self, endpoint: u16, receives: Option<u16>, ring: &Arc<Outstanding>) {
         self.change(|rings| {
-            rings.insert((endpoint, receive), ring.clone());
+            rings.insert((endpoint, receives), ring.clone());
         });
     }
 
-    pub(crate) fn detach(&self, endpoint: u16, receive: bool) {
+    pub(crate) fn detach(&self, endpoint: u16, receives: Option<u16>) {
         self.change(|rings| {
-            rings.remove(&(endpoint, receive));
+            rings.remove(&(endpoint, receives));
         });
     }
 }
@@ -170,7 +171,8 @@ impl CompletionQueue {
         let status =
             Status::from_code(entry[done::STATUS]).map_err(|status| PollError::Status { index, status })?;
         let endpoint = u16_at(done::ENDPOINT);
-        let Some(ring) = self.rings.get(&(endpoint, receive)) else { return Ok(None) };
+        let receives = receive.then(|| u16_at(done::RING));
+        let Some(ring) = self.rings.get(&(endpoint, receives)) else { return Ok(None) };
         let number = u16_at(done::ENTRY);
         let work_id = ring.end(number).ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
         let mut peer_gid = [0; 16];

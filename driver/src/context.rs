@@ -10,6 +10,7 @@ use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, MemoryRegion};
+use crate::shared_receive::SharedReceive;
 
 /// How often device time is let run before a device counts as stuck.
 const READY_WAITS: u32 = 100_000;
@@ -297,7 +298,30 @@ impl ProtectionDomain {
         send_cq: &CompletionQueue,
         recv_cq: &CompletionQueue,
     ) -> Result<Endpoint, CreateError> {
-        Endpoint::create(&self.shared, options, send_cq, recv_cq)
+        Endpoint::create(&self.shared, options, send_cq, recv_cq, None)
+    }
+
+    /// Creates a receive ring of `entries` (a power of two) that endpoints can
+    /// share. A receive of it that the NIC refuses (key, bounds) before any
+    /// message took it completes in `errors`, all others with their endpoint.
+    pub fn create_shared_receive(
+        &self,
+        entries: usize,
+        errors: &CompletionQueue,
+    ) -> Result<SharedReceive, CreateError> {
+        SharedReceive::create(&self.shared, entries, errors)
+    }
+
+    /// Creates an endpoint for reliable messages whose receives are posted to
+    /// a shared ring.
+    pub fn create_sharing_endpoint(
+        &self,
+        options: &EndpointOptions,
+        send_cq: &CompletionQueue,
+        recv_cq: &CompletionQueue,
+        receives: &SharedReceive,
+    ) -> Result<Endpoint, CreateError> {
+        Endpoint::create(&self.shared, options, send_cq, recv_cq, Some(receives))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::context::{Shared, Word};
 use crate::error::{CreateError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion};
 use crate::ring::{ring_log2, Outstanding};
+use crate::shared_receive::{SharedReceive, SharedRing};
 
 /// How to create an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +22,18 @@ pub struct EndpointOptions {
     pub qkey: u32,
     /// Send ring size, a power of two.
     pub send_entries: usize,
-    /// Receive ring size, a power of two.
+    /// Receive ring size, a power of two. Without meaning for an endpoint that
+    /// uses a shared ring.
     pub recv_entries: usize,
+    /// Messages it may be receiving at a time; further ones wait at their
+    /// senders. 0: as many as the NIC holds, so that one endpoint may take all.
+    pub rx_quota: u16,
+}
+
+impl Default for EndpointOptions {
+    fn default() -> Self {
+        Self { qkey: 0, send_entries: 64, recv_entries: 64, rx_quota: 0 }
+    }
 }
 
 /// Whom to send to. A plain value: the NIC keeps no state for it.
@@ -77,15 +88,15 @@ pub struct RecvRequest<'a> {
 
 /// A ring in host memory with the requests outstanding on it.
 #[derive(Debug)]
-struct Ring {
+pub(crate) struct Ring {
     memory: Arc<DmaMemory>,
-    address: u64,
-    outstanding: Arc<Outstanding>,
+    pub(crate) address: u64,
+    pub(crate) outstanding: Arc<Outstanding>,
     entry_len: usize,
 }
 
 impl Ring {
-    fn map(shared: &Shared, entries: usize, entry_len: usize) -> Result<Self, CreateError> {
+    pub(crate) fn map(shared: &Shared, entries: usize, entry_len: usize) -> Result<Self, CreateError> {
         let memory = DmaMemory::new(entries * entry_len);
         let address = shared.device.map(&memory)?;
         Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
@@ -108,6 +119,41 @@ impl Ring {
         let tail = self.outstanding.push(work_id);
         Ok(shared.device.write(doorbell, tail.into())?)
     }
+
+    /// Posts a receive to the ring of table entry `index`.
+    pub(crate) fn post_recv(
+        &self,
+        shared: &Shared,
+        index: usize,
+        request: &RecvRequest<'_>,
+    ) -> Result<(), PostError> {
+        let (address, len) = checked(request.region, &request.range)?;
+        // A buffer beyond 4 GiB - 1 is larger than any message.
+        let length = u32::try_from(len).unwrap_or(u32::MAX);
+        let place = self.place()?;
+        let mut entry = [0; queue::RECV_ENTRY_LEN];
+        entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
+        entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+        entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
+        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
+        self.post(shared, doorbell, place, &entry, request.work_id)
+    }
+}
+
+/// Where an endpoint's receives are posted.
+#[derive(Debug)]
+enum Receives {
+    Own(Ring),
+    Shared(Arc<SharedRing>),
+}
+
+impl Receives {
+    fn outstanding(&self) -> &Arc<Outstanding> {
+        match self {
+            Receives::Own(ring) => &ring.outstanding,
+            Receives::Shared(ring) => ring.outstanding(),
+        }
+    }
 }
 
 /// What verbs call a UD queue pair: a number with rings, owned by one process.
@@ -119,7 +165,9 @@ pub struct Endpoint {
     number: u32,
     options: EndpointOptions,
     sends: Ring,
-    recvs: Ring,
+    recvs: Receives,
+    /// Table index of the ring its receives come from.
+    ring_index: u16,
     send_attached: Arc<Attached>,
     recv_attached: Arc<Attached>,
 }
@@ -130,18 +178,33 @@ impl Endpoint {
         options: &EndpointOptions,
         send_cq: &CompletionQueue,
         recv_cq: &CompletionQueue,
+        shared_ring: Option<&SharedReceive>,
     ) -> Result<Self, CreateError> {
+        if shared_ring.is_some_and(|ring| !Arc::ptr_eq(shared, &ring.ring.shared)) {
+            return Err(CreateError::ForeignRing);
+        }
         if !Arc::ptr_eq(shared, &send_cq.shared) || !Arc::ptr_eq(shared, &recv_cq.shared) {
             return Err(CreateError::ForeignQueue);
         }
         let sq_log2 = ring_log2(options.send_entries)?;
-        let rq_log2 = ring_log2(options.recv_entries)?;
+        let rq_log2 = match shared_ring {
+            Some(_) => 0,
+            None => ring_log2(options.recv_entries)?,
+        };
         let sends = Ring::map(shared, options.send_entries, queue::SEND_ENTRY_LEN)?;
-        let recvs = Ring::map(shared, options.recv_entries, queue::RECV_ENTRY_LEN)
-            .inspect_err(|_| shared.device.unmap(sends.address))?;
+        let recvs = match shared_ring {
+            Some(ring) => Receives::Shared(ring.ring.clone()),
+            None => Ring::map(shared, options.recv_entries, queue::RECV_ENTRY_LEN)
+                .map(Receives::Own)
+                .inspect_err(|_| shared.device.unmap(sends.address))?,
+        };
+        let own_base = match &recvs {
+            Receives::Own(ring) => Some(ring.address),
+            Receives::Shared(_) => None,
+        };
         let (index, reuse) = shared.take_endpoint().inspect_err(|_| {
             shared.device.unmap(sends.address);
-            shared.device.unmap(recvs.address);
+            own_base.into_iter().for_each(|base| shared.device.unmap(base));
         })?;
         let hi = reuse & 0xFFFF;
         let word = Word::new()
@@ -150,13 +213,17 @@ impl Endpoint {
             .with(regs::endpoint::NUMBER_HI, hi.into())
             .with(regs::endpoint::QKEY, options.qkey.into())
             .with(regs::endpoint::SQ_BASE, sends.address)
-            .with(regs::endpoint::RQ_BASE, recvs.address)
+            .with(regs::endpoint::RQ_BASE, own_base.unwrap_or(0))
             .with(regs::endpoint::SQ_LOG2, sq_log2.into())
             .with(regs::endpoint::RQ_LOG2, rq_log2.into())
             .with(regs::endpoint::SEND_CQ, send_cq.index as u64)
-            .with(regs::endpoint::RECV_CQ, recv_cq.index as u64);
-        send_cq.attached.attach(index as u16, false, &sends.outstanding);
-        recv_cq.attached.attach(index as u16, true, &recvs.outstanding);
+            .with(regs::endpoint::RECV_CQ, recv_cq.index as u64)
+            .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
+            .with(regs::endpoint::SHARES, shared_ring.is_some().into())
+            .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64));
+        let ring_index = shared_ring.map_or(index, |ring| ring.ring.index) as u16;
+        send_cq.attached.attach(index as u16, None, &sends.outstanding);
+        recv_cq.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
         let endpoint = Self {
             shared: shared.clone(),
             index,
@@ -164,6 +231,7 @@ impl Endpoint {
             options: *options,
             sends,
             recvs,
+            ring_index,
             send_attached: send_cq.attached.clone(),
             recv_attached: recv_cq.attached.clone(),
         };
@@ -188,9 +256,9 @@ impl Endpoint {
         self.sends.outstanding.len()
     }
 
-    /// Receives not yet ended.
+    /// Receives not yet ended, those of a shared ring for all that use it.
     pub fn recvs_outstanding(&self) -> usize {
-        self.recvs.outstanding.len()
+        self.recvs.outstanding().len()
     }
 
     /// Posts a tagged send. The bytes must stay as they are until its completion.
@@ -226,17 +294,13 @@ impl Endpoint {
     }
 
     /// Posts a receive. Receives are taken in the order they were posted, by
-    /// messages in the order they begin to arrive.
+    /// messages in the order they begin to arrive. Those of an endpoint with a
+    /// shared ring are posted to the ring.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
-        let (address, len) = checked(request.region, &request.range)?;
-        // A buffer beyond 4 GiB - 1 is larger than any message.
-        let length = u32::try_from(len).unwrap_or(u32::MAX);
-        let place = self.recvs.place()?;
-        let mut entry = [0; queue::RECV_ENTRY_LEN];
-        entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
-        entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
-        entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
-        self.recvs.post(&self.shared, self.doorbell(regs::DOORBELL_RQ), place, &entry, request.work_id)
+        match &self.recvs {
+            Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request),
+            Receives::Shared(_) => Err(PostError::SharedRing),
+        }
     }
 
     fn doorbell(&self, register: u32) -> u32 {
@@ -246,11 +310,13 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.send_attached.detach(self.index as u16, false);
-        self.recv_attached.detach(self.index as u16, true);
+        self.send_attached.detach(self.index as u16, None);
+        self.recv_attached.detach(self.index as u16, Some(self.ring_index));
         self.shared.release_endpoint(self.index);
         self.shared.device.unmap(self.sends.address);
-        self.shared.device.unmap(self.recvs.address);
+        if let Receives::Own(ring) = &self.recvs {
+            self.shared.device.unmap(ring.address);
+        }
     }
 }
 

@@ -67,6 +67,9 @@ pub enum CreateError {
     /// A completion queue of another context was given.
     #[error("the completion queue belongs to another context")]
     ForeignQueue,
+    /// A shared receive ring of another context was given.
+    #[error("the shared receive ring belongs to another context")]
+    ForeignRing,
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -101,6 +104,9 @@ pub enum PostError {
         /// In the request's address.
         peer: u32,
     },
+    /// The endpoint's receives come from a shared ring.
+    #[error("this endpoint uses a shared receive ring: post to the SharedReceive")]
+    SharedRing,
     /// The range is outside its memory region.
     #[error("bytes {offset}..+{len} are outside the {region} bytes of the memory region")]
     OutOfRegion {

@@ -23,6 +23,7 @@ mod endpoint;
 mod error;
 mod memory;
 mod ring;
+mod shared_receive;
 
 pub use completion::{CompletionQueue, WorkCompletion};
 pub use context::{Context, ContextOptions, ProtectionDomain};
@@ -30,4 +31,5 @@ pub use device::{Device, DeviceError};
 pub use endpoint::{AddressHandle, Endpoint, EndpointOptions, RecvRequest, SendRequest};
 pub use error::{CreateError, OpenError, PollError, PostError, RegisterError};
 pub use memory::{Access, DmaMemory, MemoryRegion};
+pub use shared_receive::SharedReceive;
 pub use tessera_abi::status::Status;

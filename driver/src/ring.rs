@@ -2,6 +2,7 @@
 //! and which request a completion ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::CreateError;
 
@@ -18,8 +19,8 @@ pub(crate) fn ring_log2(entries: usize) -> Result<u32, CreateError> {
     }
 }
 
-/// Requests of one ring, shared by the endpoint that posts and the completion
-/// queue that ends them. Completions come in any order, so an entry's place is
+/// Requests of one ring, shared by whoever posts and the completion queues that
+/// end them (several, for a shared receive ring). Completions come in any order, so an entry's place is
 /// free again only when every entry before it has ended too.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
@@ -30,6 +31,8 @@ pub(crate) struct Outstanding {
     tail: AtomicU16,
     work_ids: Box<[AtomicU64]>,
     ended: Box<[AtomicBool]>,
+    /// Held while `head` moves.
+    advance: Mutex<()>,
 }
 
 impl Outstanding {
@@ -40,6 +43,7 @@ impl Outstanding {
             tail: AtomicU16::new(0),
             work_ids: (0..entries).map(|_| AtomicU64::new(0)).collect(),
             ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
+            advance: Mutex::new(()),
         }
     }
 
@@ -66,6 +70,7 @@ impl Outstanding {
 
     /// Ends the request of running index `entry`; `None` if it is not outstanding.
     pub(crate) fn end(&self, entry: u16) -> Option<u64> {
+        let _guard = self.advance.lock().unwrap_or_else(PoisonError::into_inner);
         let head = self.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Acquire);
         if entry.wrapping_sub(head) >= tail.wrapping_sub(head) {

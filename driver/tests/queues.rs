@@ -92,7 +92,8 @@ fn options() -> ContextOptions {
     }
 }
 
-const SMALL: EndpointOptions = EndpointOptions { qkey: 0x1234, send_entries: 4, recv_entries: 4 };
+const SMALL: EndpointOptions =
+    EndpointOptions { qkey: 0x1234, send_entries: 4, recv_entries: 4, rx_quota: 9 };
 
 struct Bench {
     fake: Arc<Fake>,
@@ -270,6 +271,51 @@ fn a_posted_receive_carries_its_buffer() {
     assert_eq!(bench.cq.poll(&mut completions).unwrap(), 1);
     assert!(completions[0].receive);
     assert_eq!(completions[0].work_id, 9);
+}
+
+#[test]
+fn a_shared_ring_serves_endpoints_and_outlives_its_handle() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let (mut cq, errors) = (context.create_cq(4).unwrap(), context.create_cq(4).unwrap());
+    let pd = context.alloc_pd();
+    let mut ring = pd.create_shared_receive(4, &errors).unwrap();
+    let mut endpoint = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+    let words = fake.table(regs::table::ENDPOINT, 0);
+    assert_eq!(words[0] & 0x3F, 1 << regs::endpoint::RING.0, "a ring is no endpoint");
+    assert_eq!(words[6] >> 16 & 0xFF, 1, "its errors go to their own queue");
+    let base = u64::from(words[4]) | u64::from(words[5]) << 32;
+    let words = fake.table(regs::table::ENDPOINT, 1);
+    assert_eq!(words[0] & 0x3F, 0b01_0011, "valid, may send, shares");
+    assert_eq!((words[6] >> 24 | words[7] << 8) & 0xFFFF, 9, "quota");
+    assert_eq!(words[7] >> 8 & 0xFF, 0, "the ring's index");
+
+    let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+    let request = RecvRequest { work_id: 31, region: &region, range: 0..100 };
+    assert_eq!(endpoint.post_recv(&request), Err(PostError::SharedRing));
+    ring.post_recv(&request).unwrap();
+    assert_eq!(fake.last_write(regs::doorbell_page(0) + regs::DOORBELL_RQ), Some(1));
+    assert_eq!(fake.dma_read(base + 8, 4), 100u32.to_le_bytes());
+    assert_eq!((ring.recvs_outstanding(), endpoint.recvs_outstanding()), (1, 1));
+
+    // The completion is the endpoint's and names the ring.
+    let words = fake.table(regs::table::CQ, 0);
+    let at = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let mut bytes = [0; queue::COMPLETION_LEN];
+    bytes[done::OPCODE] = queue::DONE_RECV;
+    bytes[done::ENDPOINT] = 1;
+    bytes[done::RING] = 0;
+    bytes[done::PHASE] = 1;
+    fake.dma_write(at, &bytes);
+    let mut completions = [WorkCompletion::default()];
+    assert_eq!(cq.poll(&mut completions).unwrap(), 1);
+    assert_eq!((completions[0].work_id, completions[0].endpoint), (31, 1));
+    assert_eq!(ring.recvs_outstanding(), 0);
+
+    drop(ring);
+    assert_eq!(fake.table(regs::table::ENDPOINT, 0)[0], 1 << regs::endpoint::RING.0, "still in use");
+    drop(endpoint);
+    assert_eq!(fake.table(regs::table::ENDPOINT, 0)[0], 0);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct Context {
     pub reply: Reply,
     /// The receive it fills and that entry's running index.
     pub receive: (u16, RecvEntry),
+    /// The ring that entry is of.
+    pub ring: u16,
     /// Packets of the message.
     pub count: u32,
     /// Arrival bits.
@@ -72,7 +74,7 @@ impl Context {
         key: Key,
         origin: &Origin,
         packet: &DataHeader,
-        receive: (u16, RecvEntry),
+        (ring, receive): (u16, (u16, RecvEntry)),
         settings: &Settings,
     ) -> Self {
         let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
@@ -82,6 +84,7 @@ impl Context {
             opener: *packet,
             reply: Reply::to(origin),
             receive,
+            ring,
             count,
             window: Window::new(count),
             highest: 0,
@@ -106,6 +109,11 @@ impl Context {
             && immediate(packet) == immediate(own)
             && packet.initial_window == own.initial_window
             && origin.local.number == self.reply.local
+    }
+
+    /// Local endpoint's table index.
+    pub fn endpoint(&self) -> u16 {
+        (self.reply.local & 0xFF) as u16
     }
 
     /// Lowest index not arrived.

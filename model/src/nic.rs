@@ -13,7 +13,7 @@
 //! the link has room. Of things due at one tick the order is arrival, host,
 //! timer, and it is the caller who keeps it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
@@ -68,6 +68,9 @@ pub enum PostError {
     /// No such endpoint.
     #[error("endpoint {0:#08x} does not exist; create it first")]
     NoEndpoint(u32),
+    /// No such ring.
+    #[error("shared ring {0} does not exist; create it first")]
+    NoRing(u16),
 }
 
 /// What the halves produce.
@@ -89,6 +92,7 @@ pub struct Nic {
     identity: Identity,
     enabled: bool,
     endpoints: BTreeMap<u16, Endpoint>,
+    shared_rings: BTreeSet<u16>,
     keys: BTreeMap<u8, MemoryKey>,
     sends: BTreeMap<u16, u16>,
     recvs: BTreeMap<u16, u16>,
@@ -106,6 +110,7 @@ impl Nic {
             identity,
             enabled: true,
             endpoints: BTreeMap::new(),
+            shared_rings: BTreeSet::new(),
             keys: BTreeMap::new(),
             sends: BTreeMap::new(),
             recvs: BTreeMap::new(),
@@ -123,7 +128,14 @@ impl Nic {
 
     /// Writes an endpoint table entry.
     pub fn set_endpoint(&mut self, endpoint: Endpoint) {
+        self.receiver.set_tenant(&endpoint);
         self.endpoints.insert(endpoint.index(), endpoint);
+    }
+
+    /// Writes an endpoint table entry that is a shared ring and nothing else.
+    //= RO-10
+    pub fn set_shared_ring(&mut self, index: u16) {
+        self.shared_rings.insert(index);
     }
 
     /// Writes a key table entry.
@@ -166,17 +178,30 @@ impl Nic {
     /// Posts a receive entry of endpoint `number`; returns its running index.
     pub fn post_recv(&mut self, now: Ticks, number: u32, entry: RecvEntry) -> Result<u16, PostError> {
         let endpoint = self.endpoint(number)?;
-        let next = self.recvs.entry(endpoint.index()).or_default();
+        Ok(self.post_to_ring(now, endpoint.index(), entry))
+    }
+
+    /// Posts a receive entry to a shared ring; returns its running index.
+    //= RO-10
+    pub fn post_shared_recv(&mut self, now: Ticks, ring: u16, entry: RecvEntry) -> Result<u16, PostError> {
+        if !self.shared_rings.contains(&ring) {
+            return Err(PostError::NoRing(ring));
+        }
+        Ok(self.post_to_ring(now, ring, entry))
+    }
+
+    fn post_to_ring(&mut self, now: Ticks, ring: u16, entry: RecvEntry) -> u16 {
+        let next = self.recvs.entry(ring).or_default();
         let index = *next;
         *next = next.wrapping_add(1);
         if self.permits(entry.lkey, entry.address, entry.length, true) {
-            self.receiver.post(endpoint.index(), index, entry);
+            self.receiver.post(ring, index, entry);
         } else {
             self.out.completions.push_back(Completion {
                 opcode: DONE_RECV,
                 status: Status::LocalProtection as u8,
                 immediate: None,
-                endpoint: endpoint.index(),
+                endpoint: ring,
                 entry: index,
                 length: 0,
                 tag: 0,
@@ -184,9 +209,10 @@ impl Nic {
                 peer_endpoint: 0,
                 peer_gid: [0; 16],
                 timestamp: now as u32,
+                ring,
             });
         }
-        Ok(index)
+        index
     }
 
     /// A frame (without FCS) whose last byte arrived at `now`. `Err` names the

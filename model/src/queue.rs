@@ -157,6 +157,8 @@ pub struct Completion {
     pub peer_gid: [u8; 16],
     /// NIC time, ticks.
     pub timestamp: u32,
+    /// Table index of the ring of a receive; 0 of a send.
+    pub ring: u16,
 }
 
 impl Completion {
@@ -174,6 +176,7 @@ impl Completion {
             peer_endpoint: le32(b, done::PEER_ENDPOINT),
             peer_gid: le(b, done::PEER_GID),
             timestamp: le32(b, done::TIMESTAMP),
+            ring: le16(b, done::RING),
         }
     }
 
@@ -192,6 +195,7 @@ impl Completion {
         put(&mut b, done::PEER_ENDPOINT, &self.peer_endpoint.to_le_bytes());
         put(&mut b, done::PEER_GID, &self.peer_gid);
         put(&mut b, done::TIMESTAMP, &self.timestamp.to_le_bytes());
+        put(&mut b, done::RING, &self.ring.to_le_bytes());
         b[done::PHASE] = phase as u8;
         b
     }
@@ -233,6 +237,7 @@ mod tests {
             peer_endpoint: 0xAB_CDEF,
             peer_gid: entry.gid,
             timestamp: 77,
+            ring: 0xFE,
         };
         assert_eq!(Completion::parse(&done.emit(true)), done);
         assert_eq!(done.emit(true)[done::PHASE], 1);

@@ -26,7 +26,7 @@ use crate::lookup::{Entry, Held, Key, Lookup, Place};
 use crate::nic::{Output, Write};
 use crate::queue::{Completion, RecvEntry};
 use crate::rx_parse::Origin;
-use crate::settings::Settings;
+use crate::settings::{Endpoint, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 
@@ -48,7 +48,10 @@ pub struct Receiver {
     credit: Credit,
     skew: SkewTable,
     timers: TimerWheel<Timer>,
+    /// By ring.
     receives: BTreeMap<u16, VecDeque<(u16, RecvEntry)>>,
+    /// Ring and quota of each endpoint.
+    tenants: BTreeMap<u16, (u16, u16)>,
 }
 
 impl Receiver {
@@ -66,12 +69,23 @@ impl Receiver {
             skew: SkewTable::new(settings),
             timers: TimerWheel::default(),
             receives: BTreeMap::new(),
+            tenants: BTreeMap::new(),
         }
     }
 
-    /// A checked receive entry of an endpoint.
-    pub fn post(&mut self, endpoint: u16, index: u16, entry: RecvEntry) {
-        self.receives.entry(endpoint).or_default().push_back((index, entry));
+    /// Where an endpoint's receives come from and how many contexts it may hold.
+    pub fn set_tenant(&mut self, endpoint: &Endpoint) {
+        self.tenants.insert(endpoint.index(), (endpoint.ring(), endpoint.rx_quota));
+    }
+
+    /// A checked receive entry of a ring.
+    pub fn post(&mut self, ring: u16, index: u16, entry: RecvEntry) {
+        self.receives.entry(ring).or_default().push_back((index, entry));
+    }
+
+    /// Open contexts of an endpoint.
+    pub fn contexts_of(&self, endpoint: u16) -> usize {
+        self.contexts.iter().flatten().filter(|context| context.endpoint() == endpoint).count()
     }
 
     /// A verified DATA or PROBE.
@@ -148,7 +162,12 @@ impl Receiver {
             return self.busy(now, origin, packet, Drop::BusyResources, out);
         }
         let endpoint = origin.local.index();
-        let posted = self.receives.get_mut(&endpoint).filter(|queue| !queue.is_empty());
+        let (ring, quota) = self.tenants.get(&endpoint).copied().unwrap_or((endpoint, 0));
+        //= RO-11
+        if quota != 0 && self.contexts_of(endpoint) >= quota as usize {
+            return self.busy(now, origin, packet, Drop::BusyQuota, out);
+        }
+        let posted = self.receives.get_mut(&ring).filter(|queue| !queue.is_empty());
         let Some(posted) = posted else {
             return self.busy(now, origin, packet, Drop::BusyReceive, out);
         };
@@ -165,7 +184,7 @@ impl Receiver {
         self.pool.take();
         self.timers.set(Timer::Tombstone(place), None);
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
-        let context = Context::open(now, place, key, origin, packet, receive, &self.settings);
+        let context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
         self.credit.grant(context.owed());
         self.contexts[id as usize] = Some(context);
         out.counters.event(Counter::RxOpened);
@@ -305,7 +324,7 @@ impl Receiver {
             opcode: DONE_RECV,
             status: status as u8,
             immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
-            endpoint: (context.reply.local & 0xFF) as u16,
+            endpoint: context.endpoint(),
             entry: context.receive.0,
             length: opener.length,
             tag: opener.tag,
@@ -313,6 +332,7 @@ impl Receiver {
             peer_endpoint: context.key.endpoint,
             peer_gid: context.key.gid,
             timestamp: now as u32,
+            ring: context.ring,
         });
         let completed = status == Status::Success;
         out.counters.event(if completed { Counter::RxCompleted } else { Counter::RxAborted });

@@ -363,5 +363,6 @@ pub fn completion(now: Ticks, entry: &SendEntry, local: u32, index: u16, status:
         peer_endpoint: entry.endpoint,
         peer_gid: entry.gid,
         timestamp: now as u32,
+        ring: 0,
     }
 }

@@ -171,9 +171,23 @@ pub struct Endpoint {
     pub number: u32,
     /// Q_Key of every packet to it.
     pub qkey: u32,
+    /// Table index whose receive ring it uses, if not its own.
+    pub shared_ring: Option<u16>,
+    /// Receive contexts it may hold, 0 = as many as there are.
+    pub rx_quota: u16,
 }
 
 impl Endpoint {
+    /// An endpoint with a ring of its own and no quota.
+    pub fn new(number: u32, qkey: u32) -> Self {
+        Self { number, qkey, shared_ring: None, rx_quota: 0 }
+    }
+
+    /// Table index of the ring its receives come from.
+    pub fn ring(&self) -> u16 {
+        self.shared_ring.unwrap_or(self.index())
+    }
+
     /// Table index.
     pub fn index(&self) -> u16 {
         (self.number & 0xFF) as u16

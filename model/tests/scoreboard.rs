@@ -18,7 +18,7 @@ fn setups(world: &World, config: &Config) -> Vec<NicSetup> {
         config: *config,
         identity: node.identity,
         settings: node.settings,
-        endpoints: (0..4).map(|e| Endpoint { number: endpoint(i, e), qkey: QKEY }).collect(),
+        endpoints: (0..4).map(|e| Endpoint::new(endpoint(i, e), QKEY)).collect(),
         keys: vec![MemoryKey { key: KEY, base: BASE, length: 1 << 40, local_write: true }],
         time_at_zero: node.offset * CLOCKS_PER_TICK as u64,
     });

@@ -232,7 +232,8 @@ pub struct TxSent {
     pub error: Bit,
 }
 
-/// A completion to write. `endpoint` and `receive` choose the queue.
+/// A completion to write. `endpoint` and `receive` choose the queue; of a
+/// receive, `endpoint` and `own` the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Done {
     /// `abi::queue::DONE_RECV` (else DONE_SEND).
@@ -240,6 +241,8 @@ pub struct Done {
     pub status: Bits<8>,
     pub has_imm: Bit,
     pub endpoint: Bits<8>,
+    /// The receive is of the endpoint's own ring, even if it uses a shared one.
+    pub own: Bit,
     pub entry: Bits<16>,
     pub length: Bits<32>,
     pub imm: Bits<32>,

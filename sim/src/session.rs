@@ -159,7 +159,12 @@ impl Session {
             let context = Context::open(cluster.device(nic), options)?;
             let cq = context.create_cq(4 * ENTRIES)?;
             let pd = context.alloc_pd();
-            let options = EndpointOptions { qkey: QKEY, send_entries: ENTRIES, recv_entries: ENTRIES };
+            let options = EndpointOptions {
+                qkey: QKEY,
+                send_entries: ENTRIES,
+                recv_entries: ENTRIES,
+                ..EndpointOptions::default()
+            };
             let endpoint = pd.create_endpoint(&options, &cq, &cq)?;
             hosts.push(Host { nic, context, pd, cq, endpoint });
         }

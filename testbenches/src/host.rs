@@ -355,7 +355,8 @@ const SPACING: u64 = 4;
 /// Plays `host/registers` towards a block: doorbells and table writes.
 pub struct Broadcast {
     table: [PortId; 4],
-    bell: [PortId; 4],
+    /// Blocks without doorbells have no such port.
+    bell: Option<[PortId; 4]>,
     queue: VecDeque<Pulse>,
     wait: u64,
     /// Every broadcast made, with the clock it was sampled in.
@@ -363,12 +364,15 @@ pub struct Broadcast {
 }
 
 impl Broadcast {
-    /// Attaches to `table_write` and `doorbell`.
+    /// Attaches to `table_write` and, where there is one, `doorbell`.
     pub fn new(dut: &Dut) -> Self {
         let port = |name: &str| dut.port(name).unwrap();
         Broadcast {
             table: ["valid", "table", "index", "entry"].map(|f| port(&format!("table_write.{f}"))),
-            bell: ["valid", "kind", "index", "value"].map(|f| port(&format!("doorbell.{f}"))),
+            bell: dut
+                .port("doorbell.valid")
+                .is_ok()
+                .then(|| ["valid", "kind", "index", "value"].map(|f| port(&format!("doorbell.{f}")))),
             queue: VecDeque::new(),
             wait: 0,
             made: Vec::new(),
@@ -399,7 +403,9 @@ impl Broadcast {
 impl Agent for Broadcast {
     fn drive(&mut self, dut: &mut Dut) {
         dut.set(self.table[0], 0u64);
-        dut.set(self.bell[0], 0u64);
+        if let Some([valid, ..]) = self.bell {
+            dut.set(valid, 0u64);
+        }
         self.wait = self.wait.saturating_sub(1);
         if self.wait > 0 {
             return;
@@ -408,8 +414,9 @@ impl Agent for Broadcast {
         self.made.push((dut.cycles() + 1, pulse.clone()));
         match pulse {
             Pulse::Doorbell { kind, index, value } => {
-                for (port, value) in self.bell.iter().zip([1, kind, index, value.into()]) {
-                    dut.set(*port, value);
+                let bell = self.bell.expect("a doorbell for a block that has none");
+                for (port, value) in bell.into_iter().zip([1, kind, index, value.into()]) {
+                    dut.set(port, value);
                 }
             }
             Pulse::Table { table, index, entry } => {

@@ -25,7 +25,8 @@ pub struct Side {
     pub cq: CompletionQueue,
     /// Where it posts.
     pub endpoint: Endpoint,
-    pd: ProtectionDomain,
+    /// Where its memory and endpoints belong.
+    pub pd: ProtectionDomain,
     /// Keys live as long as the NIC may use them: until the test ends.
     regions: Vec<MemoryRegion>,
     /// Completions taken and not yet asked for.
@@ -39,7 +40,7 @@ impl Side {
         let context = Context::open(cluster.device(nic), options).unwrap();
         let cq = context.create_cq(256).unwrap();
         let pd = context.alloc_pd();
-        let options = EndpointOptions { qkey: QKEY, send_entries: 64, recv_entries: 64 };
+        let options = EndpointOptions { qkey: QKEY, ..EndpointOptions::default() };
         let endpoint = pd.create_endpoint(&options, &cq, &cq).unwrap();
         Self { context, cq, endpoint, pd, regions: Vec::new(), pending: Vec::new() }
     }

@@ -21,6 +21,7 @@ fn design() -> Design {
 #[derive(Clone, Debug)]
 struct Done {
     receive: bool,
+    own: bool,
     status: u8,
     has_imm: bool,
     endpoint: u8,
@@ -37,6 +38,7 @@ impl Done {
     fn any(rng: &mut Rng, endpoint: u8) -> Self {
         Done {
             receive: rng.chance(0.5),
+            own: rng.chance(0.3),
             status: rng.bits(8) as u8,
             has_imm: rng.chance(0.5),
             endpoint,
@@ -90,6 +92,8 @@ struct Bench<'a> {
     queues: BTreeMap<u8, Queue>,
     /// Queues of an endpoint: sends, receives.
     routes: HashMap<u8, (u8, u8)>,
+    /// Shared rings of those that use one.
+    shared: HashMap<u8, u8>,
     /// By tag, which is unique: stream, what was sent.
     sent: HashMap<u64, (usize, Done)>,
     next_tag: u64,
@@ -114,6 +118,7 @@ impl<'a> Bench<'a> {
             dma_errors: 0,
             queues: BTreeMap::new(),
             routes: HashMap::new(),
+            shared: HashMap::new(),
             sent: HashMap::new(),
             next_tag: 1,
             last_of: [0; 4],
@@ -141,6 +146,23 @@ impl<'a> Bench<'a> {
         self.routes.insert(index, (sends, receives));
     }
 
+    /// As `endpoint`, with receives from the ring of `ring`.
+    fn sharing(&mut self, index: u8, sends: u8, receives: u8, ring: u8) {
+        self.host.table(
+            table::ENDPOINT,
+            index.into(),
+            &[
+                (endpoint::VALID, 1),
+                (endpoint::SEND_CQ, sends.into()),
+                (endpoint::RECV_CQ, receives.into()),
+                (endpoint::SHARES, 1),
+                (endpoint::SHARED_RING, ring.into()),
+            ],
+        );
+        self.routes.insert(index, (sends, receives));
+        self.shared.insert(index, ring);
+    }
+
     fn settle(&mut self) {
         while self.host.pending() > 0 {
             self.clock();
@@ -165,6 +187,7 @@ impl<'a> Bench<'a> {
         let shape = self.streams[stream].shape().clone();
         let mut word = shape.pack(&[
             ("receive", done.receive.into()),
+            ("own", done.own.into()),
             ("status", done.status.into()),
             ("has_imm", done.has_imm.into()),
             ("endpoint", done.endpoint.into()),
@@ -220,6 +243,10 @@ impl<'a> Bench<'a> {
         let mut expected = meant.bytes(tag);
         expected[done::TIMESTAMP..done::TIMESTAMP + 4].copy_from_slice(&time.to_le_bytes());
         expected[done::PHASE] = phase;
+        if meant.receive {
+            let shared = self.shared.get(&meant.endpoint).filter(|_| !meant.own);
+            expected[done::RING] = *shared.unwrap_or(&meant.endpoint);
+        }
         assert_eq!(written.bytes, expected, "{meant:x?}");
         self.written.push((written.clock, stream));
     }
@@ -246,7 +273,12 @@ fn every_completion_lands_whole_in_its_queue() {
             }
             let endpoints: Vec<u8> = (0..8).map(|i| i * 32 + rng.below(32) as u8).collect();
             for index in &endpoints {
-                bench.endpoint(*index, *rng.pick(&numbers), *rng.pick(&numbers));
+                let (sends, receives) = (*rng.pick(&numbers), *rng.pick(&numbers));
+                if rng.chance(0.5) {
+                    bench.sharing(*index, sends, receives, rng.bits(8) as u8);
+                } else {
+                    bench.endpoint(*index, sends, receives);
+                }
             }
             bench.settle();
             // Room promised per queue: never more in flight than it holds.

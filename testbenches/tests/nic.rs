@@ -207,7 +207,8 @@ fn lone(cluster: &SharedCluster, nic: usize, settings: &[(regs::Reg, u32)]) -> L
     let options = ContextOptions { mac, ip, seed: 5 + nic as u32, settings: settings.to_vec() };
     let context = Context::open(cluster.device(nic), options).unwrap();
     let cq = context.create_cq(64).unwrap();
-    let options = EndpointOptions { qkey: 9, send_entries: 16, recv_entries: 16 };
+    let options =
+        EndpointOptions { qkey: 9, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
     let endpoint = context.alloc_pd().create_endpoint(&options, &cq, &cq).unwrap();
     Lone { context, cq, endpoint }
 }
@@ -296,7 +297,8 @@ fn a_receive_that_is_too_short_stays_and_the_sender_is_told() {
 fn a_wrong_qkey_reaches_nothing() {
     let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
     let stranger = AddressHandle { qkey: 10, ..b.endpoint.address() };
-    let options = EndpointOptions { qkey: 10, send_entries: 16, recv_entries: 16 };
+    let options =
+        EndpointOptions { qkey: 10, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
     a.endpoint = a.context.alloc_pd().create_endpoint(&options, &a.cq, &a.cq).unwrap();
     a.send(stranger, 100);
     assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);

@@ -70,7 +70,7 @@ impl Judged {
                 config: *config(),
                 identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },
                 settings,
-                endpoints: vec![Endpoint { number: address.endpoint, qkey: address.qkey }],
+                endpoints: vec![Endpoint::new(address.endpoint, address.qkey)],
                 keys: Vec::new(),
                 time_at_zero: 0,
             }

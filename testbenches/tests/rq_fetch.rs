@@ -92,7 +92,7 @@ enum Phase {
 /// Plays `rx/lookup`: asks, waits, consumes.
 struct Asker {
     ask: PortId,
-    ask_endpoint: PortId,
+    ask_ring: PortId,
     consume: PortId,
     answer_valid: PortId,
     fields: [PortId; 5],
@@ -114,7 +114,7 @@ impl Asker {
         let port = |name: &str| dut.port(name).unwrap();
         Asker {
             ask: port("ask_valid"),
-            ask_endpoint: port("ask_endpoint"),
+            ask_ring: port("ask_ring"),
             consume: port("consume"),
             answer_valid: port("answer_valid"),
             fields: ["available", "address", "length", "entry", "coming"]
@@ -148,7 +148,7 @@ impl Agent for Asker {
         let ask = may_ask && !self.endpoints.is_empty() && self.rng.chance(self.haste);
         if ask {
             let index = *self.rng.pick(&self.endpoints);
-            dut.set(self.ask_endpoint, index);
+            dut.set(self.ask_ring, index);
             self.phase = Phase::Asked(clock, index);
         }
         dut.set(self.ask, ask);
@@ -257,11 +257,16 @@ impl<'a> Bench<'a> {
 
     /// Writes the endpoint's table entry and waits until it is made.
     fn endpoint(&mut self, index: u8, base: u64, log2: u8) {
+        self.entry(index, endpoint::VALID, base, log2);
+    }
+
+    /// An endpoint, or a shared ring alone.
+    fn entry(&mut self, index: u8, kind: (usize, usize), base: u64, log2: u8) {
         self.host.table(
             table::ENDPOINT,
             index.into(),
             &[
-                (endpoint::VALID, 1),
+                (kind, 1),
                 (endpoint::RQ_BASE, base),
                 (endpoint::RQ_LOG2, log2.into()),
                 (endpoint::SQ_BASE, !0),
@@ -368,7 +373,8 @@ fn every_entry_is_offered_in_order_or_refused() {
             for i in 0..8u64 {
                 let index = (i * 32 + rng.below(32)) as u8;
                 let (base, log2) = (0x10_0000 * (i + 1) + 32 * rng.below(64), rng.range(1..9) as u8);
-                bench.endpoint(index, base, log2);
+                let kind = if i % 2 == 0 { endpoint::VALID } else { endpoint::RING };
+                bench.entry(index, kind, base, log2);
                 used.push(index);
             }
             bench.asker.endpoints = used.clone();
@@ -398,6 +404,29 @@ fn every_entry_is_offered_in_order_or_refused() {
             assert!(bench.dma.is_idle());
         });
     }
+}
+
+#[test]
+fn only_endpoints_and_shared_rings_are_read() {
+    tb::run("rq_fetch::ring", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for (index, kind, reads) in
+            [(9, endpoint::SHARES, false), (10, endpoint::RING, true), (11, endpoint::SEND_ENABLE, false)]
+        {
+            bench.entry(index, kind, 0x10_0000, 4);
+            let entry = plain(rng);
+            bench.post(index, entry, false);
+            bench.ring(index);
+            bench.asker.endpoints = vec![index];
+            bench.asker.take = 1.0;
+            let before = bench.dma.log.len();
+            for _ in 0..400 {
+                bench.clock();
+            }
+            assert_eq!(bench.dma.log.len() > before, reads, "entry with bit {}", kind.0);
+            assert_eq!(bench.rings[&index].due.is_empty(), reads);
+        }
+    });
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub enum Event<'a> {
     },
     /// A receive entry was posted.
     PostedRecv {
-        /// Endpoint number.
+        /// Endpoint number, or the table index of a shared ring.
         endpoint: u32,
         /// Running index.
         index: u16,

@@ -219,7 +219,7 @@ impl World {
             let settings = Settings { seed: (seed as u32 ^ 0x1357 << i).max(1), ..settings };
             let mut nic = Nic::new(config, identity, settings).expect("legal settings");
             for e in 0..4 {
-                nic.set_endpoint(Endpoint { number: endpoint(i, e), qkey: QKEY });
+                nic.set_endpoint(Endpoint::new(endpoint(i, e), QKEY));
             }
             nic.set_key(MemoryKey { key: KEY, base: BASE, length: 1 << 40, local_write: true });
             Node {
@@ -330,6 +330,16 @@ impl World {
         self.see(node, || Seen::Recv { endpoint: number, index, entry });
     }
 
+    /// Posts a receive of `length` bytes to a shared ring.
+    pub fn shared_recv(&mut self, node: usize, ring: u16, length: u32) {
+        let address = self.allocate(node, length);
+        let entry = RecvEntry { address, length, lkey: KEY };
+        let now = self.now(node);
+        let index = self.nodes[node].nic.post_shared_recv(now, ring, entry).expect("ring exists");
+        self.nodes[node].recvs.insert((ring, index), Buffer { entry, open: true });
+        self.see(node, || Seen::Recv { endpoint: ring.into(), index, entry });
+    }
+
     fn schedule(&mut self, at: u64, event: Event) {
         self.serial += 1;
         self.events.push(Reverse((at, self.serial)));
@@ -393,7 +403,7 @@ impl World {
                 }
             }
             DONE_RECV => {
-                let buffer = this.recvs.get_mut(&(done.endpoint, done.entry)).expect("a posted receive");
+                let buffer = this.recvs.get_mut(&(done.ring, done.entry)).expect("a posted receive");
                 assert!(buffer.open, "one completion per receive");
                 buffer.open = false;
                 if done.status == Status::Success as u8 {

@@ -7,7 +7,8 @@
 //!   done_rq ─┘
 //! ```
 //!
-//! The endpoint's table entry names the queue, for sends and for receives. An
+//! The endpoint's table entry names the queue, for sends and for receives, and
+//! the shared ring that a receive was taken from. An
 //! entry is written when the ring has room: producer - consumer < size; its
 //! phase is 1 in the first pass. A completion for a full or missing queue is
 //! dropped and `event_overrun` pulses. Writing a queue's table entry sets both
@@ -28,11 +29,14 @@ use tessera_abi::params::Config;
 use tessera_abi::queue::{self, done};
 use tessera_abi::regs;
 
-/// The queues of an endpoint.
+/// The queues of an endpoint, and where its receives come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct EndpointQueues {
     pub of_sends: Bits<8>,
     pub of_receives: Bits<8>,
+    /// It uses the ring of `shared`.
+    pub shares: Bit,
+    pub shared: Bits<8>,
 }
 
 /// A completion queue's ring.
@@ -92,6 +96,8 @@ pub struct CqWriter {
     last: Dff<Bits<2>>,
     word: Dff<Done>,
     number: Dff<Bits<8>>,
+    /// Whose receive ring.
+    ring: Dff<Bits<8>>,
     /// A queue was written in the last clock: what was read is too old.
     rewritten: Dff<Bit>,
     desc: Dff<DmaDescriptor>,
@@ -136,6 +142,8 @@ pub struct CqWriter {
     imm_flag: Constant<Bits<8>>,
     at_send_cq: Constant<Bits<9>>,
     at_recv_cq: Constant<Bits<9>>,
+    at_shares: Constant<Bits<9>>,
+    at_shared: Constant<Bits<9>>,
     at_exists: Constant<Bits<9>>,
     at_log2: Constant<Bits<9>>,
     at_base: Constant<Bits<9>>,
@@ -151,6 +159,7 @@ pub struct CqWriter {
     at_peer: Constant<Bits<9>>,
     at_gid: Constant<Bits<9>>,
     at_time: Constant<Bits<9>>,
+    at_ring: Constant<Bits<9>>,
     at_phase: Constant<Bits<9>>,
 }
 
@@ -199,6 +208,7 @@ impl CqWriter {
             last: Default::default(),
             word: Default::default(),
             number: Default::default(),
+            ring: Default::default(),
             rewritten: Default::default(),
             desc: Default::default(),
             desc_valid: Default::default(),
@@ -241,6 +251,8 @@ impl CqWriter {
             imm_flag: byte(queue::DONE_IMM),
             at_send_cq: lsb(regs::endpoint::SEND_CQ),
             at_recv_cq: lsb(regs::endpoint::RECV_CQ),
+            at_shares: lsb(regs::endpoint::SHARES),
+            at_shared: lsb(regs::endpoint::SHARED_RING),
             at_exists: lsb(regs::cq::VALID),
             at_log2: lsb(regs::cq::LOG2),
             at_base: lsb(regs::cq::BASE),
@@ -256,6 +268,7 @@ impl CqWriter {
             at_peer: at(done::PEER_ENDPOINT),
             at_gid: at(done::PEER_GID),
             at_time: at(done::TIMESTAMP),
+            at_ring: at(done::RING),
             at_phase: at(done::PHASE),
         }
     }
@@ -264,7 +277,7 @@ impl CqWriter {
 impl Logic for CqWriter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, last, word, number, rewritten, desc, desc_valid, beat, beat_valid);
+        dff_setup!(self, clk, state, last, word, number, ring, rewritten, desc, desc_valid, beat, beat_valid);
         dff_setup!(self, clk, overrun, dma_error);
         self.endpoints.clk.next = self.clk.val();
         self.endpoints.rst.next = self.rst.val();
@@ -292,6 +305,10 @@ impl Logic for CqWriter {
             self.table_write.val().entry.get_bits::<8>(self.at_send_cq.val().index());
         self.endpoints.write_data.next.of_receives =
             self.table_write.val().entry.get_bits::<8>(self.at_recv_cq.val().index());
+        self.endpoints.write_data.next.shares =
+            self.table_write.val().entry.get_bit(self.at_shares.val().index());
+        self.endpoints.write_data.next.shared =
+            self.table_write.val().entry.get_bits::<8>(self.at_shared.val().index());
         self.rings.write_enable.next = self.queue_write.val();
         self.rings.write_address.next = self.table_write.val().index;
         self.rings.write_data.next.exists =
@@ -430,6 +447,7 @@ impl Logic for CqWriter {
             | (bit_cast::<512, 24>(self.word.q.val().peer_endpoint) << self.at_peer.val())
             | (bit_cast::<512, 128>(self.gid.reversed.val()) << self.at_gid.val())
             | (bit_cast::<512, 32>(self.now.val()) << self.at_time.val())
+            | (bit_cast::<512, 8>(self.ring.q.val()) << self.at_ring.val())
             | (bit_cast::<512, 8>(self.phase.val()) << self.at_phase.val());
 
         self.commit.next = (self.state.q.val() == Step::Write)
@@ -454,6 +472,13 @@ impl Logic for CqWriter {
             Step::Pick => {}
             Step::Route => {
                 self.number.d.next = self.route.val();
+                self.ring.d.next = 0.into();
+                if self.word.q.val().receive {
+                    self.ring.d.next = self.word.q.val().endpoint;
+                    if self.endpoints.read_data.val().shares & !self.word.q.val().own {
+                        self.ring.d.next = self.endpoints.read_data.val().shared;
+                    }
+                }
                 self.state.d.next = Step::Write;
             }
             Step::Write => {

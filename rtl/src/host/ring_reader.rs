@@ -35,8 +35,10 @@ pub struct RingKind {
     pub doorbell: u64,
     /// Bytes of an entry, log2.
     pub entry_log2: u64,
-    /// Table bit without which nothing is read.
-    pub enable: (usize, usize),
+    /// Table bits that let it be read: both of them, or one of the two.
+    pub enable: [(usize, usize); 2],
+    /// Both are needed.
+    pub both: bool,
     /// Table field of its address.
     pub base: (usize, usize),
     /// Table field of its size.
@@ -51,19 +53,21 @@ impl RingKind {
         Self {
             doorbell: super::registers::DOORBELL_KIND_SQ,
             entry_log2: queue::SEND_ENTRY_LEN.ilog2().into(),
-            enable: regs::endpoint::SEND_ENABLE,
+            enable: [regs::endpoint::VALID, regs::endpoint::SEND_ENABLE],
+            both: true,
             base: regs::endpoint::SQ_BASE,
             log2: regs::endpoint::SQ_LOG2,
             held_log2: None,
         }
     }
 
-    /// Receive rings of which `2^held_log2` entries are prefetched.
+    /// Receive rings, of endpoints and shared ones, of which `2^held_log2` entries are prefetched.
     pub fn receive(held_log2: usize) -> Self {
         Self {
             doorbell: super::registers::DOORBELL_KIND_RQ,
             entry_log2: queue::RECV_ENTRY_LEN.ilog2().into(),
-            enable: regs::endpoint::VALID,
+            enable: [regs::endpoint::VALID, regs::endpoint::RING],
+            both: false,
             base: regs::endpoint::RQ_BASE,
             log2: regs::endpoint::RQ_LOG2,
             held_log2: Some(held_log2),
@@ -186,6 +190,8 @@ pub struct RingReader {
     settled: Dff<Bit>,
     endpoint_write: Signal<Local, Bit>,
     tail_ring: Signal<Local, Bit>,
+    enabled: Signal<Local, Bit>,
+    other: Signal<Local, Bit>,
     visited: Signal<Local, Bits<8>>,
     hit: Signal<Local, Bit>,
     size: Signal<Local, Bits<16>>,
@@ -212,8 +218,9 @@ pub struct RingReader {
     beat_rest: Constant<Bits<13>>,
     this_table: Constant<Bits<4>>,
     this_doorbell: Constant<Bits<2>>,
-    at_valid: Constant<Bits<9>>,
+    both: Constant<Bit>,
     at_enable: Constant<Bits<9>>,
+    at_other: Constant<Bits<9>>,
     at_base: Constant<Bits<9>>,
     at_log2: Constant<Bits<9>>,
 }
@@ -293,6 +300,8 @@ impl RingReader {
             settled: Default::default(),
             endpoint_write: Default::default(),
             tail_ring: Default::default(),
+            enabled: Default::default(),
+            other: Default::default(),
             visited: Default::default(),
             hit: Default::default(),
             size: Default::default(),
@@ -318,8 +327,9 @@ impl RingReader {
             beat_rest: Constant::new(63u64.into()),
             this_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             this_doorbell: Constant::new(kind.doorbell.into()),
-            at_valid: lsb(regs::endpoint::VALID),
-            at_enable: lsb(kind.enable),
+            both: Constant::new(kind.both),
+            at_enable: lsb(kind.enable[0]),
+            at_other: lsb(kind.enable[1]),
             at_base: lsb(kind.base),
             at_log2: lsb(kind.log2),
         }
@@ -368,8 +378,10 @@ impl Logic for RingReader {
         }
         self.rings.write_enable.next = self.endpoint_write.val();
         self.rings.write_address.next = self.table_write.val().index;
-        self.rings.write_data.next.live = self.table_write.val().entry.get_bit(self.at_valid.val().index())
-            & self.table_write.val().entry.get_bit(self.at_enable.val().index());
+        self.enabled.next = self.table_write.val().entry.get_bit(self.at_enable.val().index());
+        self.other.next = self.table_write.val().entry.get_bit(self.at_other.val().index());
+        self.rings.write_data.next.live = (self.enabled.val() & self.other.val())
+            | (!self.both.val() & (self.enabled.val() | self.other.val()));
         self.rings.write_data.next.log2 =
             self.table_write.val().entry.get_bits::<4>(self.at_log2.val().index());
         self.rings.write_data.next.base =

@@ -1,4 +1,5 @@
-//! Prefetches receive queue entries and hands them to `rx/lookup`.
+//! Prefetches receive queue entries and hands them to `rx/lookup`. Here a ring
+//! is an endpoint's own or a shared one; `endpoint` is its table index.
 //!
 //! ```text
 //!   doorbell, tables ──> ring_reader ──> check ──good──> entries[endpoint][put] ─┐
@@ -74,7 +75,7 @@ pub struct RqFetch {
     pub read_status_valid: Signal<In, Bit>,
     pub read_status_data: Signal<In, DmaStatus>,
     pub ask_valid: Signal<In, Bit>,
-    pub ask_endpoint: Signal<In, Bits<8>>,
+    pub ask_ring: Signal<In, Bits<8>>,
     pub answer_valid: Signal<Out, Bit>,
     pub answer: Signal<Out, Receive>,
     pub consume: Signal<In, Bit>,
@@ -175,7 +176,7 @@ impl RqFetch {
             read_status_valid: Default::default(),
             read_status_data: Default::default(),
             ask_valid: Default::default(),
-            ask_endpoint: Default::default(),
+            ask_ring: Default::default(),
             answer_valid: Default::default(),
             answer: Default::default(),
             consume: Default::default(),
@@ -425,16 +426,16 @@ impl Logic for RqFetch {
         self.reader.skip_index.next = self.reader.record_data.val().endpoint;
 
         // Asking: counts, then the place, then the answer.
-        self.puts_ask.read_address.next = self.ask_endpoint.val();
-        self.takes_ask.read_address.next = self.ask_endpoint.val();
-        self.skips_ask.read_address.next = self.ask_endpoint.val();
-        self.reader.look_index.next = self.ask_endpoint.val();
+        self.puts_ask.read_address.next = self.ask_ring.val();
+        self.takes_ask.read_address.next = self.ask_ring.val();
+        self.skips_ask.read_address.next = self.ask_ring.val();
+        self.reader.look_index.next = self.ask_ring.val();
         self.asked.d.next = self.ask_valid.val();
-        self.asked_at.d.next = self.ask_endpoint.val();
+        self.asked_at.d.next = self.ask_ring.val();
         self.asked_dead.d.next = (self.endpoint_write.val()
-            & (self.table_write.val().index == self.ask_endpoint.val()))
-            | (self.wipe.q.val() & (self.wiped.q.val() == self.ask_endpoint.val()));
-        self.ahead.d.next = self.taken.val() & (self.last_at.q.val() == self.ask_endpoint.val());
+            & (self.table_write.val().index == self.ask_ring.val()))
+            | (self.wipe.q.val() & (self.wiped.q.val() == self.ask_ring.val()));
+        self.ahead.d.next = self.taken.val() & (self.last_at.q.val() == self.ask_ring.val());
         self.ahead_take.d.next = self.next_take.val();
 
         self.take.next = self.takes_ask.read_data.val();
@@ -488,6 +489,7 @@ impl Logic for RqFetch {
             }
             self.out.d.next.has_imm = false;
             self.out.d.next.endpoint = self.reader.record_data.val().endpoint;
+            self.out.d.next.own = true;
             self.out.d.next.entry = self.index.val();
             self.out.d.next.length = self.length.val();
             self.out.d.next.imm = 0.into();

@@ -365,6 +365,7 @@ impl Logic for SqFetch {
         self.request_data.next = self.out.q.val();
         self.refused_valid.next = self.out_valid.q.val() & !self.out_good.q.val();
         self.refused_data.next.receive = false;
+        self.refused_data.next.own = false;
         self.refused_data.next.status = self.out_status.q.val();
         self.refused_data.next.has_imm = false;
         self.refused_data.next.endpoint = self.out.q.val().endpoint;

@@ -10,8 +10,8 @@ mod words;
 pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
 pub use grant::Grant;
 pub use lookup::{
-    Lookup, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace, LookupReply,
-    LookupTables, LookupWay,
+    Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,
+    LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
 };
 pub use placement::{Placement, RingEntry};
 pub use receiver::Receiver;

@@ -60,6 +60,7 @@ impl Logic for TesseraNic {
         self.rq_fetch.table_write.next = self.registers.table_write.val();
         self.cq_writer.table_write.next = self.registers.table_write.val();
         self.rx_parse.table_write.next = self.registers.table_write.val();
+        self.lookup.table_write.next = self.registers.table_write.val();
         self.tx_build.table_write.next = self.registers.table_write.val();
         self.sq_fetch.doorbell.next = self.registers.doorbell.val();
         self.rq_fetch.doorbell.next = self.registers.doorbell.val();
@@ -151,7 +152,7 @@ impl Logic for TesseraNic {
         self.lookup.packet_data.next = self.rx_parse.data_data.val();
         self.rx_parse.data_ready.next = self.lookup.packet_ready.val();
         self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
-        self.rq_fetch.ask_endpoint.next = self.lookup.ask_endpoint.val();
+        self.rq_fetch.ask_ring.next = self.lookup.ask_ring.val();
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
         self.lookup.answer.next = self.rq_fetch.answer.val();
         self.rq_fetch.consume.next = self.lookup.consume.val();
@@ -282,7 +283,8 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.lookup.busy_conflict.val().into()) << 24)
             | (bit_cast::<64, 1>(self.lookup.no_context.val().into()) << 25)
             | (bit_cast::<64, 1>(self.lookup.finished.val().into()) << 26)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27);
+            | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27)
+            | (bit_cast::<64, 1>(self.lookup.busy_quota.val().into()) << 30);
         self.rx_events.next = (bit_cast::<64, 1>(self.rx_parse.rx_frames.val().into()) << 32)
             | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
             | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
@@ -346,6 +348,7 @@ const _: () = {
     assert!(DropReason::NoContext as u8 == 25);
     assert!(DropReason::Finished as u8 == 26);
     assert!(DropReason::Disabled as u8 == 27);
+    assert!(DropReason::BusyQuota as u8 == 30);
     assert!(Counter::RxFrames as u8 == 32);
     assert!(Counter::RxData as u8 == 33);
     assert!(Counter::RxProbe as u8 == 34);

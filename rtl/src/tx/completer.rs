@@ -65,6 +65,7 @@ impl Logic for Completer {
             self.done.d.next.status = self.state.val().status;
             self.done.d.next.has_imm = self.message.val().has_imm;
             self.done.d.next.endpoint = self.message.val().endpoint;
+            self.done.d.next.own = false;
             self.done.d.next.entry = self.message.val().entry;
             self.done.d.next.length = self.message.val().length;
             self.done.d.next.imm = self.message.val().imm;

@@ -5,9 +5,11 @@ use super::record::{Layout, Record};
 use super::reference::{Outcome, Posted, Reference, EVENTS};
 use std::collections::{BTreeMap, VecDeque};
 use tessera_abi::params::{Config, NIC512};
+use tessera_abi::regs::{endpoint, table};
 use tessera_rtl::rx::Lookup;
 use tessera_sim::tb::{cycle, Pattern, Rng, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
+use tessera_testbenches::host::Broadcast;
 
 /// Clocks from `ask_valid` to `answer_valid`, as of `host/rq_fetch`.
 const ANSWER_LATENCY: usize = 3;
@@ -20,6 +22,9 @@ pub const SMALL: Config = Config { rx_contexts_log2: 4, table_sets_log2: 3, tomb
 /// Sixteen places: conflicts come before anything else runs out.
 pub const TIGHT: Config = Config { rx_contexts_log2: 6, table_sets_log2: 1, ..NIC512 };
 
+/// Room for all endpoints at once.
+pub const WIDE: Config = Config { rx_contexts_log2: 10, table_sets_log2: 8, tombstones: 1024, ..NIC512 };
+
 pub fn design(top: &str, config: &'static Config) -> Design {
     tessera_testbenches::design(top, move || Lookup::new(config))
 }
@@ -27,6 +32,7 @@ pub fn design(top: &str, config: &'static Config) -> Design {
 pub struct Bench<'a> {
     pub dut: &'a mut Dut,
     pub reference: Reference,
+    host: Broadcast,
     packets: StreamDriver,
     retires: StreamDriver,
     works: StreamMonitor,
@@ -62,7 +68,7 @@ pub struct Bench<'a> {
 struct Ports {
     now: PortId,
     ask_valid: PortId,
-    ask_endpoint: PortId,
+    ask_ring: PortId,
     answer_valid: PortId,
     available: PortId,
     coming: PortId,
@@ -91,7 +97,7 @@ impl<'a> Bench<'a> {
         let ports = Ports {
             now: port("now"),
             ask_valid: port("ask_valid"),
-            ask_endpoint: port("ask_endpoint"),
+            ask_ring: port("ask_ring"),
             answer_valid: port("answer_valid"),
             available: port("answer.available"),
             coming: port("answer.coming"),
@@ -123,7 +129,9 @@ impl<'a> Bench<'a> {
         dut.clock();
         dut.clock();
         dut.set(rst, 0u64);
-        let clocks = (1u64 << config.table_sets_log2).max(1 << config.rx_contexts_log2) + 4;
+        let [sets, contexts, endpoints] =
+            [config.table_sets_log2, config.rx_contexts_log2, config.endpoints_log2].map(|log2| 1u64 << log2);
+        let clocks = sets.max(contexts).max(endpoints) + 4;
         for _ in 0..clocks {
             dut.clock();
         }
@@ -134,8 +142,9 @@ impl<'a> Bench<'a> {
         }
         // The seed is taken when enable rises, and only then.
         dut.set(settings[1], 1u64);
-        Bench {
+        let mut bench = Bench {
             reference: Reference::new(config, SEED, time_wait),
+            host: Broadcast::new(dut),
             packets: StreamDriver::new(dut, "packet", idle, rng).unwrap(),
             retires: StreamDriver::new(dut, "retire", retire, rng).unwrap(),
             works: StreamMonitor::new(dut, "work", stall, rng).unwrap(),
@@ -160,7 +169,11 @@ impl<'a> Bench<'a> {
             taken_at: Vec::new(),
             last: Outcome::default(),
             dut,
+        };
+        for index in 0..4 {
+            bench.tenant(index, index, 0);
         }
+        bench
     }
 
     /// A packet with random fields but for its name.
@@ -188,9 +201,32 @@ impl<'a> Bench<'a> {
         self.offered.len()
     }
 
+    /// Writes an endpoint's table entry: the ring its receives come from, and
+    /// its quota of contexts.
+    pub fn tenant(&mut self, index: u8, ring: u8, quota: u16) {
+        self.settle();
+        let shares = u64::from(ring != index);
+        self.host.table(
+            table::ENDPOINT,
+            index.into(),
+            &[
+                (endpoint::VALID, 1),
+                (endpoint::SHARES, shares),
+                // Without SHARES it means nothing.
+                (endpoint::SHARED_RING, if shares == 1 { ring.into() } else { 255 }),
+                (endpoint::RX_QUOTA, quota.into()),
+            ],
+        );
+        while self.host.pending() > 0 {
+            self.clock();
+        }
+        self.clock();
+        self.reference.tenants.insert(index, (ring, quota.into()));
+    }
+
     /// Posts a receive: the next packet taken is the first to see it.
-    pub fn post(&mut self, endpoint: u8, receive: Posted) {
-        self.posted.push((endpoint, receive));
+    pub fn post(&mut self, ring: u8, receive: Posted) {
+        self.posted.push((ring, receive));
     }
 
     pub fn retire(&mut self, context: u64, bury: bool, status: u8, free: bool) {
@@ -222,7 +258,7 @@ impl<'a> Bench<'a> {
         self.dut.set(self.ports.block_available, self.reference.block_available);
         let before = self.packets.sent();
         let agents: &mut [&mut dyn tessera_sim::tb::Agent] =
-            &mut [&mut self.packets, &mut self.retires, &mut self.works, &mut self.feedbacks];
+            &mut [&mut self.host, &mut self.packets, &mut self.retires, &mut self.works, &mut self.feedbacks];
         cycle(self.dut, agents);
 
         for (event, port) in &self.ports.events {
@@ -250,9 +286,9 @@ impl<'a> Bench<'a> {
         }
         // Posted before the packet at hand asks: it was taken in this clock or the last.
         if (judged || taken) && self.in_hand.len() == 1 {
-            for (endpoint, receive) in self.posted.drain(..) {
-                self.reference.receives.entry(endpoint).or_default().push_back(receive);
-                self.ring.entry(endpoint).or_default().push_back(receive);
+            for (ring, receive) in self.posted.drain(..) {
+                self.reference.receives.entry(ring).or_default().push_back(receive);
+                self.ring.entry(ring).or_default().push_back(receive);
             }
         }
         while let Some(work) = self.works.take() {
@@ -279,7 +315,7 @@ impl<'a> Bench<'a> {
             ring.pop_front().expect("something to consume");
         }
         let asked = self.dut.sampled(self.ports.ask_valid) != 0;
-        self.answers.push_back(asked.then(|| self.dut.sampled(self.ports.ask_endpoint) as u8));
+        self.answers.push_back(asked.then(|| self.dut.sampled(self.ports.ask_ring) as u8));
         let answer = self.answers.pop_front().unwrap();
         self.dut.set(self.ports.answer_valid, answer.is_some());
         if let Some(endpoint) = answer {

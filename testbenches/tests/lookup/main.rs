@@ -4,7 +4,7 @@ mod bench;
 mod record;
 mod reference;
 
-use bench::{design, Bench, SMALL, TIGHT};
+use bench::{design, Bench, SMALL, TIGHT, WIDE};
 use reference::{Held, Posted};
 use tessera_abi::params::NIC512;
 use tessera_abi::status::Status;
@@ -301,6 +301,10 @@ fn keys(count: u64, rng: &mut Rng) -> Vec<(u128, u128, u128)> {
 
 fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
     let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, START, patterns, rng);
+    // Two with a quota, two with one ring between them and a third endpoint.
+    for (index, ring, quota) in [(0, 0, 5), (1, 1, 2), (2, 200, 0), (3, 200, 9)] {
+        bench.tenant(index, ring, quota);
+    }
     let keys = keys(50, rng);
     let mut generations: Vec<u32> = keys.iter().map(|_| rng.below(1 << 20) as u32).collect();
     // Contexts that were buried and whose number is still out.
@@ -330,7 +334,8 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
             // The ring, the blocks and the ends move between packets.
             if rng.chance(0.4) {
                 let length = if rng.chance(0.1) { rng.below(1 << 20) } else { 1 << 20 } as u32;
-                bench.post(rng.below(4) as u8, Posted { address: rng.next_u64(), length, entry });
+                let ring = *rng.pick(&[0, 1, 200, 200]);
+                bench.post(ring, Posted { address: rng.next_u64(), length, entry });
                 entry = entry.wrapping_add(1);
             }
             bench.reference.block_available = rng.chance(0.95);
@@ -396,6 +401,8 @@ fn ro_6_a_receive_on_its_way_is_waited_for() {
         assert_eq!(one(&mut bench, 1, 0, rng), Some("opened"));
         assert_eq!(bench.late, 0);
         // Whose receive never comes is refused in the end.
+        bench.late = 0;
+        bench.tenant(77, 77, 0);
         let mut other = bench.some_packet((9, 9, 9), 1, 0, rng);
         other.set("endpoint", 77);
         bench.late = u64::MAX;
@@ -408,6 +415,121 @@ fn ro_6_a_receive_on_its_way_is_waited_for() {
         assert!(bench.dut.cycles() > start + 500, "waits too short");
         bench.late = 0;
         bench.settle();
+    });
+}
+
+#[test]
+fn ro_6_endpoints_that_share_a_ring_take_its_receives_in_order() {
+    tb::run("lookup::shared", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        for index in [1, 2, 3] {
+            bench.tenant(index, 200, 0);
+        }
+        for entry in 0..9 {
+            bench.post(200, Posted { address: 1 << 32 | u64::from(entry), length: 1 << 20, entry });
+        }
+        // Their own rings are not looked at.
+        bench.post(1, Posted { address: 7, length: 1 << 20, entry: 700 });
+        for slot in 0..12u128 {
+            let mut packet = bench.some_packet((4, 4, slot), 0, 0, rng);
+            packet.set("endpoint", slot % 4);
+            bench.offer(packet);
+        }
+        bench.settle();
+        assert_eq!(bench.reference.events["opened"], 9, "of the sharing ones, all");
+        assert_eq!(bench.reference.events["busy_receive"], 3, "endpoint 0 has none");
+        assert!(bench.reference.receives[&200].is_empty());
+        // Back to its own.
+        bench.tenant(1, 1, 0);
+        let mut packet = bench.some_packet((4, 4, 100), 0, 0, rng);
+        packet.set("endpoint", 1);
+        bench.offer(packet);
+        bench.settle();
+        assert_eq!(bench.last.event, Some("opened"));
+    });
+}
+
+#[test]
+fn ro_6_a_quota_stops_one_endpoint_and_no_other() {
+    tb::run("lookup::quota", &design("lookup_wide", &WIDE), |dut, rng| {
+        let mut bench = Bench::new(dut, &WIDE, TIME_WAIT, START, ALWAYS, rng);
+        let quota = |index: u8| u16::from(index % 3) + 1;
+        for index in 0..=255 {
+            bench.tenant(index, index, quota(index));
+            for entry in 0..6 {
+                bench.post(index, Posted { address: 0, length: 1 << 20, entry });
+            }
+        }
+        // The flood first, then everyone, twice as much as they may.
+        let flood = (0..600).map(|slot| (77, slot));
+        let others = (0..256 * 6).map(|i| (i % 256, 1000 + i / 256));
+        for (endpoint, slot) in flood.chain(others) {
+            let mut packet = bench.some_packet((endpoint, 3, slot), 0, 0, rng);
+            packet.set("endpoint", endpoint);
+            bench.offer(packet);
+        }
+        bench.settle();
+        for index in 0..=255 {
+            assert_eq!(bench.reference.held_by(index), usize::from(quota(index)), "endpoint {index}");
+        }
+        assert_eq!(bench.reference.events["busy_receive"], 0);
+        assert_eq!(bench.reference.events["busy_resources"], 0);
+        // An end alone gives nothing back, the number does, and to its endpoint.
+        let mine: Vec<u64> = bench
+            .reference
+            .owners
+            .iter()
+            .filter(|(_, owner)| **owner == 77)
+            .map(|(number, _)| *number)
+            .collect();
+        let mut open = |bench: &mut Bench, slot: u128| {
+            let mut packet = bench.some_packet((77, 3, slot), 0, 0, rng);
+            packet.set("endpoint", 77);
+            bench.offer(packet);
+            bench.settle();
+            bench.last.event
+        };
+        bench.retire(mine[0], true, 0, false);
+        bench.settle();
+        assert_eq!(open(&mut bench, 2000), Some("busy_quota"));
+        bench.retire(mine[0], false, 0, true);
+        assert_eq!(open(&mut bench, 2001), Some("opened"));
+        assert_eq!(open(&mut bench, 2002), Some("busy_quota"));
+        // Writing the entry anew changes the quota and forgets no context.
+        bench.tenant(77, 77, quota(77) + 1);
+        assert_eq!(open(&mut bench, 2003), Some("opened"));
+        assert_eq!(open(&mut bench, 2004), Some("busy_quota"));
+        bench.tenant(77, 77, 1);
+        assert_eq!(open(&mut bench, 2005), Some("busy_quota"));
+    });
+}
+
+#[test]
+fn a_sweep_of_some_tombstones_counts_the_rest() {
+    tb::run("lookup::some", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 8);
+        for age in 0..2 {
+            for slot in 0..5 {
+                let packet = bench.some_packet((3, age, slot), 1, 0, rng);
+                bench.offer(packet);
+            }
+            bench.settle();
+            for (context, _) in bench.reference.contexts() {
+                bench.retire(context, true, 0, true);
+            }
+            bench.settle();
+            bench.now += TIME_WAIT / 2;
+        }
+        // The first five are past their time, the others not yet.
+        bench.now += 600;
+        for _ in 0..200 {
+            bench.clock();
+        }
+        bench.reference.expire(bench.now);
+        assert_eq!(bench.reference.tombstones(), 5);
+        bench.settle();
+        assert_eq!(bench.tombstones(), 5);
     });
 }
 

@@ -7,8 +7,16 @@ use tessera_abi::params::{Config, LFSR_MASK};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag, generation_age, Age};
 
-pub const EVENTS: [&str; 7] =
-    ["stale", "busy_receive", "busy_resources", "busy_conflict", "no_context", "finished", "opened"];
+pub const EVENTS: [&str; 8] = [
+    "stale",
+    "busy_receive",
+    "busy_resources",
+    "busy_conflict",
+    "busy_quota",
+    "no_context",
+    "finished",
+    "opened",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Held {
@@ -45,7 +53,12 @@ pub struct Reference {
     /// Ways of the sets of both tables.
     pub tables: [Vec<[Option<Entry>; 4]>; 2],
     pub free: VecDeque<u64>,
+    /// By ring.
     pub receives: BTreeMap<u8, VecDeque<Posted>>,
+    /// Ring and quota of an endpoint; its own and none where it is not told.
+    pub tenants: BTreeMap<u8, (u8, usize)>,
+    /// Whose the numbers are that are out.
+    pub owners: BTreeMap<u64, u8>,
     pub block_available: bool,
     pub time_wait: u64,
     pub events: BTreeMap<&'static str, u64>,
@@ -73,6 +86,8 @@ impl Reference {
             tables: [vec![[None; 4]; sets], vec![[None; 4]; sets]],
             free: (0..1 << config.rx_contexts_log2).collect(),
             receives: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            owners: BTreeMap::new(),
             block_available: true,
             time_wait,
             events: EVENTS.iter().map(|event| (*event, 0)).collect(),
@@ -114,6 +129,15 @@ impl Reference {
             Held::Tombstone { .. } => None,
         };
         self.entries().filter_map(context).collect()
+    }
+
+    pub fn tenant(&self, endpoint: u8) -> (u8, usize) {
+        *self.tenants.get(&endpoint).unwrap_or(&(endpoint, 0))
+    }
+
+    /// Context numbers of an endpoint that are out.
+    pub fn held_by(&self, endpoint: u8) -> usize {
+        self.owners.values().filter(|owner| **owner == endpoint).count()
     }
 
     fn vacancy(&self, key: (u128, u128, u128)) -> Option<(usize, usize, usize)> {
@@ -175,7 +199,10 @@ impl Reference {
             return self.counted(outcome);
         }
         let remembered = self.entries().count() - usize::from(replaces);
-        let posted = self.receives.entry(packet.get("endpoint") as u8).or_default();
+        let endpoint = packet.get("endpoint") as u8;
+        let (ring, quota) = self.tenant(endpoint);
+        let used_up = quota != 0 && self.held_by(endpoint) >= quota;
+        let posted = self.receives.entry(ring).or_default();
         let receive = posted.front().copied();
         outcome.feedback = Some(feedback(packet, fb::BUSY, 0));
         let place = if replaces { None } else { self.vacancy(key) };
@@ -183,6 +210,8 @@ impl Reference {
             Some("busy_conflict")
         } else if self.free.is_empty() || !self.block_available || remembered >= self.limit {
             Some("busy_resources")
+        } else if used_up {
+            Some("busy_quota")
         } else if receive.is_none() {
             Some("busy_receive")
         } else {
@@ -194,8 +223,9 @@ impl Reference {
                 outcome.feedback = Some(feedback(packet, fb::ABORT, status));
                 Held::Tombstone { status, until: now + self.time_wait }
             } else {
-                self.receives.get_mut(&(packet.get("endpoint") as u8)).unwrap().pop_front();
+                self.receives.get_mut(&ring).unwrap().pop_front();
                 let number = self.free.pop_front().unwrap();
+                self.owners.insert(number, endpoint);
                 outcome.feedback = None;
                 outcome.event = Some("opened");
                 outcome.work = Some(work(packet, 1, number, Some(receive)));
@@ -232,6 +262,7 @@ impl Reference {
             entries.next().expect("the test buries a context").held = Held::Tombstone { status, until };
         }
         if free {
+            self.owners.remove(&context);
             self.free.push_back(context);
         }
     }

@@ -104,20 +104,24 @@ impl Receiving {
     /// and no table is nearly full.
     fn has_room(&self, bench: &Bench, name: &Name) -> bool {
         let Some(message) = self.messages.get(name) else { return false };
-        let endpoint = (message.local & 0xFF) as u16;
+        let (ring, quota) = super::tenant(bench, message.local);
         let old = bench.clock.saturating_sub(Self::lag(bench) + Bench::clocks(bench.tolerance.host));
         let ready = |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old;
-        let receives =
-            self.recvs.range((endpoint, 0)..=(endpoint, u16::MAX)).map(|(_, r)| r).filter(ready).count();
+        let receives = self.recvs.range((ring, 0)..=(ring, u16::MAX)).map(|(_, r)| r).filter(ready).count();
         let time_wait = Bench::clocks(bench.setup.settings.time_wait) + Self::lag(bench);
-        let (mut live, mut claims, mut held) = (0, 0, 0);
+        // A context's number stays out until its timer nodes have popped.
+        let settings = &bench.setup.settings;
+        let untied = Bench::clocks(settings.rto + settings.skew_max + settings.guard) + Self::lag(bench);
+        let (mut live, mut claims, mut held, mut of_quota) = (0, 0, 0, 0);
         for other in self.messages.values() {
             let forgotten = other.done.is_some_and(|(at, _)| at + time_wait < bench.clock);
             held += !forgotten as usize;
+            let out = other.done.is_none_or(|(at, _)| at + untied > bench.clock);
+            of_quota += (out && other.name != *name && other.local == message.local) as usize;
             if other.done.is_none() {
                 live += 1;
-                claims +=
-                    (other.recv.is_none() && other.name != *name && other.local == message.local) as usize;
+                let same_ring = super::tenant(bench, other.local).0 == ring;
+                claims += (other.recv.is_none() && other.name != *name && same_ring) as usize;
             }
         }
         let config = &bench.setup.config;
@@ -128,6 +132,7 @@ impl Receiving {
         let draining =
             self.messages.values().any(|m| m.replaced && (m.name.0, m.name.1, m.name.2.slot()) == place);
         receives > claims
+            && (quota == 0 || of_quota < quota as usize)
             && !draining
             && live < (1 << config.rx_contexts_log2) / 2
             && live * 5 < blocks
@@ -138,8 +143,8 @@ impl Receiving {
     fn ended(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
         let endpoint_recvs: Vec<u32> = {
             let Some(message) = self.messages.get(&name) else { return };
-            let endpoint = (message.local & 0xFF) as u16;
-            let range = self.recvs.range((endpoint, 0)..=(endpoint, u16::MAX));
+            let ring = super::tenant(bench, message.local).0;
+            let range = self.recvs.range((ring, 0)..=(ring, u16::MAX));
             range.filter(|(_, recv)| recv.bound.is_none()).map(|(_, recv)| recv.entry.length).collect()
         };
         let Some(message) = self.messages.get_mut(&name) else { return };

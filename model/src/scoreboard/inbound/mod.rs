@@ -28,6 +28,14 @@ use message::{Answerable, Message, Name};
 
 /// Names whatever generation of a slot.
 type Place = ([u8; 4], u32, u16);
+
+/// Where the receives of a local endpoint come from, and its quota.
+fn tenant(bench: &Bench, local: u32) -> (u16, u16) {
+    let index = (local & 0xFF) as u16;
+    let endpoint = bench.setup.endpoints.iter().find(|endpoint| endpoint.index() == index);
+    endpoint.map_or((index, 0), |endpoint| (endpoint.ring(), endpoint.rx_quota))
+}
+
 struct Recv {
     entry: RecvEntry,
     posted: u64,
@@ -268,7 +276,7 @@ impl Receiving {
                     && message.payload_len(index as u32) as usize == bytes.len()
                     && message.payloads.contains_key(&(index as u32))
                     && !message.placed[index as usize]
-                    && (message.local & 0xFF) as u16 == key.0
+                    && tenant(bench, message.local).0 == key.0
                     && recv.entry.length >= message.opener.length
             };
             let live = self.live.iter().filter_map(|name| self.messages.get(name));
@@ -308,7 +316,7 @@ impl Receiving {
     }
 
     pub(super) fn completed(&mut self, bench: &mut Bench, done: &Completion) {
-        let key = (done.endpoint, done.entry);
+        let key = (done.ring, done.entry);
         let Some(recv) = self.recvs.get_mut(&key).filter(|recv| recv.open) else {
             let fault = Fault::UnknownCompletion { endpoint: done.endpoint, entry: done.entry };
             bench.fault(Some(done.message), "RC-6", fault);
@@ -352,6 +360,8 @@ impl Receiving {
         let value = |immediate: Option<u32>| immediate.map_or(u64::MAX, |value| value as u64);
         bench.field(id, "RC-6", "immediate", value(done.immediate), value(immediate));
         bench.field(id, "RC-6", "endpoint", done.endpoint as u64, (message.local & 0xFF) as u64);
+        let ring = tenant(bench, message.local).0;
+        bench.field(id, "RO-10", "ring", done.ring as u64, ring as u64);
         let settings = &bench.setup.settings;
         let give_up = message.last_heard + settings.rx_give_up as u64;
         let legal = match Status::from_code(done.status) {

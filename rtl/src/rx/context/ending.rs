@@ -85,6 +85,7 @@ impl Logic for Ending {
         }
         self.done.next.has_imm = self.message.val().has_imm;
         self.done.next.endpoint = self.message.val().endpoint;
+        self.done.next.own = false;
         self.done.next.entry = self.message.val().entry;
         self.done.next.length = self.message.val().length;
         self.done.next.imm = self.message.val().imm;

@@ -5,7 +5,7 @@
 //!                ──older────────────> stale
 //!                ──newer────────────> context: away, BUSY      tombstone: as not found
 //!  not found     ──EST──────────────> ABORT(no_context)
-//!                ──place? context, block, tombstone place? receive? long enough?──> open
+//!                ──place? context, block, tombstone place? quota? receive? long enough?──> open
 //! ```
 //!
 //! Contract: combinational, about six LUT levels. Without `act` nothing is
@@ -36,6 +36,8 @@ pub struct LookupJudge {
     pub block_available: Signal<In, Bit>,
     /// Contexts and tombstones.
     pub remembered: Signal<In, Bits<17>>,
+    /// The endpoint holds as many contexts as it may.
+    pub used_up: Signal<In, Bit>,
     pub receive: Signal<In, Receive>,
     /// Only the posted receive decides.
     pub asks: Signal<Out, Bit>,
@@ -58,6 +60,7 @@ pub struct LookupJudge {
     pub busy_receive: Signal<Out, Bit>,
     pub busy_resources: Signal<Out, Bit>,
     pub busy_conflict: Signal<Out, Bit>,
+    pub busy_quota: Signal<Out, Bit>,
     pub no_context: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub opened: Signal<Out, Bit>,
@@ -99,6 +102,7 @@ impl LookupJudge {
             context_available: Default::default(),
             block_available: Default::default(),
             remembered: Default::default(),
+            used_up: Default::default(),
             receive: Default::default(),
             asks: Default::default(),
             replaces: Default::default(),
@@ -115,6 +119,7 @@ impl LookupJudge {
             busy_receive: Default::default(),
             busy_resources: Default::default(),
             busy_conflict: Default::default(),
+            busy_quota: Default::default(),
             no_context: Default::default(),
             finished: Default::default(),
             opened: Default::default(),
@@ -162,7 +167,7 @@ impl Logic for LookupJudge {
         self.resources.next = self.context_available.val()
             & self.block_available.val()
             & (self.others.val() < self.limit.val());
-        self.asks.next = self.opens.val() & self.has_place.val() & self.resources.val();
+        self.asks.next = self.opens.val() & self.has_place.val() & self.resources.val() & !self.used_up.val();
         self.fits.next = self.receive.val().length >= self.packet.val().length;
 
         self.open.next = false;
@@ -178,6 +183,7 @@ impl Logic for LookupJudge {
         self.busy_receive.next = false;
         self.busy_resources.next = false;
         self.busy_conflict.next = false;
+        self.busy_quota.next = false;
         self.no_context.next = false;
         self.finished.next = false;
         self.opened.next = false;
@@ -227,19 +233,23 @@ impl Logic for LookupJudge {
                                 if !self.resources.val() {
                                     self.busy_resources.next = true;
                                 } else {
-                                    if !self.receive.val().available {
-                                        self.busy_receive.next = true;
+                                    if self.used_up.val() {
+                                        self.busy_quota.next = true;
                                     } else {
-                                        if self.fits.val() {
-                                            self.open.next = true;
-                                            self.opened.next = true;
-                                            self.replies.next = false;
-                                            self.work.next = true;
-                                            self.verdict.next = 1.into();
+                                        if !self.receive.val().available {
+                                            self.busy_receive.next = true;
                                         } else {
-                                            self.too_long.next = true;
-                                            self.flags.next = self.abort_flag.val();
-                                            self.status.next = self.length.val();
+                                            if self.fits.val() {
+                                                self.open.next = true;
+                                                self.opened.next = true;
+                                                self.replies.next = false;
+                                                self.work.next = true;
+                                                self.verdict.next = 1.into();
+                                            } else {
+                                                self.too_long.next = true;
+                                                self.flags.next = self.abort_flag.val();
+                                                self.status.next = self.length.val();
+                                            }
                                         }
                                     }
                                 }

@@ -30,7 +30,8 @@
 //!   either generation meanwhile: the same is found, newer ones are BUSY;
 //! - a receive that is posted and on its way is waited for, with all packets
 //!   behind it, at most 512 clocks;
-//! - reasons are judged in the order conflict, resources, receive, length;
+//! - reasons are judged in the order conflict, resources, quota, receive, length;
+//! - an endpoint's contexts are counted from opening until their number is free;
 //! - a tombstone lives at least `time_wait`, at most 256 ticks and one sweep of
 //!   the table longer;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
@@ -40,22 +41,28 @@
 //!
 //! Verified by `testbenches/tests/lookup/`.
 
+mod ends;
 mod hash;
 mod judge;
 mod numbers;
 mod reply;
 mod tables;
+mod tally;
+mod tenants;
 mod way;
 
+pub use ends::LookupEnds;
 pub use hash::LookupHash;
 pub use judge::LookupJudge;
 pub use numbers::LookupNumbers;
 pub use reply::LookupReply;
 pub use tables::LookupTables;
+pub use tally::LookupTally;
+pub use tenants::{LookupTenant, LookupTenants};
 pub use way::{LookupHeld, LookupName, LookupWay};
 
 use crate::prelude::*;
-use crate::types::{Receive, Retire, RxData, RxWork, Settings, TxFeedback};
+use crate::types::{Receive, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
 use tessera_abi::wire::flag;
@@ -66,6 +73,8 @@ pub struct LookupPlace {
     /// One bit per way.
     pub way: Bits<8>,
     pub set_at: Bits<13>,
+    /// Whose context it is.
+    pub endpoint: Bits<8>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -90,11 +99,13 @@ pub struct Lookup {
     pub settings: Signal<In, Settings>,
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
+    pub table_write: Signal<In, TableWrite>,
     pub packet_valid: Signal<In, Bit>,
     pub packet_data: Signal<In, RxData>,
     pub packet_ready: Signal<Out, Bit>,
     pub ask_valid: Signal<Out, Bit>,
-    pub ask_endpoint: Signal<Out, Bits<8>>,
+    /// Whose receive ring: the packet's endpoint's own or the one it shares.
+    pub ask_ring: Signal<Out, Bits<8>>,
     pub answer_valid: Signal<In, Bit>,
     pub answer: Signal<In, Receive>,
     /// The receive last answered is taken.
@@ -121,6 +132,7 @@ pub struct Lookup {
     pub busy_receive: Signal<Out, Bit>,
     pub busy_resources: Signal<Out, Bit>,
     pub busy_conflict: Signal<Out, Bit>,
+    pub busy_quota: Signal<Out, Bit>,
     pub no_context: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub opened: Signal<Out, Bit>,
@@ -129,8 +141,9 @@ pub struct Lookup {
 
     hash: LookupHash,
     tables: LookupTables,
-    /// Where a context's entry is.
-    places: SdpRam<LookupPlace, 12>,
+    ends: LookupEnds,
+    tally: LookupTally,
+    tenants: LookupTenants,
     numbers: LookupNumbers,
     judge: LookupJudge,
     reply: LookupReply,
@@ -153,14 +166,11 @@ pub struct Lookup {
     is_busy_receive: Dff<Bit>,
     is_busy_resources: Dff<Bit>,
     is_busy_conflict: Dff<Bit>,
+    is_busy_quota: Dff<Bit>,
     is_no_context: Dff<Bit>,
     is_finished: Dff<Bit>,
     is_opened: Dff<Bit>,
     // Ends and the sweep.
-    retire: Dff<Retire>,
-    retire_waits: Dff<Bit>,
-    /// Its place is read.
-    placed: Dff<Bit>,
     disturbed: Dff<Bit>,
     /// How often the packet's receive may still be asked for.
     tries: Dff<Bits<7>>,
@@ -170,12 +180,6 @@ pub struct Lookup {
     sweep_due: Dff<Bit>,
     /// The step at hand was due.
     sweep_first: Dff<Bit>,
-    /// Tombstones cleared in the last clock.
-    swept: Dff<Bits<4>>,
-    /// Contexts and tombstones.
-    remembered: Dff<Bits<17>>,
-    /// Tombstones.
-    tombs: Dff<Bits<17>>,
     has_judged: Dff<Bit>,
     has_buried: Dff<Bit>,
 
@@ -202,7 +206,6 @@ pub struct Lookup {
     write_set1: Signal<Local, Bits<13>>,
     lives_to: Signal<Local, Bits<32>>,
     bury_set: Signal<Local, Bits<13>>,
-    gone: [Signal<Local, Bits<4>>; 9],
 
     est_flag: Constant<Bits<8>>,
     length: Constant<Bits<8>>,
@@ -227,11 +230,12 @@ impl Lookup {
             rst: Default::default(),
             settings: Default::default(),
             now: Default::default(),
+            table_write: Default::default(),
             packet_valid: Default::default(),
             packet_data: Default::default(),
             packet_ready: Default::default(),
             ask_valid: Default::default(),
-            ask_endpoint: Default::default(),
+            ask_ring: Default::default(),
             answer_valid: Default::default(),
             answer: Default::default(),
             consume: Default::default(),
@@ -253,13 +257,16 @@ impl Lookup {
             busy_receive: Default::default(),
             busy_resources: Default::default(),
             busy_conflict: Default::default(),
+            busy_quota: Default::default(),
             no_context: Default::default(),
             finished: Default::default(),
             opened: Default::default(),
             ready: Default::default(),
             hash: LookupHash::new(),
             tables: LookupTables::new(config.table_sets_log2),
-            places: SdpRam::new(config.rx_contexts_log2),
+            ends: LookupEnds::new(config.rx_contexts_log2),
+            tally: LookupTally::new(),
+            tenants: LookupTenants::new(config),
             numbers: LookupNumbers::new(config.rx_contexts_log2),
             judge: LookupJudge::new(config),
             reply: LookupReply::new(),
@@ -278,21 +285,16 @@ impl Lookup {
             is_busy_receive: Default::default(),
             is_busy_resources: Default::default(),
             is_busy_conflict: Default::default(),
+            is_busy_quota: Default::default(),
             is_no_context: Default::default(),
             is_finished: Default::default(),
             is_opened: Default::default(),
-            retire: Default::default(),
-            retire_waits: Default::default(),
-            placed: Default::default(),
             disturbed: Default::default(),
             tries: Default::default(),
             sweep_set: Default::default(),
             sweep_in: Default::default(),
             sweep_due: Default::default(),
             sweep_first: Default::default(),
-            swept: Default::default(),
-            remembered: Default::default(),
-            tombs: Default::default(),
             has_judged: Default::default(),
             has_buried: Default::default(),
             in_act: Default::default(),
@@ -313,7 +315,6 @@ impl Lookup {
             write_set1: Default::default(),
             lives_to: Default::default(),
             bury_set: Default::default(),
-            gone: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
             length: Constant::new((Status::Length as u64).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
@@ -342,25 +343,25 @@ impl Logic for Lookup {
             is_busy_receive,
             is_busy_resources,
             is_busy_conflict,
+            is_busy_quota,
             is_no_context,
             is_finished,
             is_opened,
-            retire,
-            retire_waits,
-            placed,
             disturbed,
             tries,
             sweep_set,
             sweep_in,
             sweep_due,
             sweep_first,
-            swept,
-            remembered,
-            tombs,
             has_judged,
             has_buried
         );
-        self.places.clock.next = self.clk.val();
+        self.ends.clk.next = self.clk.val();
+        self.ends.rst.next = self.rst.val();
+        self.tally.clk.next = self.clk.val();
+        self.tally.rst.next = self.rst.val();
+        self.tenants.clk.next = self.clk.val();
+        self.tenants.rst.next = self.rst.val();
         self.numbers.clk.next = self.clk.val();
         self.numbers.rst.next = self.rst.val();
         self.reply.clk.next = self.clk.val();
@@ -376,7 +377,7 @@ impl Logic for Lookup {
             | self.in_clear.val();
         self.ask_valid.next =
             (self.state.q.val() == State::Read) & ((self.packet.q.val().flags & self.est_flag.val()) == 0);
-        self.ask_endpoint.next = self.packet.q.val().endpoint;
+        self.ask_ring.next = self.tenants.ring.val();
 
         // The hash of the packet on offer.
         self.hash.seed.next = self.settings.val().seed;
@@ -429,7 +430,8 @@ impl Logic for Lookup {
         self.judge.vacancy.next = self.tables.vacancy.val().any();
         self.judge.context_available.next = self.numbers.available.val();
         self.judge.block_available.next = self.block_available.val();
-        self.judge.remembered.next = self.remembered.q.val();
+        self.judge.remembered.next = self.tally.remembered.val();
+        self.judge.used_up.next = self.tenants.used_up.val();
         self.judge.receive.next = self.posted.val();
         self.numbers.take.next = self.judge.open.val();
         if self.judge.replaces.val() {
@@ -468,6 +470,8 @@ impl Logic for Lookup {
         self.busy_resources.next = self.is_busy_resources.q.val();
         self.is_busy_conflict.d.next = self.judge.busy_conflict.val();
         self.busy_conflict.next = self.is_busy_conflict.q.val();
+        self.is_busy_quota.d.next = self.judge.busy_quota.val();
+        self.busy_quota.next = self.is_busy_quota.q.val();
         self.is_no_context.d.next = self.judge.no_context.val();
         self.no_context.next = self.is_no_context.q.val();
         self.is_finished.d.next = self.judge.finished.val();
@@ -477,18 +481,17 @@ impl Logic for Lookup {
 
         // Entries: opened, sent away, too short; buried; swept; cleared.
         self.lives_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().time_wait);
-        self.places.read_address.next = self.retire.q.val().context;
-        self.bury_set.next = self.places.read_data.val().set_at;
+        self.bury_set.next = self.ends.place.val().set_at;
         // An end is written when nothing else is, also while a packet is looked up.
-        self.buries.next = self.retire_waits.q.val()
-            & self.placed.q.val()
-            & !self.act.val()
-            & !self.in_clear.val()
-            & (self.swept.q.val() == 0);
-        self.disturbs.next = (self.places.read_data.val().way.get_bits::<4>(0).any()
+        self.ends.enable.next = self.cleared.q.val();
+        self.ends.retire_valid.next = self.retire_valid.val();
+        self.ends.retire_data.next = self.retire_data.val();
+        self.retire_ready.next = self.ends.retire_ready.val();
+        self.ends.hold.next = self.act.val() | self.in_clear.val() | self.tally.settling.val();
+        self.buries.next = self.ends.go.val();
+        self.disturbs.next = (self.ends.place.val().way.get_bits::<4>(0).any()
             & (self.bury_set.val() == self.set0.q.val()))
-            | (self.places.read_data.val().way.get_bits::<4>(4).any()
-                & (self.bury_set.val() == self.set1.q.val()));
+            | (self.ends.place.val().way.get_bits::<4>(4).any() & (self.bury_set.val() == self.set1.q.val()));
         self.write_set0.next = self.set0.q.val();
         self.write_set1.next = self.set1.q.val();
         self.write_hot.next = 0.into();
@@ -508,9 +511,9 @@ impl Logic for Lookup {
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
         }
-        if self.buries.val() & self.retire.q.val().bury {
-            self.write_hot.next = self.places.read_data.val().way;
-            self.write_held.next.status = self.retire.q.val().status;
+        if self.buries.val() & self.ends.word.val().bury {
+            self.write_hot.next = self.ends.place.val().way;
+            self.write_held.next.status = self.ends.word.val().status;
         }
         if self.buries.val() {
             self.write_set0.next = self.bury_set.val();
@@ -533,62 +536,33 @@ impl Logic for Lookup {
         self.tables.write_set0.next = self.write_set0.val();
         self.tables.write_set1.next = self.write_set1.val();
         self.tables.new_held.next = self.write_held.val();
-        self.places.write_enable.next = self.judge.open.val();
-        self.places.write_address.next = self.numbers.number.val();
-        self.places.write_data.next.way = self.place.val();
+        self.ends.open.next = self.judge.open.val();
+        self.ends.number.next = self.numbers.number.val();
+        self.ends.opened_at.next.way = self.place.val();
+        self.ends.opened_at.next.endpoint = self.packet.q.val().endpoint;
         if self.place.val().get_bits::<4>(0).any() {
-            self.places.write_data.next.set_at = self.set0.q.val();
+            self.ends.opened_at.next.set_at = self.set0.q.val();
         } else {
-            self.places.write_data.next.set_at = self.set1.q.val();
+            self.ends.opened_at.next.set_at = self.set1.q.val();
         }
 
-        // Ends.
-        if !self.retire_waits.q.val() {
-            self.retire.d.next = self.retire_data.val();
-            self.retire_waits.d.next = self.retire_valid.val() & self.cleared.q.val();
-        }
-        self.placed.d.next = self.retire_waits.q.val();
-        if self.buries.val() {
-            self.retire_waits.d.next = false;
-            self.placed.d.next = false;
-        }
-        self.retire_ready.next = !self.retire_waits.q.val() & self.cleared.q.val();
-
-        // Context numbers.
-        self.numbers.give.next = self.buries.val() & self.retire.q.val().free;
-        self.numbers.given.next = self.retire.q.val().context;
+        // Context numbers, and whose they are.
+        self.numbers.give.next = self.buries.val() & self.ends.word.val().free;
+        self.numbers.given.next = self.ends.word.val().context;
         self.free_contexts.next = self.numbers.free.val();
+        self.tenants.table_write.next = self.table_write.val();
+        self.tenants.take.next = self.judge.open.val();
+        self.tenants.give.next = self.buries.val() & self.ends.word.val().free;
+        self.tenants.given.next = self.ends.place.val().endpoint;
 
         // Counts. A sweep step, a packet and an end are never in one clock.
-        self.gone[0].next = 0.into();
-        for i in 0..8 {
-            if self.tables.expired.val().get_bit(i) {
-                self.gone[i + 1].next = self.gone[i].val() + 1;
-            } else {
-                self.gone[i + 1].next = self.gone[i].val();
-            }
-        }
-        self.swept.d.next = 0.into();
-        if self.in_clear.val() {
-            self.swept.d.next = self.gone[8].val();
-        }
-        if self.swept.q.val() != 0 {
-            self.remembered.d.next = self.remembered.q.val() - bit_cast::<17, 4>(self.swept.q.val());
-            self.tombs.d.next = self.tombs.q.val() - bit_cast::<17, 4>(self.swept.q.val());
-        } else {
-            if (self.judge.open.val() | self.judge.too_long.val()) & !self.judge.replaces.val() {
-                self.remembered.d.next = self.remembered.q.val() + 1;
-            }
-            if (self.judge.too_long.val() & !self.judge.replaces.val())
-                | (self.buries.val() & self.retire.q.val().bury)
-            {
-                self.tombs.d.next = self.tombs.q.val() + 1;
-            }
-            if self.judge.open.val() & self.judge.replaces.val() {
-                self.tombs.d.next = self.tombs.q.val() - 1;
-            }
-        }
-        self.tombstones.next = self.tombs.q.val();
+        self.tally.open.next = self.judge.open.val();
+        self.tally.too_long.next = self.judge.too_long.val();
+        self.tally.replaces.next = self.judge.replaces.val();
+        self.tally.bury.next = self.buries.val() & self.ends.word.val().bury;
+        self.tally.sweep.next = self.in_clear.val();
+        self.tally.expired.next = self.tables.expired.val();
+        self.tombstones.next = self.tally.tombstones.val();
         self.has_judged.d.next = self.act.val();
         self.judged.next = self.has_judged.q.val();
         self.has_buried.d.next = self.buries.val();
@@ -608,6 +582,10 @@ impl Logic for Lookup {
             & !self.want_key.q.val()
             & !self.sweep_due.q.val();
         self.accept.next = self.packet_ready.val() & self.packet_valid.val();
+        self.tenants.endpoint.next = self.packet.q.val().endpoint;
+        if self.packet_ready.val() {
+            self.tenants.endpoint.next = self.packet_data.val().endpoint;
+        }
         self.sweep_in.d.next = self.sweep_in.q.val() - 1;
         if self.sweep_in.q.val() == 0 {
             self.sweep_due.d.next = true;
@@ -660,7 +638,7 @@ impl Logic for Lookup {
             } else {
                 if self.want_key.q.val() {
                     self.want_key.d.next = false;
-                    self.hash.load.next = self.remembered.q.val() == 0;
+                    self.hash.load.next = self.tally.remembered.val() == 0;
                     self.state.d.next = State::Idle;
                 }
             }
@@ -683,7 +661,7 @@ impl Logic for Lookup {
         if self.clear_at.q.val() != self.sets.val() {
             self.clear_at.d.next = self.clear_at.q.val() + 1;
         }
-        if (self.clear_at.q.val() == self.sets.val()) & self.numbers.ready.val() {
+        if (self.clear_at.q.val() == self.sets.val()) & self.numbers.ready.val() & self.tenants.ready.val() {
             self.cleared.d.next = true;
         }
         self.ready.next = self.cleared.q.val();
@@ -698,16 +676,11 @@ impl Logic for Lookup {
             self.is_consume.d.next = false;
             self.has_judged.d.next = false;
             self.has_buried.d.next = false;
-            self.retire_waits.d.next = false;
-            self.placed.d.next = false;
             self.disturbed.d.next = false;
             self.sweep_first.d.next = false;
             self.sweep_set.d.next = 0.into();
             self.sweep_in.d.next = 0.into();
             self.sweep_due.d.next = false;
-            self.swept.d.next = 0.into();
-            self.remembered.d.next = 0.into();
-            self.tombs.d.next = 0.into();
         }
     }
 }

@@ -1,0 +1,87 @@
+//! Shared receive rings: what verbs call a shared receive queue.
+//!
+//! ```text
+//!   SharedReceive::post_recv ──> ring ──┬── message of endpoint A ──> A's receive queue
+//!                                       └── message of endpoint B ──> B's receive queue
+//! ```
+//!
+//! Several endpoints take their receives from one ring, so that buffers are
+//! posted for all of them together. A receive completes where its *message's*
+//! endpoint completes. There is no limit event: read
+//! [`SharedReceive::recvs_outstanding`] when polling.
+
+use std::sync::Arc;
+
+use tessera_abi::queue;
+use tessera_abi::regs::{self, table};
+
+use crate::completion::{Attached, CompletionQueue};
+use crate::context::{Shared, Word};
+use crate::endpoint::{RecvRequest, Ring};
+use crate::error::{CreateError, PostError};
+use crate::ring::{ring_log2, Outstanding};
+
+/// The ring itself; endpoints that use it keep it alive.
+#[derive(Debug)]
+pub(crate) struct SharedRing {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    ring: Ring,
+    attached: Arc<Attached>,
+}
+
+impl SharedRing {
+    pub(crate) fn outstanding(&self) -> &Arc<Outstanding> {
+        &self.ring.outstanding
+    }
+}
+
+impl Drop for SharedRing {
+    fn drop(&mut self) {
+        self.attached.detach(self.index as u16, Some(self.index as u16));
+        self.shared.release_endpoint(self.index);
+        self.shared.device.unmap(self.ring.address);
+    }
+}
+
+/// A receive ring that endpoints share. It takes one of the NIC's endpoint
+/// table entries, and lives until it and every endpoint that uses it is dropped.
+#[derive(Debug)]
+pub struct SharedReceive {
+    pub(crate) ring: Arc<SharedRing>,
+}
+
+impl SharedReceive {
+    pub(crate) fn create(
+        shared: &Arc<Shared>,
+        entries: usize,
+        errors: &CompletionQueue,
+    ) -> Result<Self, CreateError> {
+        if !Arc::ptr_eq(shared, &errors.shared) {
+            return Err(CreateError::ForeignQueue);
+        }
+        let log2 = ring_log2(entries)?;
+        let ring = Ring::map(shared, entries, queue::RECV_ENTRY_LEN)?;
+        let (index, _) = shared.take_endpoint().inspect_err(|_| shared.device.unmap(ring.address))?;
+        let word = Word::new()
+            .with(regs::endpoint::RING, 1)
+            .with(regs::endpoint::RQ_BASE, ring.address)
+            .with(regs::endpoint::RQ_LOG2, log2.into())
+            .with(regs::endpoint::RECV_CQ, errors.index as u64);
+        errors.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
+        let ring = SharedRing { shared: shared.clone(), index, ring, attached: errors.attached.clone() };
+        // From here on dropping `ring` gives everything back.
+        shared.write_table(table::ENDPOINT, index, word)?;
+        Ok(Self { ring: Arc::new(ring) })
+    }
+
+    /// Posts a receive for whichever endpoint's message comes next.
+    pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
+        self.ring.ring.post_recv(&self.ring.shared, self.ring.index, request)
+    }
+
+    /// Receives not yet ended.
+    pub fn recvs_outstanding(&self) -> usize {
+        self.ring.outstanding().len()
+    }
+}

@@ -1,0 +1,85 @@
+//! Shared receive rings and quotas: endpoints that share, and endpoints that
+//! must not feel each other.
+
+mod common;
+
+use common::*;
+use tessera_abi::status::{Drop, Status};
+use tessera_model::{Endpoint, Settings};
+
+/// The shared ring's table index.
+const RING: u16 = 200;
+
+fn world(quota: u16) -> World {
+    let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 3);
+    let nic = &mut world.nodes[1].nic;
+    nic.set_shared_ring(RING);
+    for e in 0..2 {
+        let shared_ring = Some(RING);
+        nic.set_endpoint(Endpoint { shared_ring, rx_quota: quota, ..Endpoint::new(endpoint(1, e), QKEY) });
+    }
+    world
+}
+
+fn finish(world: &mut World) {
+    let end = world.clock + ticks(20_000_000);
+    assert!(world.run(end), "still busy at the end of time");
+    world.assert_idle();
+}
+
+//= RO-10 test
+#[test]
+fn endpoints_that_share_a_ring_use_its_receives_and_say_so() {
+    let mut world = world(0);
+    for _ in 0..6 {
+        world.shared_recv(1, RING, 5000);
+    }
+    // Its own ring is not looked at while it shares.
+    world.recv(1, 0, 5000);
+    for i in 0..6 {
+        world.send(0, 1, i % 2, 4000, 8);
+    }
+    finish(&mut world);
+    assert_eq!(world.delivered.len(), 6);
+    let received: Vec<_> = world.nodes[1].done.iter().map(|(_, done)| (done.ring, done.entry)).collect();
+    assert_eq!(received, (0..6).map(|entry| (RING, entry)).collect::<Vec<_>>());
+    // Each endpoint is told of its own messages.
+    let mut told: Vec<_> = world.nodes[1].done.iter().map(|(_, done)| done.endpoint).collect();
+    told.sort_unstable();
+    let indexes = [0, 1].map(|e| (endpoint(1, e) & 0xFF) as u16);
+    assert_eq!(told, [[indexes[0]; 3], [indexes[1]; 3]].concat());
+    // An empty shared ring is BUSY, though the own one has a receive.
+    world.send(0, 1, 0, 100, 8);
+    world.run(world.clock + ticks(1000));
+    assert!(world.nodes[1].nic.counters().dropped(Drop::BusyReceive) > 0);
+    world.shared_recv(1, RING, 5000);
+    finish(&mut world);
+    assert_eq!(world.delivered.len(), 7);
+}
+
+//= RO-11 test
+#[test]
+fn a_quota_holds_one_endpoint_and_no_other() {
+    let mut world = world(2);
+    for _ in 0..20 {
+        world.shared_recv(1, RING, 60_000);
+        world.recv(1, 2, 5000);
+    }
+    for _ in 0..10 {
+        world.send(0, 1, 0, 60_000, 8);
+    }
+    for _ in 0..10 {
+        world.send(0, 1, 2, 4000, 8);
+    }
+    let mut most = 0;
+    for _ in 0..2000 {
+        world.run(world.clock + 64);
+        most = most.max(world.nodes[1].nic.receiver().contexts_of((endpoint(1, 0) & 0xFF) as u16));
+    }
+    finish(&mut world);
+    assert_eq!(most, 2, "contexts of the endpoint with a quota");
+    assert_eq!(world.delivered.len(), 20);
+    assert!(world.nodes[0].done.iter().all(|(_, done)| done.status == Status::Success as u8));
+    assert!(world.nodes[1].nic.counters().dropped(Drop::BusyQuota) > 0);
+    assert_eq!(world.nodes[1].nic.counters().dropped(Drop::BusyResources), 0);
+}

@@ -1,0 +1,168 @@
+//! Endpoints of one NIC beside each other, on whole NICs: shared receive rings,
+//! quotas, and every endpoint of the table at once.
+
+use std::sync::OnceLock;
+
+use tessera_abi::params::NIC512;
+use tessera_abi::regs::Counter;
+use tessera_abi::status::Drop as DropReason;
+use tessera_driver::{
+    Access, AddressHandle, CompletionQueue, Context, DmaMemory, Endpoint, EndpointOptions, MemoryRegion,
+    RecvRequest, SendRequest, Status, WorkCompletion,
+};
+use tessera_sim::fabric::FabricOptions;
+use tessera_sim::nic::NicOptions;
+use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::pair::{Pair, QKEY};
+
+fn model() -> &'static Model {
+    static MODEL: OnceLock<Model> = OnceLock::new();
+    MODEL.get_or_init(|| {
+        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}"));
+        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    })
+}
+
+fn pair() -> Pair {
+    Pair::new(model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &[])
+}
+
+fn options(rx_quota: u16) -> EndpointOptions {
+    EndpointOptions { qkey: QKEY, send_entries: 512, recv_entries: 64, rx_quota }
+}
+
+/// Takes what has completed, letting time pass, until `enough` or the patience ends.
+#[track_caller]
+fn collect(
+    context: &Context,
+    cq: &mut CompletionQueue,
+    done: &mut Vec<WorkCompletion>,
+    mut enough: impl FnMut(&[WorkCompletion]) -> bool,
+) {
+    let mut taken = [WorkCompletion::default(); 64];
+    for _ in 0..60_000 {
+        let count = cq.poll(&mut taken).unwrap();
+        done.extend_from_slice(&taken[..count]);
+        if enough(done) {
+            return;
+        }
+        if count == 0 {
+            context.wait().unwrap();
+        }
+    }
+    panic!("{} completions, and no more come", done.len());
+}
+
+fn send(endpoint: &mut Endpoint, to: AddressHandle, region: &MemoryRegion, len: usize, id: u64) {
+    let request =
+        SendRequest { work_id: id, region, range: 0..len, to, tag: id, immediate: None, payload_size: 4096 };
+    endpoint.post_send(&request).unwrap();
+}
+
+//= RO-10 test
+#[test]
+fn endpoints_share_a_ring() {
+    let mut pair = pair();
+    let errors = pair.b.context.create_cq(16).unwrap();
+    let mut ring = pair.b.pd.create_shared_receive(16, &errors).unwrap();
+    let mut queues: Vec<_> = (0..3).map(|_| pair.b.context.create_cq(16).unwrap()).collect();
+    let endpoints: Vec<_> = queues
+        .iter()
+        .map(|cq| pair.b.pd.create_sharing_endpoint(&options(0), cq, cq, &ring).unwrap())
+        .collect();
+    let sink = pair.b.pd.register(&DmaMemory::new(12 * 5000), Access::LOCAL_WRITE).unwrap();
+    for id in 0..12 {
+        let range = id * 5000..(id + 1) * 5000;
+        ring.post_recv(&RecvRequest { work_id: id as u64, region: &sink, range }).unwrap();
+    }
+    let bytes: Vec<u8> = (0..5000).map(|i| (i * 7) as u8).collect();
+    let source = pair.a.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+    for id in 0..12 {
+        let to = endpoints[id as usize % 3].address();
+        send(&mut pair.a.endpoint, to, &source, 4000 + id as usize, id);
+    }
+    let mut places = Vec::new();
+    for (i, cq) in queues.iter_mut().enumerate() {
+        let mut done = Vec::new();
+        collect(&pair.b.context, cq, &mut done, |done| done.len() == 4);
+        for completion in done {
+            assert_eq!(completion.status, Status::Success);
+            assert_eq!(completion.tag % 3, i as u64, "completes with its endpoint");
+            let at = completion.work_id as usize * 5000;
+            let len = 4000 + completion.tag as usize;
+            assert!(sink.memory().to_vec(at, len) == bytes[..len], "message {}", completion.tag);
+            places.push(completion.work_id);
+        }
+    }
+    places.sort_unstable();
+    assert_eq!(places, (0..12).collect::<Vec<_>>(), "every receive of the ring is used once");
+    for id in 0..12 {
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+    }
+    assert_eq!(ring.recvs_outstanding(), 0);
+    // An empty ring is BUSY for all that share it; one receive lets one in.
+    for (id, endpoint) in [(100, &endpoints[0]), (101, &endpoints[1])] {
+        send(&mut pair.a.endpoint, endpoint.address(), &source, 10, id);
+    }
+    pair.pass(100);
+    assert!(pair.b.dropped(DropReason::BusyReceive) > 0);
+    for id in 12..14 {
+        ring.post_recv(&RecvRequest { work_id: id, region: &sink, range: 0..5000 }).unwrap();
+    }
+    for id in [100, 101] {
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+    }
+    for cq in &mut queues[..2] {
+        collect(&pair.b.context, cq, &mut Vec::new(), |done| done.len() == 1);
+    }
+    pair.assert_returned();
+}
+
+//= RO-11 test
+#[test]
+fn a_flood_at_one_endpoint_stops_none_of_the_others() {
+    const FLOOD: u64 = 60;
+    const LARGE: usize = 40_000;
+    let mut pair = pair();
+    let context = pair.b.context.clone();
+    let mut cq = context.create_cq(1024).unwrap();
+    let mut greedy = pair.b.pd.create_endpoint(&options(3), &cq, &cq).unwrap();
+    // Every other entry of the table: one is the pair's own endpoint.
+    let mut others: Vec<_> = (0..(1 << NIC512.endpoints_log2) - 2)
+        .map(|_| {
+            let options = EndpointOptions { send_entries: 2, recv_entries: 2, ..options(1) };
+            pair.b.pd.create_endpoint(&options, &cq, &cq).unwrap()
+        })
+        .collect();
+    let sink = pair.b.pd.register(&DmaMemory::new(LARGE), Access::LOCAL_WRITE).unwrap();
+    for id in 0..FLOOD {
+        greedy.post_recv(&RecvRequest { work_id: id, region: &sink, range: 0..LARGE }).unwrap();
+    }
+    for (i, endpoint) in others.iter_mut().enumerate() {
+        endpoint.post_recv(&RecvRequest { work_id: 1000 + i as u64, region: &sink, range: 0..200 }).unwrap();
+    }
+    let mut sends = pair.a.context.create_cq(1024).unwrap();
+    let mut source = pair.a.pd.create_endpoint(&options(0), &sends, &sends).unwrap();
+    let region = pair.a.pd.register(&DmaMemory::new(LARGE), Access::READ).unwrap();
+    for id in 0..FLOOD {
+        send(&mut source, greedy.address(), &region, LARGE, id);
+    }
+    for (i, endpoint) in others.iter().enumerate() {
+        send(&mut source, endpoint.address(), &region, 200, 1000 + i as u64);
+    }
+    let mut done = Vec::new();
+    let small = |done: &[WorkCompletion]| done.iter().filter(|done| done.work_id >= 1000).count();
+    collect(&context, &mut cq, &mut done, |done| small(done) == others.len());
+    let flood = done.len() - others.len();
+    assert!(flood < FLOOD as usize, "the flood was over first: it was none");
+    assert!(done.iter().all(|done| done.status == Status::Success));
+    assert!(pair.b.dropped(DropReason::BusyQuota) > 0, "the quota was never met");
+    assert_eq!(pair.b.dropped(DropReason::BusyReceive), 0, "a ring in the shadow of another");
+    // The flood itself is not lost either.
+    collect(&context, &mut cq, &mut done, |done| done.len() == FLOOD as usize + others.len());
+    let mut sent = Vec::new();
+    collect(&pair.a.context, &mut sends, &mut sent, |sent| sent.len() == FLOOD as usize + others.len());
+    assert!(sent.iter().all(|sent| sent.status == Status::Success));
+    assert_eq!(pair.b.count(Counter::CqOverrun), 0);
+    pair.assert_returned();
+}
