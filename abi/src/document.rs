@@ -47,8 +47,9 @@ pub fn registers(out: &mut dyn Write) -> Result {
          | {:#05x} + 4 * index | counters, {} of 32 bits, wrapping |\n\
          | {:#x} + {:#x} * index + {:#x} | send queue tail of endpoint `index`, write only |\n\
          | {:#x} + {:#x} * index + {:#x} | receive queue tail of endpoint `index`, write only |\n\
-         | {:#x} + {:#x} * index + {:#x} | head of completion queue `index`, write only |\n\n\
-         A doorbell's value is a 16-bit running index: one past the last entry posted, or the number of completions consumed.\n",
+         | {:#x} + {:#x} * index + {:#x} | head of completion queue `index`, write only |\n\
+         | {:#x} + {:#x} * index + {:#x} | a round of endpoint `index`: id [15:0], messages it needs [31:16], 0 forgets it; write only |\n\n\
+         A queue doorbell's value is a 16-bit running index: one past the last entry posted, or the number of completions consumed.\n",
         regs::TABLE_DATA,
         regs::TABLE_WORDS,
         regs::COUNTERS,
@@ -62,6 +63,9 @@ pub fn registers(out: &mut dyn Write) -> Result {
         regs::doorbell_page(0),
         regs::doorbell_page(1) - regs::doorbell_page(0),
         regs::DOORBELL_CQ,
+        regs::doorbell_page(0),
+        regs::doorbell_page(1) - regs::doorbell_page(0),
+        regs::DOORBELL_ROUND,
     )?;
     out.write_str("## Tables\n\nData word `w` holds bits `32w..32w+32` of an entry.\n")?;
     let tables = [

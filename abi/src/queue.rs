@@ -19,6 +19,9 @@ pub const OP_SEND: u8 = 1;
 /// Send flag: `immediate` is valid.
 pub const SEND_IMM: u8 = 1 << 0;
 
+/// Send flag: `round` is valid.
+pub const SEND_ROUND: u8 = 1 << 2;
+
 /// Byte offsets inside a send queue entry.
 pub mod send {
     /// Opcode, u8.
@@ -45,7 +48,7 @@ pub mod send {
     pub const QKEY: usize = 36;
     /// Destination endpoint number, u32, 24 bits.
     pub const ENDPOINT: usize = 40;
-    /// Round id, u16; reserved, 0.
+    /// Round id, u16.
     pub const ROUND: usize = 44;
     /// Destination MAC address, six bytes in wire order.
     pub const MAC: usize = 48;

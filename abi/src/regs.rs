@@ -3,7 +3,7 @@
 //! | range | holds |
 //! |---|---|
 //! | `0x000000..0x001000` | global registers, below |
-//! | `0x100000 + endpoint * 0x1000` | doorbell page of an endpoint: [`DOORBELL_SQ`], [`DOORBELL_RQ`] |
+//! | `0x100000 + endpoint * 0x1000` | doorbell page of an endpoint: [`DOORBELL_SQ`], [`DOORBELL_RQ`], [`DOORBELL_ROUND`] |
 //! | `0x100000 + cq * 0x1000` | the same pages also carry [`DOORBELL_CQ`] of the completion queue of that number |
 //!
 //! An access of a whole, aligned word that the map lists is answered OKAY. All
@@ -101,6 +101,10 @@ registers! {
     UNSOLICITED_LIMIT = 0x0C4, Rw 32, 1_048_576, "unasked bytes in flight of this NIC";
     CREDIT_LIMIT = 0x0C8, Rw 32, 524_288, "granted bytes not yet arrived at this NIC";
     GRANT_QUANTUM = 0x0CC, Rw 8, 16, "most packets per grant, 1..=255";
+    LD_POLICY = 0x0D0, Rw 2, 2, "loss-detection interval: 0 fixed (LD_FIXED), 1 moving, 2 moving and pulled in by rounds";
+    LD_FIXED = 0x0D4, Rw 16, 800, "the interval of policy 0, ticks";
+    ANSWER0 = 0x0D8, Rw 16, 480, "from a NACK to the retransmission it draws, before the first sample, ticks";
+    RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
     OUTSTANDING = 0x120, Ro 32, 0, "gauge: granted bytes not yet arrived";
@@ -129,6 +133,10 @@ pub const DOORBELL_SQ: u32 = 0x0;
 pub const DOORBELL_RQ: u32 = 0x4;
 /// Offset in a page: completion queue head, 16-bit running index of entries consumed.
 pub const DOORBELL_CQ: u32 = 0x8;
+
+/// Offset in a page: a round of this endpoint; id in the lower half, messages it
+/// needs in the upper half, 0 = forget it.
+pub const DOORBELL_ROUND: u32 = 0xC;
 
 /// Table numbers.
 pub mod table {
@@ -254,6 +262,8 @@ counters! {
     DmaErrors = 52, "host memory accesses that failed";
     GrantsSent = 53, "grants that advanced";
     WheelLate = 54, "timer entries popped more than one wheel tick late";
+    RoundsDone = 57, "rounds whose last message arrived";
+    RoundPulls = 58, "times that the messages left of a round halved";
 }
 
 /// Byte address of counter `index`.

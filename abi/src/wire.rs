@@ -386,6 +386,11 @@ fn put24(b: &mut [u8], at: usize, value: u32) {
 }
 
 impl DataHeader {
+    /// The round it is part of.
+    pub fn round(&self) -> Option<u16> {
+        (self.flags & flag::ROUND != 0).then_some(self.round)
+    }
+
     /// Reads a 40-byte TRH.
     pub fn parse(b: &[u8; TRH_DATA_LEN]) -> Self {
         let mut tag = [0; 8];

@@ -71,6 +71,9 @@ pub struct SendRequest<'a> {
     pub tag: u64,
     /// Reported to the receiver.
     pub immediate: Option<u32>,
+    /// The collective's round it is part of, if the receiver
+    /// [registered](Endpoint::register_round) that; else it means nothing.
+    pub round: Option<u16>,
     /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
     pub payload_size: u32,
 }
@@ -279,13 +282,17 @@ impl Endpoint {
         let mut entry = [0; queue::SEND_ENTRY_LEN];
         let mut put = |at: usize, bytes: &[u8]| entry[at..at + bytes.len()].copy_from_slice(bytes);
         put(send::OPCODE, &[queue::OP_SEND]);
-        put(send::FLAGS, &[if request.immediate.is_some() { queue::SEND_IMM } else { 0 }]);
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(request.immediate.is_some(), queue::SEND_IMM)
+            | flag(request.round.is_some(), queue::SEND_ROUND);
+        put(send::FLAGS, &[flags]);
         put(send::PAYLOAD_LOG2, &[payload_log2]);
         put(send::LENGTH, &length.to_le_bytes());
         put(send::ADDRESS, &address.to_le_bytes());
         put(send::LKEY, &request.region.lkey().to_le_bytes());
         put(send::TAG, &request.tag.to_le_bytes());
         put(send::IMMEDIATE, &request.immediate.unwrap_or(0).to_le_bytes());
+        put(send::ROUND, &request.round.unwrap_or(0).to_le_bytes());
         put(send::QKEY, &request.to.qkey.to_le_bytes());
         put(send::ENDPOINT, &request.to.endpoint.to_le_bytes());
         put(send::MAC, &request.to.mac);
@@ -301,6 +308,16 @@ impl Endpoint {
             Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
+    }
+
+    /// Tells the NIC that step `id` of a collective ends here with so many
+    /// messages: the fewer are left, the sooner it asks for what they miss. To be
+    /// said before the step begins. The last 256 ids are remembered, fewer when
+    /// endpoints share a place; 0 messages forgets the step. Nothing but the time
+    /// of retransmissions depends on it.
+    pub fn register_round(&self, id: u16, messages: u16) -> Result<(), PostError> {
+        let value = u32::from(messages) << 16 | u32::from(id);
+        Ok(self.shared.device.write(self.doorbell(regs::DOORBELL_ROUND), value)?)
     }
 
     fn doorbell(&self, register: u32) -> u32 {

@@ -122,6 +122,7 @@ impl Bench {
             to,
             tag: 0xAABB,
             immediate: Some(5),
+            round: Some(0x0B0C),
             payload_size: 4096,
         };
         self.endpoint.post_send(&request)
@@ -148,8 +149,16 @@ fn a_destination_with_another_qkey_is_refused() {
     let mut bench = bench();
     let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x4321);
     let region = &bench.region;
-    let request =
-        SendRequest { work_id: 1, region, range: 0..10, to, tag: 0, immediate: None, payload_size: 4096 };
+    let request = SendRequest {
+        work_id: 1,
+        region,
+        range: 0..10,
+        to,
+        tag: 0,
+        immediate: None,
+        round: None,
+        payload_size: 4096,
+    };
     let refused = bench.endpoint.post_send(&request).unwrap_err();
     assert_eq!(refused, PostError::QKey { own: 0x1234, peer: 0x4321 });
     let text = refused.to_string();
@@ -157,6 +166,20 @@ fn a_destination_with_another_qkey_is_refused() {
     assert_eq!(bench.endpoint.sends_outstanding(), 0);
     bench.send(2, 0..10).unwrap();
     assert_eq!(bench.endpoint.sends_outstanding(), 1);
+}
+
+#[test]
+fn a_round_is_registered_and_travels_in_the_entry() {
+    let mut bench = bench();
+    bench.endpoint.register_round(0x0B0C, 7).unwrap();
+    let page = regs::doorbell_page(bench.endpoint.number() & 0xFF);
+    assert_eq!(bench.fake.last_write(page + regs::DOORBELL_ROUND), Some(0x0007_0B0C));
+    bench.send(1, 0..10).unwrap();
+    let words = bench.fake.table(regs::table::ENDPOINT, bench.endpoint.number() & 0xFF);
+    let ring = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let entry = bench.fake.dma_read(ring, queue::SEND_ENTRY_LEN);
+    assert_eq!(entry[queue::send::FLAGS], queue::SEND_IMM | queue::SEND_ROUND);
+    assert_eq!(entry[queue::send::ROUND..queue::send::ROUND + 2], [0x0C, 0x0B]);
 }
 
 #[test]

@@ -10,9 +10,10 @@ use tessera_abi::wire::{self, fb, flag, DataHeader, FeedbackHeader};
 use crate::bitmap::Window;
 use crate::feedback::{self, Outgoing, Reply};
 use crate::grant;
-use crate::interval::{Interval, View};
+use crate::interval::{Answered, Interval, Source, View};
 use crate::lookup::{Key, Place};
 use crate::queue::RecvEntry;
+use crate::rounds::Name;
 use crate::rx_parse::Origin;
 use crate::settings::Settings;
 use crate::Ticks;
@@ -46,6 +47,8 @@ pub struct Context {
     pub duplicates: u8,
     /// Waits for credit.
     pub queued: bool,
+    /// How often what is left of its round has halved.
+    pub halvings: u32,
     /// Loss detection.
     pub interval: Interval,
     sequence: u8,
@@ -63,6 +66,8 @@ pub struct Arrived {
     pub freed: u32,
     /// Skew sample.
     pub skew: Option<u32>,
+    /// Sample of the time answers take.
+    pub answered: Option<Answered>,
 }
 
 impl Context {
@@ -92,6 +97,7 @@ impl Context {
             distinct: 0,
             duplicates: 0,
             queued: false,
+            halvings: 0,
             interval: Interval::new(now, settings),
             sequence: 0,
             unanswered: 0,
@@ -108,12 +114,19 @@ impl Context {
             && packet.tag == own.tag
             && immediate(packet) == immediate(own)
             && packet.initial_window == own.initial_window
+            && packet.round() == own.round()
             && origin.local.number == self.reply.local
     }
 
     /// Local endpoint's table index.
     pub fn endpoint(&self) -> u16 {
         (self.reply.local & 0xFF) as u16
+    }
+
+    /// The round it belongs to, if any.
+    //= RD-2
+    pub fn round(&self) -> Option<Name> {
+        Some(((self.reply.local & 0xFF) as u8, self.opener.round()?))
     }
 
     /// Lowest index not arrived.
@@ -131,7 +144,7 @@ impl Context {
         } else {
             self.window.bits(start / BLOCK_PACKETS).zeros_below(granted)
         };
-        View { cumulative, highest: self.highest, grant: self.grant, left }
+        View { cumulative, highest: self.highest, grant: self.grant, left, halvings: self.halvings }
     }
 
     /// Granted bytes that have not arrived.
@@ -150,7 +163,7 @@ impl Context {
         now: Ticks,
         origin: &Origin,
         packet: &DataHeader,
-        skew: u32,
+        source: Source,
         settings: &Settings,
     ) -> Result<Arrived, Drop> {
         //= RC-1
@@ -161,13 +174,22 @@ impl Context {
         self.interval.heard(now, packet.rtt, settings);
         self.reply.mac = origin.mac;
         let done = self.distinct == self.count;
-        let mut arrived =
-            Arrived { new: false, answer: packet.flags & flag::AR != 0 && !done, freed: 0, skew: None };
+        let new = !packet.probe && !self.window.arrived(packet.index);
+        let mut arrived = Arrived {
+            new: false,
+            answer: packet.flags & flag::AR != 0 && !done,
+            freed: 0,
+            skew: None,
+            answered: None,
+        };
+        if !packet.probe && packet.flags & flag::RETX != 0 {
+            arrived.answered = self.interval.answered(now, packet.index, new);
+        }
         if packet.probe {
             //= RC-9
             arrived.answer = !done;
-            self.interval.probe(now, packet.index, self.grant, skew, settings);
-        } else if self.window.arrived(packet.index) {
+            self.interval.probe(now, packet.index, self.grant, source, settings);
+        } else if !new {
             self.duplicates = self.duplicates.saturating_add(1);
         } else {
             //= RC-2
@@ -186,9 +208,9 @@ impl Context {
     }
 
     /// Recomputes the loss-detection deadline.
-    pub fn rearm(&mut self, now: Ticks, skew: u32, settings: &Settings) {
+    pub fn rearm(&mut self, now: Ticks, source: Source, settings: &Settings) {
         let view = self.view();
-        self.interval.rearm(now, &view, skew, settings);
+        self.interval.rearm(now, &view, source, settings);
     }
 
     //= RC-8
@@ -227,9 +249,9 @@ impl Context {
 
     /// The deadline passed: NACKs, oldest block first, perhaps none.
     //= LD-4
-    pub fn expire(&mut self, now: Ticks, skew: u32, settings: &Settings) -> Vec<Outgoing> {
+    pub fn expire(&mut self, now: Ticks, source: Source, settings: &Settings) -> Vec<Outgoing> {
         let view = self.view();
-        let ask = self.interval.expire(now, &view, skew, settings);
+        let ask = self.interval.expire(now, &view, source, settings);
         let first = self.window.first();
         let blocks = if ask.wide { ask.limit.div_ceil(BLOCK_PACKETS) } else { first + 1 };
         let mut nacks = Vec::new();
@@ -248,9 +270,9 @@ impl Context {
             largest = ask.limit;
         }
         if nacks.is_empty() {
-            self.interval.postpone(now, skew, settings);
+            self.interval.postpone(now, source, settings);
         } else {
-            self.interval.nacked(now, &view, largest, skew, settings);
+            self.interval.nacked(now, &view, largest, source, settings);
         }
         nacks
     }

@@ -31,6 +31,8 @@ pub struct View {
     pub grant: u32,
     /// Missing granted indexes of the block of `cumulative`.
     pub left: u32,
+    /// How often what is left of the message's round has halved.
+    pub halvings: u32,
 }
 
 impl View {
@@ -39,14 +41,30 @@ impl View {
     }
 }
 
-/// Path skew per source hash.
-#[derive(Clone, Debug)]
-pub struct SkewTable([u32; 256]);
+/// Fraction bits of the skew.
+const SKEW_FRACTION: u32 = 8;
 
-impl SkewTable {
-    /// Every source starts at `SKEW0`.
+/// Longest interval kept, ticks.
+const TICKS_MAX: u32 = 65_535;
+
+/// What a receiver knows of the way from a source and back, ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// How late packets come behind the fastest.
+    pub skew: u32,
+    /// From a NACK to the retransmission it drew.
+    pub answer: u32,
+}
+
+/// The same per source hash.
+#[derive(Clone, Debug)]
+pub struct SourceTable([Source; 256]);
+
+impl SourceTable {
+    /// Every source starts at `SKEW0` and `ANSWER0`.
     pub fn new(settings: &Settings) -> Self {
-        Self([settings.skew0; 256])
+        let start = Source { skew: settings.skew0 << SKEW_FRACTION, answer: settings.answer0 };
+        Self([start; 256])
     }
 
     /// XOR of the GID's bytes.
@@ -54,21 +72,44 @@ impl SkewTable {
         gid.iter().fold(0, |hash, byte| hash ^ byte)
     }
 
-    /// The skew of a source, ticks.
-    pub fn of(&self, hash: u8) -> u32 {
-        self.0[hash as usize]
+    /// What is known of a source.
+    pub fn of(&self, hash: u8) -> Source {
+        let Source { skew, answer } = self.0[hash as usize];
+        Source { skew: skew >> SKEW_FRACTION, answer }
     }
 
-    /// Takes a sample: up at once, down slowly.
+    /// Takes a skew sample: up at once, down slowly.
     //= RC-5
-    pub fn sample(&mut self, hash: u8, sample: u32, settings: &Settings) {
-        let skew = &mut self.0[hash as usize];
+    pub fn late(&mut self, hash: u8, sample: u32, settings: &Settings) {
+        let skew = &mut self.0[hash as usize].skew;
+        let sample = sample.min(TICKS_MAX) << SKEW_FRACTION;
         if sample >= *skew {
-            *skew = sample.min(settings.skew_max);
+            *skew = sample.min(settings.skew_max << SKEW_FRACTION);
         } else {
-            *skew -= (*skew - sample) >> 6;
+            *skew -= (*skew - sample) >> 10;
         }
     }
+
+    /// Takes what a retransmission says of the answer's time.
+    //= RC-10
+    pub fn answered(&mut self, hash: u8, answered: Answered, settings: &Settings) {
+        let answer = &mut self.0[hash as usize].answer;
+        let most = settings.rto.min(TICKS_MAX);
+        match answered {
+            Answered::After(sample) if sample >= *answer => *answer = sample.min(most),
+            Answered::After(sample) => *answer -= (*answer - sample) >> 3,
+            Answered::Again => *answer = (*answer + (*answer >> 2)).min(most),
+        }
+    }
+}
+
+/// What a retransmission says of the time answers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// So long after the NACK that asked for it.
+    After(u32),
+    /// It was here already: asked for too early.
+    Again,
 }
 
 /// How far an expiry asks.
@@ -98,6 +139,8 @@ pub struct Interval {
     nack_limit: u32,
     hold: Ticks,
     backoff: u32,
+    /// The latest NACK.
+    asked_at: Ticks,
     probe_limit: u32,
     probe_due: Option<Ticks>,
     rtt: u32,
@@ -121,6 +164,7 @@ impl Interval {
             nack_limit: 0,
             hold: now,
             backoff: 0,
+            asked_at: now,
             probe_limit: 0,
             probe_due: None,
             rtt: settings.rtt_default,
@@ -167,24 +211,50 @@ impl Interval {
         Some(apart.unsigned_abs())
     }
 
+    /// A retransmission of `index`, before it counts as arrived; what it says
+    /// of the time answers take, if anything.
+    //= RC-10
+    pub fn answered(&self, now: Ticks, index: u32, new: bool) -> Option<Answered> {
+        if !new {
+            return Some(Answered::Again);
+        }
+        // After a second NACK nobody knows which one it answers.
+        let certain = self.backoff == 1 && index < self.nack_limit;
+        certain.then(|| Answered::After((now - self.asked_at).min(TICKS_MAX as u64) as u32))
+    }
+
     /// A PROBE of `index`, its effect on what may be asked for.
     //= RC-9
-    pub fn probe(&mut self, now: Ticks, index: u32, grant: u32, skew: u32, settings: &Settings) {
+    pub fn probe(&mut self, now: Ticks, index: u32, grant: u32, source: Source, settings: &Settings) {
         self.probe_limit = self.probe_limit.max(index.min(grant));
-        let due = now + skew as u64 + settings.guard as u64;
+        let due = now + Self::tail(source, settings);
         self.probe_due = Some(self.probe_due.map_or(due, |old| old.min(due)));
-        //= LD-5
-        self.hold = self.hold.min(due);
+        // One that left before the NACK came says nothing about its answer.
+        if now - self.asked_at >= (self.rtt + source.skew + settings.guard) as u64 {
+            self.hold = self.hold.min(due);
+        }
     }
 
     /// Length of the loss-detection interval for `view`, without GUARD.
-    pub fn interval(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
-        let whole = self.spread(view) + skew as u64;
-        whole.max(settings.d_min as u64)
+    pub fn interval(&self, view: &View, source: Source, settings: &Settings) -> Ticks {
+        //= LD-8
+        if settings.ld_policy == 0 {
+            return settings.ld_fixed as u64;
+        }
+        let least = settings.d_min as u64;
+        let whole = (self.spread(view) + source.skew as u64).max(least);
+        //= RD-4
+        let halvings = if settings.ld_policy >= 2 { view.halvings } else { 0 };
+        least + ((whole - least) >> halvings)
     }
 
-    fn shift_marks(&mut self, now: Ticks, highest: u32, skew: u32, settings: &Settings) {
-        if now - self.mark_time >= skew as u64 + settings.guard as u64 {
+    /// The interval when nothing but stragglers can still come.
+    pub fn tail(source: Source, settings: &Settings) -> Ticks {
+        source.skew as u64 + settings.guard as u64
+    }
+
+    fn shift_marks(&mut self, now: Ticks, highest: u32, source: Source, settings: &Settings) {
+        if now - self.mark_time >= Self::tail(source, settings) {
             self.recent = self.mark;
             self.mark = highest;
             self.mark_time = now;
@@ -192,25 +262,29 @@ impl Interval {
     }
 
     /// The deadline rule LD-2 or LD-3 gives for `view`, before hold and PROBE.
-    pub fn rule(&self, view: &View, skew: u32, settings: &Settings) -> Option<Ticks> {
-        let tail = skew as u64 + settings.guard as u64;
+    pub fn rule(&self, view: &View, source: Source, settings: &Settings) -> Option<Ticks> {
+        let tail = Self::tail(source, settings);
         if view.cumulative == view.grant {
             //= LD-1
             None
         } else if view.cumulative < view.highest {
             //= LD-2
-            let deadline = self.hole_time + self.interval(view, skew, settings);
+            let deadline = self.hole_time + self.interval(view, source, settings);
             let tail_deadline = self.hole_time + tail;
-            Some(if view.tail_seen() { deadline.min(tail_deadline) } else { deadline })
+            Some(if view.tail_seen() && settings.ld_policy != 0 {
+                deadline.min(tail_deadline)
+            } else {
+                deadline
+            })
         } else {
             //= LD-3
-            Some(self.last_heard + self.interval(view, skew, settings) + settings.guard as u64)
+            Some(self.last_heard + self.interval(view, source, settings) + settings.guard as u64)
         }
     }
 
     /// Recomputes the deadline after anything changed.
-    pub fn rearm(&mut self, now: Ticks, view: &View, skew: u32, settings: &Settings) {
-        self.shift_marks(now, view.highest, skew, settings);
+    pub fn rearm(&mut self, now: Ticks, view: &View, source: Source, settings: &Settings) {
+        self.shift_marks(now, view.highest, source, settings);
         let hole = (view.cumulative < view.highest).then_some(view.cumulative);
         if hole != self.hole {
             self.hole = hole;
@@ -219,9 +293,9 @@ impl Interval {
         //= LD-5
         if view.cumulative > self.nack_hole && self.backoff > 0 {
             self.backoff = 0;
-            self.hold = self.hold.min(now + self.pause(view, skew, settings));
+            self.hold = self.hold.min(now + self.pause(view, source, settings));
         }
-        self.deadline = self.rule(view, skew, settings).map(|deadline| {
+        self.deadline = self.rule(view, source, settings).map(|deadline| {
             let deadline = self.probe_due.map_or(deadline, |due| due.min(deadline));
             if view.cumulative < self.nack_limit {
                 deadline.max(self.hold)
@@ -243,10 +317,10 @@ impl Interval {
 
     /// The deadline passed: how far may be asked.
     //= LD-4
-    pub fn expire(&mut self, now: Ticks, view: &View, skew: u32, settings: &Settings) -> Ask {
-        self.shift_marks(now, view.highest, skew, settings);
+    pub fn expire(&mut self, now: Ticks, view: &View, source: Source, settings: &Settings) -> Ask {
+        self.shift_marks(now, view.highest, source, settings);
         self.probe_due = None;
-        let silent_for = self.interval(view, skew, settings) + settings.guard as u64;
+        let silent_for = self.interval(view, source, settings) + settings.guard as u64;
         let silence = view.cumulative == view.highest || now - self.last_heard >= silent_for;
         if view.tail_seen() || silence {
             Ask { limit: view.grant, wide: true }
@@ -258,23 +332,28 @@ impl Interval {
     }
 
     /// No NACK came out of an expiry.
-    pub fn postpone(&mut self, now: Ticks, skew: u32, settings: &Settings) {
-        self.deadline = Some(now + skew as u64 + settings.guard as u64);
+    pub fn postpone(&mut self, now: Ticks, source: Source, settings: &Settings) {
+        self.deadline = Some(now + Self::tail(source, settings));
     }
 
     /// NACKs went out; `limit` is the largest of them.
     //= LD-5
-    pub fn nacked(&mut self, now: Ticks, view: &View, limit: u32, skew: u32, settings: &Settings) {
+    pub fn nacked(&mut self, now: Ticks, view: &View, limit: u32, source: Source, settings: &Settings) {
         self.nack_hole = view.cumulative;
         self.nack_limit = limit;
-        self.hold = now + (self.pause(view, skew, settings) << (self.backoff / 2));
+        self.asked_at = now;
+        self.hold = now + (self.pause(view, source, settings) << (self.backoff / 2));
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
-        self.rearm(now, view, skew, settings);
+        self.rearm(now, view, source, settings);
     }
 
     /// How long the answer to a NACK takes, with all that is missing sent again.
-    fn pause(&self, view: &View, skew: u32, settings: &Settings) -> Ticks {
-        self.rtt as u64 + self.spread(view) + skew as u64 + settings.guard as u64
+    fn pause(&self, view: &View, source: Source, settings: &Settings) -> Ticks {
+        if settings.ld_policy == 0 {
+            return settings.ld_fixed as u64;
+        }
+        let way = (self.rtt + source.skew).max(source.answer);
+        way as u64 + self.spread(view) + settings.guard as u64
     }
 
     /// How long the sender takes for what is missing.
@@ -287,6 +366,8 @@ impl Interval {
 mod tests {
     use super::*;
     use tessera_abi::wire::MessageId;
+
+    const SOURCE: Source = Source { skew: 64, answer: 160 };
 
     fn packet(index: u32, timestamp: u32) -> DataHeader {
         DataHeader {
@@ -326,14 +407,71 @@ mod tests {
     #[test]
     fn skew_rises_at_once_and_falls_slowly() {
         let settings = Settings::default();
-        let mut table = SkewTable::new(&settings);
-        table.sample(3, 200, &settings);
-        assert_eq!(table.of(3), 200);
-        table.sample(3, 0, &settings);
-        assert_eq!(table.of(3), 197);
-        table.sample(3, 9999, &settings);
-        assert_eq!(table.of(3), settings.skew_max);
-        assert_eq!(table.of(4), settings.skew0);
+        let mut table = SourceTable::new(&settings);
+        table.late(3, 200, &settings);
+        assert_eq!(table.of(3).skew, 200);
+        table.late(3, 0, &settings);
+        assert_eq!(table.of(3).skew, 199, "200 less a 1024th");
+        for _ in 0..710 {
+            table.late(3, 0, &settings);
+        }
+        assert!((98..=102).contains(&table.of(3).skew), "half of it after 1024 ln 2 samples");
+        table.late(3, 9_999_999, &settings);
+        assert_eq!(table.of(3).skew, settings.skew_max);
+        assert_eq!(table.of(4).skew, settings.skew0);
+    }
+
+    //= RC-10 test
+    #[test]
+    fn the_time_of_an_answer_is_measured_between_one_nack_and_a_retransmission() {
+        let settings = Settings::default();
+        let mut table = SourceTable::new(&settings);
+        assert_eq!(table.of(5).answer, settings.answer0);
+        table.answered(5, Answered::After(80), &settings);
+        assert_eq!(table.of(5).answer, settings.answer0 - (settings.answer0 - 80) / 8);
+        table.answered(5, Answered::After(700), &settings);
+        assert_eq!(table.of(5).answer, 700);
+        table.answered(5, Answered::Again, &settings);
+        assert_eq!(table.of(5).answer, settings.rto, "never beyond the sender's own backstop");
+        let source = Source { skew: 64, answer: 160 };
+        let mut interval = Interval::new(0, &settings);
+        let view = View { cumulative: 3, highest: 16, grant: 16, left: 1, halvings: 0 };
+        interval.rearm(0, &view, source, &settings);
+        assert_eq!(interval.answered(50, 3, true), None, "nobody asked");
+        interval.nacked(100, &view, 16, source, &settings);
+        assert_eq!(interval.answered(250, 3, true), Some(Answered::After(150)));
+        assert_eq!(interval.answered(250, 16, true), None, "beyond the NACK's limit");
+        assert_eq!(interval.answered(250, 2, false), Some(Answered::Again));
+        interval.nacked(400, &view, 16, source, &settings);
+        assert_eq!(interval.answered(450, 3, true), None, "which of the two it answers is not known");
+    }
+
+    //= RD-4 test
+    #[test]
+    fn a_round_that_nears_its_end_pulls_its_stragglers_in() {
+        let mut settings = Settings { d_min: 20, ..Settings::default() };
+        let interval = Interval::new(0, &settings);
+        let mut view = View { cumulative: 3, highest: 16, grant: 200, left: 10, halvings: 0 };
+        let whole = 10 * settings.gap0 as u64 / 16 + 64;
+        assert_eq!(interval.interval(&view, SOURCE, &settings), whole);
+        view.halvings = 2;
+        assert_eq!(interval.interval(&view, SOURCE, &settings), 20 + ((whole - 20) >> 2));
+        view.halvings = 15;
+        assert_eq!(interval.interval(&view, SOURCE, &settings), 20);
+        settings.ld_policy = 1;
+        assert_eq!(interval.interval(&view, SOURCE, &settings), whole);
+    }
+
+    //= LD-8 test
+    #[test]
+    fn a_fixed_interval_looks_at_nothing() {
+        let settings = Settings { ld_policy: 0, ld_fixed: 777, ..Settings::default() };
+        let mut interval = Interval::new(0, &settings);
+        let view = View { cumulative: 3, highest: 16, grant: 200, left: 197, halvings: 0 };
+        interval.rearm(10, &view, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(787));
+        interval.nacked(800, &view, 16, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(1577));
     }
 
     //= LD-5 test
@@ -341,24 +479,24 @@ mod tests {
     fn nacks_of_a_stuck_hole_back_off() {
         let settings = Settings::default();
         let mut interval = Interval::new(0, &settings);
-        let view = View { cumulative: 3, highest: 16, grant: 16, left: 1 };
-        interval.rearm(0, &view, 64, &settings);
+        let view = View { cumulative: 3, highest: 16, grant: 16, left: 1, halvings: 0 };
+        interval.rearm(0, &view, SOURCE, &settings);
         let mut last = interval.deadline().unwrap();
         let mut waits = vec![];
         for _ in 0..12 {
-            let ask = interval.expire(last, &view, 64, &settings);
+            let ask = interval.expire(last, &view, SOURCE, &settings);
             assert_eq!(ask, Ask { limit: 16, wide: true });
-            interval.nacked(last, &view, 16, 64, &settings);
+            interval.nacked(last, &view, 16, SOURCE, &settings);
             let next = interval.deadline().unwrap();
             waits.push(next - last);
             last = next;
         }
         assert_eq!(waits, [248, 248, 496, 496, 992, 992, 1984, 1984, 3968, 3968, 7936, 7936]);
         // The hole is filled: the next one waits for one answer, not for all the doublings.
-        let view = View { cumulative: 8, highest: 16, grant: 16, left: 1 };
-        interval.rearm(last - 7000, &view, 64, &settings);
+        let view = View { cumulative: 8, highest: 16, grant: 16, left: 1, halvings: 0 };
+        interval.rearm(last - 7000, &view, SOURCE, &settings);
         assert_eq!(interval.deadline(), Some(last - 7000 + 248));
-        interval.rearm(last - 6900, &view, 64, &settings);
+        interval.rearm(last - 6900, &view, SOURCE, &settings);
         assert_eq!(interval.deadline(), Some(last - 7000 + 248));
     }
 }

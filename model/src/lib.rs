@@ -30,6 +30,7 @@ pub mod path_scheduler;
 pub mod queue;
 pub mod receiver;
 pub mod retransmit_queue;
+pub mod rounds;
 pub mod rx_parse;
 pub mod scoreboard;
 pub mod sender;

@@ -215,6 +215,19 @@ impl Nic {
         index
     }
 
+    /// Registers a round of endpoint `number` that needs so many messages.
+    pub fn register_round(
+        &mut self,
+        now: Ticks,
+        number: u32,
+        id: u16,
+        messages: u16,
+    ) -> Result<(), PostError> {
+        let endpoint = self.endpoint(number)?;
+        self.receiver.register_round(now, (endpoint.index() as u8, id), messages);
+        Ok(())
+    }
+
     /// A frame (without FCS) whose last byte arrived at `now`. `Err` names the
     /// one reason it was counted under.
     //= RX-7

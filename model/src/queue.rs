@@ -26,6 +26,8 @@ pub struct SendEntry {
     pub opcode: u8,
     /// The immediate, when given.
     pub immediate: Option<u32>,
+    /// The round it is part of.
+    pub round: Option<u16>,
     /// log2 of the payload size.
     pub payload_log2: u8,
     /// Traffic class.
@@ -56,6 +58,7 @@ impl SendEntry {
         Self {
             opcode: b[send::OPCODE],
             immediate: (b[send::FLAGS] & queue::SEND_IMM != 0).then(|| le32(b, send::IMMEDIATE)),
+            round: (b[send::FLAGS] & queue::SEND_ROUND != 0).then(|| le16(b, send::ROUND)),
             payload_log2: b[send::PAYLOAD_LOG2],
             traffic_class: b[send::TRAFFIC_CLASS] & 0xF,
             length: le32(b, send::LENGTH),
@@ -75,6 +78,10 @@ impl SendEntry {
         let mut b = [0; queue::SEND_ENTRY_LEN];
         b[send::OPCODE] = self.opcode;
         b[send::FLAGS] = if self.immediate.is_some() { queue::SEND_IMM } else { 0 };
+        if let Some(round) = self.round {
+            b[send::FLAGS] |= queue::SEND_ROUND;
+            put(&mut b, send::ROUND, &round.to_le_bytes());
+        }
         b[send::PAYLOAD_LOG2] = self.payload_log2;
         b[send::TRAFFIC_CLASS] = self.traffic_class;
         put(&mut b, send::LENGTH, &self.length.to_le_bytes());
@@ -210,6 +217,7 @@ mod tests {
         let entry = SendEntry {
             opcode: queue::OP_SEND,
             immediate: Some(7),
+            round: Some(0xBEEF),
             payload_log2: 12,
             traffic_class: 3,
             length: 9_999_999,

@@ -21,10 +21,11 @@ use crate::bitmap::Pool;
 use crate::context::Context;
 use crate::feedback;
 use crate::grant::{self, Credit};
-use crate::interval::SkewTable;
+use crate::interval::SourceTable;
 use crate::lookup::{Entry, Held, Key, Lookup, Place};
 use crate::nic::{Output, Write};
 use crate::queue::{Completion, RecvEntry};
+use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
 use crate::settings::{Endpoint, Settings};
 use crate::timer_wheel::TimerWheel;
@@ -46,7 +47,8 @@ pub struct Receiver {
     free: Vec<u32>,
     pool: Pool,
     credit: Credit,
-    skew: SkewTable,
+    sources: SourceTable,
+    rounds: Rounds,
     timers: TimerWheel<Timer>,
     /// By ring.
     receives: BTreeMap<u16, VecDeque<(u16, RecvEntry)>>,
@@ -66,7 +68,8 @@ impl Receiver {
             free: (0..contexts).rev().collect(),
             pool: Pool::new(1 << config.bitmap_blocks_log2),
             credit: Credit::default(),
-            skew: SkewTable::new(settings),
+            sources: SourceTable::new(settings),
+            rounds: Rounds::default(),
             timers: TimerWheel::default(),
             receives: BTreeMap::new(),
             tenants: BTreeMap::new(),
@@ -86,6 +89,26 @@ impl Receiver {
     /// Open contexts of an endpoint.
     pub fn contexts_of(&self, endpoint: u16) -> usize {
         self.contexts.iter().flatten().filter(|context| context.endpoint() == endpoint).count()
+    }
+
+    /// The host says how many messages a round needs.
+    //= RD-1
+    pub fn register_round(&mut self, now: Ticks, name: rounds::Name, messages: u16) {
+        self.rounds.register(name, messages);
+        self.sweep(now);
+    }
+
+    /// Judges the messages of rounds anew.
+    //= RD-5
+    fn sweep(&mut self, now: Ticks) {
+        for id in 0..self.contexts.len() {
+            let Some(context) = self.contexts[id].as_mut() else { continue };
+            let Some(name) = context.round() else { continue };
+            context.halvings = self.rounds.halvings(name);
+            let source = self.sources.of(SourceTable::hash(&context.key.gid));
+            context.rearm(now, source, &self.settings);
+            self.watch(id as u32);
+        }
     }
 
     /// A verified DATA or PROBE.
@@ -184,8 +207,9 @@ impl Receiver {
         self.pool.take();
         self.timers.set(Timer::Tombstone(place), None);
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
-        let context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
+        let mut context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
         self.credit.grant(context.owed());
+        context.halvings = context.round().map_or(0, |name| self.rounds.halvings(name));
         self.contexts[id as usize] = Some(context);
         out.counters.event(Counter::RxOpened);
         self.arrive(now, id, origin, packet, payload, out)
@@ -204,10 +228,13 @@ impl Receiver {
         if !context.matches(origin, packet) {
             return Err(Drop::Mismatch);
         }
-        let hash = SkewTable::hash(&context.key.gid);
-        let arrived = context.arrive(now, origin, packet, self.skew.of(hash), &self.settings)?;
+        let hash = SourceTable::hash(&context.key.gid);
+        let arrived = context.arrive(now, origin, packet, self.sources.of(hash), &self.settings)?;
         if let Some(sample) = arrived.skew {
-            self.skew.sample(hash, sample, &self.settings);
+            self.sources.late(hash, sample, &self.settings);
+        }
+        if let Some(answered) = arrived.answered {
+            self.sources.answered(hash, answered, &self.settings);
         }
         if arrived.new {
             //= RC-2
@@ -222,7 +249,12 @@ impl Receiver {
         //= RC-6
         if arrived.new && context.distinct == context.count {
             let answer = context.answer(now, origin, packet, fb::COMPLETE);
+            let round = context.round();
             self.end(now, id, Status::Success, false, out);
+            if round.is_some_and(|name| self.rounds.finished(name)) {
+                out.counters.event(Counter::RoundPulls);
+                self.sweep(now);
+            }
             out.feedback.push_back(answer);
             self.grants(now, out);
             return Ok(());
@@ -230,7 +262,7 @@ impl Receiver {
         if arrived.answer {
             out.feedback.push_back(context.answer(now, origin, packet, 0));
         }
-        context.rearm(now, self.skew.of(hash), &self.settings);
+        context.rearm(now, self.sources.of(hash), &self.settings);
         if !context.queued && context.grant < grant::limit(context.count, context.cumulative()) {
             context.queued = true;
             self.credit.enqueue(id);
@@ -299,8 +331,8 @@ impl Receiver {
             //= GR-3
             out.feedback.push_back(context.notice(fb::GRANT, 0));
             out.counters.event(Counter::GrantsSent);
-            let skew = self.skew.of(SkewTable::hash(&context.key.gid));
-            context.rearm(now, skew, &self.settings);
+            let source = self.sources.of(SourceTable::hash(&context.key.gid));
+            context.rearm(now, source, &self.settings);
             self.watch(id);
         }
     }
@@ -369,8 +401,8 @@ impl Receiver {
                 continue;
             }
             out.counters.event(Counter::NackExpiries);
-            let skew = self.skew.of(SkewTable::hash(&context.key.gid));
-            out.feedback.extend(context.expire(now, skew, &self.settings));
+            let source = self.sources.of(SourceTable::hash(&context.key.gid));
+            out.feedback.extend(context.expire(now, source, &self.settings));
             self.watch(id);
         }
     }
@@ -412,6 +444,6 @@ impl Receiver {
 
     /// The skew in force for a source.
     pub fn skew_of(&self, gid: &[u8; 16]) -> u32 {
-        self.skew.of(SkewTable::hash(gid))
+        self.sources.of(SourceTable::hash(gid)).skew
     }
 }

@@ -37,6 +37,14 @@ pub struct Settings {
     pub d_min: u32,
     /// Round-trip time while unknown.
     pub rtt_default: u32,
+    /// Time from a NACK to its retransmission before the first sample.
+    pub answer0: u32,
+    /// 0 a fixed interval, 1 the moving one, 2 that with rounds.
+    pub ld_policy: u32,
+    /// The fixed interval.
+    pub ld_fixed: u32,
+    /// Sender's first backstop of a message of a round.
+    pub rto_round: u32,
     /// Sender's backstop after the first.
     pub rto: u32,
     /// PROBEs in a row without feedback.
@@ -96,6 +104,10 @@ impl Default for Settings {
             guard: regs::GUARD.reset,
             d_min: regs::D_MIN.reset,
             rtt_default: regs::RTT_DEFAULT.reset,
+            answer0: regs::ANSWER0.reset,
+            ld_policy: regs::LD_POLICY.reset,
+            ld_fixed: regs::LD_FIXED.reset,
+            rto_round: regs::RTO_ROUND.reset,
             rto: regs::RTO.reset,
             max_retry: regs::MAX_RETRY.reset,
             t_open: regs::T_OPEN.reset,
@@ -122,6 +134,7 @@ impl Settings {
             ("RTT_DEFAULT", self.rtt_default),
             ("GUARD", self.guard),
             ("RTO", self.rto),
+            ("RTO_ROUND", self.rto_round),
             ("NACK_BURST", self.nack_burst),
             ("ACK_EVERY", self.ack_every),
             ("INITIAL_WINDOW", self.initial_window),
@@ -134,6 +147,7 @@ impl Settings {
         }
         let bounded = [
             ("PATH_COUNT", self.path_count, 256),
+            ("LD_POLICY", self.ld_policy, 2),
             ("INITIAL_WINDOW", self.initial_window, 255),
             ("GRANT_QUANTUM", self.grant_quantum, 255),
         ];

@@ -203,6 +203,9 @@ impl Slot {
         if self.entry.immediate.is_some() {
             flags |= flag::IMM;
         }
+        if self.entry.round.is_some() {
+            flags |= flag::ROUND;
+        }
         DataHeader {
             probe,
             flags,
@@ -216,7 +219,7 @@ impl Slot {
             tag: self.entry.tag,
             rkey: 0,
             immediate: self.entry.immediate.unwrap_or(0),
-            round: 0,
+            round: self.entry.round.unwrap_or(0),
             rtt: self.srtt.unwrap_or(0) as u16,
             timestamp: now as u32,
         }
@@ -251,6 +254,9 @@ impl Slot {
         let rto = settings.rto as u64;
         let answer = self.rtt(settings) as u64 + 2 * settings.guard as u64;
         let granting = self.established && self.limit() < self.count;
+        //= RD-6
+        let first = self.entry.round.is_some() && !self.established && self.probes == 0;
+        let answer = if first { settings.rto_round as u64 } else { answer };
         let base = if granting { rto } else { answer.min(rto) };
         (base << (self.probes / 2).min(8)).min(rto << 5)
     }

@@ -337,6 +337,7 @@ fn local_errors_complete_and_free_the_slot() {
     let template = SendEntry {
         opcode: 1,
         immediate: None,
+        round: None,
         payload_log2: 8,
         traffic_class: 0,
         length: 1000,
@@ -404,6 +405,36 @@ fn one_messages_loss_does_not_hold_another() {
     };
     let (clean, lossy) = (time_of_second(false), time_of_second(true));
     assert!(lossy <= clean + clean / 20, "{lossy} clocks instead of {clean}");
+}
+
+//= RD-2, RD-3, RD-4, RD-5 test
+#[test]
+fn the_last_message_of_a_round_is_asked_for_sooner() {
+    let seed = seed();
+    let time_of_last = |ld_policy, messages| {
+        // The last packet of the first message is lost, and so are the PROBEs that would tell.
+        let faults = Faults { first: [(Class::Last, 1), (Class::Probe, 9)].into(), ..Faults::default() };
+        let settings = Settings { ld_policy, gap0: 4000, rto: 50_000, ..Settings::default() };
+        let mut world = World::new(2, &small(), settings, faults, seed);
+        world.round = Some(9);
+        if messages > 0 {
+            world.nodes[1].nic.register_round(0, endpoint(1, 0), 9, messages).expect("endpoint exists");
+        }
+        for _ in 0..4 {
+            world.recv(1, 0, 1000);
+        }
+        for length in [300, 700, 700, 700] {
+            world.send(0, 1, 0, length, 8);
+        }
+        finish(&mut world);
+        assert_eq!(world.delivered.len(), 4);
+        world.nodes[1].done.iter().map(|done| done.0).max().expect("delivered")
+    };
+    let alone = time_of_last(1, 4);
+    assert!(time_of_last(2, 0).abs_diff(alone) < ticks(5), "an unknown round is no round");
+    assert!(time_of_last(2, 400).abs_diff(alone) < ticks(5), "three of 400 are nothing yet");
+    let near = time_of_last(2, 4);
+    assert!(near + ticks(100) < alone, "{near} clocks with the round, {alone} without");
 }
 
 //= RC-7 test

@@ -165,14 +165,6 @@ fn every_reason_has_its_frame() {
             Drop::Unsupported,
         ),
         (
-            "round",
-            |f| {
-                f[TRH_AT + 1] |= flag::ROUND;
-                seal(f)
-            },
-            Drop::Unsupported,
-        ),
-        (
             "host recovery",
             |f| {
                 f[TRH_AT + 1] |= flag::HOST_RECOVERY;

@@ -43,6 +43,11 @@ pub struct Settings {
     pub guard: Bits<16>,
     pub d_min: Bits<16>,
     pub rtt_default: Bits<16>,
+    /// 0 fixed, 1 moving, 2 moving and pulled in by rounds.
+    pub ld_policy: Bits<2>,
+    pub ld_fixed: Bits<16>,
+    pub answer0: Bits<16>,
+    pub rto_round: Bits<24>,
     pub rto: Bits<24>,
     /// Probes.
     pub max_retry: Bits<8>,
@@ -78,12 +83,14 @@ pub struct TableWrite {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Doorbell {
     pub valid: Bit,
-    /// 0 send queue tail, 1 receive queue tail, 2 completion queue head.
+    /// 0 send queue tail, 1 receive queue tail, 2 completion queue head, 3 a round.
     pub kind: Bits<2>,
     /// Endpoint or completion queue.
     pub index: Bits<8>,
-    /// 16-bit running index.
+    /// 16-bit running index, or a round's id.
     pub value: Bits<16>,
+    /// Messages a round needs.
+    pub more: Bits<16>,
 }
 
 /// A verified DATA or PROBE packet: ICRC, lengths, keys and endpoint are right,
@@ -111,6 +118,7 @@ pub struct RxData {
     pub count: Bits<24>,
     pub tag: Bits<64>,
     pub imm: Bits<32>,
+    pub round: Bits<16>,
     pub rtt: Bits<16>,
     pub timestamp: Bits<32>,
     /// NIC time of the frame's last beat, ticks.
@@ -193,6 +201,9 @@ pub struct TxRequest {
     pub imm: Bits<32>,
     /// The immediate is valid.
     pub has_imm: Bit,
+    pub round: Bits<16>,
+    /// It is part of that round.
+    pub in_round: Bit,
 }
 
 /// A DATA or PROBE packet to build. The entropy value is drawn later, the
@@ -215,6 +226,7 @@ pub struct TxPacket {
     pub length: Bits<32>,
     pub tag: Bits<64>,
     pub imm: Bits<32>,
+    pub round: Bits<16>,
     pub rtt: Bits<16>,
     /// Host address of this packet's payload.
     pub address: Bits<64>,
@@ -346,6 +358,7 @@ pub struct RxWork {
     pub count: Bits<24>,
     pub tag: Bits<64>,
     pub imm: Bits<32>,
+    pub round: Bits<16>,
     pub rtt: Bits<16>,
     pub timestamp: Bits<32>,
     pub arrival: Bits<32>,

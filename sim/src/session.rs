@@ -218,12 +218,28 @@ impl Session {
         Ok(self.hosts[nic].pd.register(memory, access)?)
     }
 
+    /// Registers a round of one NIC's endpoint that ends with so many messages.
+    pub fn register_round(&self, nic: usize, id: u16, messages: u16) -> Result<(), SessionError> {
+        Ok(self.hosts[nic].endpoint.register_round(id, messages)?)
+    }
+
     /// Posts a send of a range of a region; the tag tells the receiver what it is.
     pub fn send(
         &mut self,
         region: &MemoryRegion,
         range: Range<usize>,
+        what: (u8, usize, usize, usize),
+    ) -> Result<(), SessionError> {
+        self.send_in_round(region, range, what, None)
+    }
+
+    /// The same as part of a round of the receiver's.
+    pub fn send_in_round(
+        &mut self,
+        region: &MemoryRegion,
+        range: Range<usize>,
         (phase, from, to, number): (u8, usize, usize, usize),
+        round: Option<u16>,
     ) -> Result<(), SessionError> {
         let tag = tag(phase, from, to, number);
         let request = SendRequest {
@@ -233,6 +249,7 @@ impl Session {
             to: self.peers[to],
             tag,
             immediate: None,
+            round,
             payload_size: self.payload_size,
         };
         self.posted.insert(tag, self.clock());

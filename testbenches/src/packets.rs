@@ -202,7 +202,7 @@ fn header(rng: &mut Rng, probe: bool, payload_log2: u8, index: u32, length: u32)
         tag: rng.next_u64(),
         rkey: 0,
         immediate: rng.bits(32) as u32,
-        round: 0,
+        round: rng.bits(16) as u16,
         rtt: rng.bits(16) as u16,
         timestamp: rng.bits(32) as u32,
     }
@@ -286,6 +286,7 @@ pub fn tx_packet(layout: &Layout, to: &Station, local: &Station, packet: &Packet
     layout.put(&mut word, "length", header.length);
     layout.put(&mut word, "tag", header.tag);
     layout.put(&mut word, "imm", header.immediate);
+    layout.put(&mut word, "round", header.round);
     layout.put(&mut word, "rtt", header.rtt);
     layout.put(&mut word, "payload_len", packet.payload.len() as u64);
     word

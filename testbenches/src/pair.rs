@@ -55,6 +55,7 @@ impl Side {
             to,
             tag: id,
             immediate: Some(!id as u32),
+            round: None,
             payload_size,
         };
         self.endpoint.post_send(&request).unwrap();

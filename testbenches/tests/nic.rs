@@ -223,6 +223,7 @@ impl Lone {
             to,
             tag: 3,
             immediate: Some(4),
+            round: None,
             payload_size: 4096,
         };
         self.endpoint.post_send(&request).unwrap();

@@ -44,6 +44,13 @@ struct Judged {
 enum Post {
     Send(u16, SendEntry, Vec<u8>),
     Recv(u16, RecvEntry),
+    /// A round's id and the messages it needs.
+    Round(u16, u16),
+}
+
+/// The round that every third message of an exchange is part of.
+fn round_of(number: usize) -> Option<u16> {
+    number.is_multiple_of(3).then_some(number as u16 * 7)
 }
 
 impl Judged {
@@ -81,10 +88,12 @@ impl Judged {
 
     fn send(&mut self, region: &MemoryRegion, range: Range<usize>, what: (u8, usize, usize, usize)) {
         let (phase, from, to, number) = what;
+        let round = round_of(number);
         let peer = self.session.address(to);
         let entry = SendEntry {
             opcode: OP_SEND,
             immediate: None,
+            round,
             payload_log2: PAYLOAD_LOG2,
             traffic_class: 0,
             length: range.len() as u32,
@@ -100,7 +109,12 @@ impl Judged {
         let payload = region.memory().to_vec(range.start, range.len());
         self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
         self.sends[from] = self.sends[from].wrapping_add(1);
-        self.session.send(region, range, what).unwrap();
+        self.session.send_in_round(region, range, what, round).unwrap();
+    }
+
+    fn register(&mut self, nic: usize, id: u16, messages: u16) {
+        self.posts.push((self.session.clock(), nic, Post::Round(id, messages)));
+        self.session.register_round(nic, id, messages).unwrap();
     }
 
     fn recv(&mut self, nic: usize, region: &MemoryRegion, range: Range<usize>, id: u64) {
@@ -132,6 +146,9 @@ impl Judged {
                         }
                         Post::Recv(index, entry) => {
                             board.observe(*clock, nic, Event::PostedRecv { endpoint, index: *index, entry });
+                        }
+                        &Post::Round(round, messages) => {
+                            board.observe(*clock, nic, Event::Registered { endpoint, round, messages });
                         }
                     }
                 }
@@ -178,6 +195,9 @@ impl Judged {
                 self.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64);
             }
             regions.push(sink);
+            for round in (0..sizes.len()).filter_map(round_of) {
+                self.register(nic, round, nics as u16 - 1);
+            }
         }
         for from in 0..nics {
             for (number, &len) in sizes.iter().enumerate() {

@@ -54,8 +54,16 @@ fn collect(
 }
 
 fn send(endpoint: &mut Endpoint, to: AddressHandle, region: &MemoryRegion, len: usize, id: u64) {
-    let request =
-        SendRequest { work_id: id, region, range: 0..len, to, tag: id, immediate: None, payload_size: 4096 };
+    let request = SendRequest {
+        work_id: id,
+        region,
+        range: 0..len,
+        to,
+        tag: id,
+        immediate: None,
+        round: None,
+        payload_size: 4096,
+    };
     endpoint.post_send(&request).unwrap();
 }
 

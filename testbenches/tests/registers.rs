@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
 use tessera_abi::regs::{self, table, Access, Reg};
-use tessera_rtl::host::registers::{Registers, DOORBELL_KIND_CQ, DOORBELL_KIND_RQ, DOORBELL_KIND_SQ, FILE};
+use tessera_rtl::host::registers::{
+    Registers, DOORBELL_KIND_CQ, DOORBELL_KIND_ROUND, DOORBELL_KIND_RQ, DOORBELL_KIND_SQ, FILE,
+};
 use tessera_sim::tb::{self, cycle, Agent, AxiLite, BusError, Clocked, Pattern};
 use tessera_sim::verilator::{Design, Dut, PortId};
 
@@ -25,7 +27,7 @@ struct Pulses {
 }
 
 struct Watcher {
-    bell: [PortId; 4],
+    bell: [PortId; 5],
     table: [PortId; 4],
     seen: Pulses,
 }
@@ -35,8 +37,8 @@ impl Agent for Watcher {
 
     fn sample(&mut self, dut: &Dut) {
         if dut.sampled(self.bell[0]) != 0 {
-            let [_, kind, index, value] = self.bell.map(|port| dut.sampled(port));
-            self.seen.bells.push((dut.cycles(), kind, index, value));
+            let [_, kind, index, value, more] = self.bell.map(|port| dut.sampled(port));
+            self.seen.bells.push((dut.cycles(), kind, index, more << 16 | value));
         }
         if dut.sampled(self.table[0]) != 0 {
             let mut entry = [0; 8];
@@ -68,7 +70,7 @@ impl<'a> Bench<'a> {
     fn new(dut: &'a mut Dut) -> Self {
         let port = |name: &str| dut.port(name).unwrap();
         let watcher = Watcher {
-            bell: ["valid", "kind", "index", "value"].map(|f| port(&format!("doorbell.{f}"))),
+            bell: ["valid", "kind", "index", "value", "more"].map(|f| port(&format!("doorbell.{f}"))),
             table: ["valid", "table", "index", "entry"].map(|f| port(&format!("table_write.{f}"))),
             seen: Pulses::default(),
         };
@@ -202,7 +204,7 @@ fn every_writable_register_keeps_its_bits_and_no_others() {
 }
 
 /// Which field of `settings` shows which register.
-const SETTINGS: [(Reg, &str); 26] = [
+const SETTINGS: [(Reg, &str); 30] = [
     (regs::CONTROL, "enable"),
     (regs::LOCAL_IP, "local_ip"),
     (regs::PKEY, "pkey"),
@@ -229,6 +231,10 @@ const SETTINGS: [(Reg, &str); 26] = [
     (regs::UNSOLICITED_LIMIT, "unsolicited_limit"),
     (regs::CREDIT_LIMIT, "credit_limit"),
     (regs::GRANT_QUANTUM, "grant_quantum"),
+    (regs::LD_POLICY, "ld_policy"),
+    (regs::LD_FIXED, "ld_fixed"),
+    (regs::ANSWER0, "answer0"),
+    (regs::RTO_ROUND, "rto_round"),
 ];
 
 #[test]
@@ -271,7 +277,7 @@ fn what_is_not_mapped_is_refused() {
                 || word(regs::COUNTERS, regs::COUNTER_COUNT);
             let page = (address >> 12) & 0xFF;
             let bell = match address & 0xFFF {
-                regs::DOORBELL_SQ | regs::DOORBELL_RQ => page < 32,
+                regs::DOORBELL_SQ | regs::DOORBELL_RQ | regs::DOORBELL_ROUND => page < 32,
                 regs::DOORBELL_CQ => page < 64,
                 _ => false,
             };
@@ -309,13 +315,14 @@ fn doorbells_pulse_once_with_kind_index_and_value() {
                 (regs::DOORBELL_SQ, DOORBELL_KIND_SQ, 32),
                 (regs::DOORBELL_RQ, DOORBELL_KIND_RQ, 32),
                 (regs::DOORBELL_CQ, DOORBELL_KIND_CQ, 64),
+                (regs::DOORBELL_ROUND, DOORBELL_KIND_ROUND, 32),
             ]);
             let (page, value) = (rng.below(2 * pages), rng.bits(32));
             let address = regs::doorbell_page(page as u32) + offset;
             let answer = bench.try_write(address, value as u32, 0xF);
             if page < pages {
                 answer.unwrap();
-                expected.push((kind, page, value & 0xFFFF));
+                expected.push((kind, page, value));
             } else {
                 refused(answer, "a page past the end");
             }
@@ -323,7 +330,8 @@ fn doorbells_pulse_once_with_kind_index_and_value() {
         let bells: Vec<_> = bench.watcher.seen.bells.iter().map(|(_, k, i, v)| (*k, *i, *v)).collect();
         assert_eq!(bells, expected);
         // Types say which kind is which.
-        assert_eq!((DOORBELL_KIND_SQ, DOORBELL_KIND_RQ, DOORBELL_KIND_CQ), (0, 1, 2));
+        let kinds = (DOORBELL_KIND_SQ, DOORBELL_KIND_RQ, DOORBELL_KIND_CQ, DOORBELL_KIND_ROUND);
+        assert_eq!(kinds, (0, 1, 2, 3));
     });
 }
 

@@ -154,6 +154,7 @@ impl<'a> Bench<'a> {
                     ("count", count.into()),
                     ("tag", header.tag),
                     ("imm", header.immediate.into()),
+                    ("round", header.round.into()),
                     ("rtt", header.rtt.into()),
                     ("timestamp", header.timestamp.into()),
                     ("arrival", arrival.into()),
@@ -362,7 +363,7 @@ const SPOILS: &[Spoil] = &[
     ("drop_q_key", "q_key", |f, rng| f[wire::DETH_AT + rng.below(4) as usize] ^= 1 << rng.below(8)),
     ("drop_trh", "version", |f, rng| f[TRH] ^= 0x10 << rng.below(4)),
     ("drop_trh", "type", |f, rng| f[TRH] = f[TRH] & 0xF0 | *rng.pick(&[0, 4, 5, 8, 15])),
-    ("drop_unsupported", "flag", |f, rng| f[TRH + 1] |= *rng.pick(&[4, 8, 16])),
+    ("drop_unsupported", "flag", |f, rng| f[TRH + 1] |= *rng.pick(&[4, 8])),
     ("drop_fields", "payload size", |f, rng| {
         f[TRH + 3] = f[TRH + 3] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])
     }),

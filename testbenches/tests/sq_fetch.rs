@@ -34,6 +34,7 @@ struct Send {
     window: u8,
     tag: u64,
     imm: u32,
+    round: u16,
     qkey: u32,
     to: u32,
     mac: [u8; 6],
@@ -54,6 +55,7 @@ impl Send {
         put(send::INITIAL_WINDOW, &[self.window]);
         put(send::TAG, &self.tag.to_le_bytes());
         put(send::IMMEDIATE, &self.imm.to_le_bytes());
+        put(send::ROUND, &self.round.to_le_bytes());
         put(send::QKEY, &self.qkey.to_le_bytes());
         put(send::ENDPOINT, &self.to.to_le_bytes());
         put(send::MAC, &self.mac);
@@ -248,6 +250,8 @@ impl<'a> Bench<'a> {
             ("tag", meant.tag),
             ("imm", meant.imm.into()),
             ("has_imm", u64::from(meant.flags & queue::SEND_IMM)),
+            ("round", meant.round.into()),
+            ("in_round", u64::from(meant.flags & queue::SEND_ROUND != 0)),
         ];
         for (name, value) in expected {
             assert_eq!(get(name), value, "{name} of endpoint {index} entry {entry}");
@@ -288,6 +292,7 @@ fn plain(rng: &mut Rng) -> Send {
         window: if rng.chance(0.3) { 0 } else { rng.bits(8) as u8 },
         tag: rng.next_u64(),
         imm: rng.bits(32) as u32,
+        round: rng.bits(16) as u16,
         qkey: rng.bits(32) as u32,
         to: rng.bits(32) as u32,
         mac: rng.bytes(6).try_into().unwrap(),

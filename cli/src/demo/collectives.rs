@@ -13,6 +13,11 @@ pub const ALL_REDUCE: u8 = 2;
 /// Number of the all-to-all in tags.
 pub const ALL_TO_ALL: u8 = 3;
 
+/// Round of a step of the all-reduce, and of the all-to-all.
+fn round_of(phase: u8, step: usize) -> u16 {
+    u16::from(phase) << 12 | step as u16
+}
+
 fn to_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
@@ -40,6 +45,7 @@ pub fn all_reduce(session: &mut Session, tensors: &[Vec<f32>], progress: &Progre
         sources.push(session.register(nic, &DmaMemory::new(steps * chunk_bytes), Access::READ)?);
         sinks.push(session.register(nic, &DmaMemory::new(steps * chunk_bytes), Access::LOCAL_WRITE)?);
         for step in 0..steps {
+            session.register_round(nic, round_of(ALL_REDUCE, step), 1)?;
             session.recv(nic, &sinks[nic], step * chunk_bytes..(step + 1) * chunk_bytes, step as u64)?;
         }
     }
@@ -55,7 +61,8 @@ pub fn all_reduce(session: &mut Session, tensors: &[Vec<f32>], progress: &Progre
         let c = chunk_of(nic, step);
         sources[nic].memory().write(step * chunk_bytes, &to_bytes(&values[nic][c * chunk..(c + 1) * chunk]));
         let range = step * chunk_bytes..(step + 1) * chunk_bytes;
-        session.send(&sources[nic], range, (ALL_REDUCE, nic, (nic + 1) % nics, step))
+        let what = (ALL_REDUCE, nic, (nic + 1) % nics, step);
+        session.send_in_round(&sources[nic], range, what, Some(round_of(ALL_REDUCE, step)))
     };
     for nic in 0..nics {
         send(session, &values, nic, 0)?;
@@ -112,6 +119,7 @@ pub fn all_to_all(session: &mut Session, tensors: &[Vec<f32>], progress: &Progre
     for (nic, tensor) in tensors.iter().enumerate() {
         sources.push(session.register(nic, &DmaMemory::from_slice(&to_bytes(tensor)), Access::READ)?);
         sinks.push(session.register(nic, &DmaMemory::new(nics * block_bytes), Access::LOCAL_WRITE)?);
+        session.register_round(nic, round_of(ALL_TO_ALL, 0), nics as u16 - 1)?;
         for buffer in 0..nics - 1 {
             session.recv(
                 nic,
@@ -124,7 +132,9 @@ pub fn all_to_all(session: &mut Session, tensors: &[Vec<f32>], progress: &Progre
     for distance in 1..nics {
         for (from, source) in sources.iter().enumerate() {
             let to = (from + distance) % nics;
-            session.send(source, to * block_bytes..(to + 1) * block_bytes, (ALL_TO_ALL, from, to, 0))?;
+            let range = to * block_bytes..(to + 1) * block_bytes;
+            let round = Some(round_of(ALL_TO_ALL, 0));
+            session.send_in_round(source, range, (ALL_TO_ALL, from, to, 0), round)?;
         }
     }
     let mut seen = vec![false; nics * nics];

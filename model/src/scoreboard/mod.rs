@@ -104,6 +104,15 @@ pub enum Event<'a> {
         /// The entry.
         entry: &'a RecvEntry,
     },
+    /// A round was registered.
+    Registered {
+        /// Endpoint number.
+        endpoint: u32,
+        /// Round id.
+        round: u16,
+        /// Messages it needs.
+        messages: u16,
+    },
     /// A payload write became visible.
     Wrote {
         /// First address.
@@ -267,6 +276,9 @@ impl Scoreboard {
             }
             Event::PostedRecv { endpoint, index, entry } => {
                 receiving.posted(bench, endpoint, index, entry);
+            }
+            Event::Registered { endpoint, round, messages } => {
+                receiving.registered(bench, ((endpoint & 0xFF) as u8, round), messages);
             }
             Event::Wrote { address, bytes } => receiving.wrote(bench, address, bytes),
             Event::Completed(entry) => {

@@ -287,7 +287,9 @@ impl Sending {
             //= TX-9
             bench.field(id, "TX-9", "PROBE index", header.index as u64, message.next as u64);
             let silent = message.silence(now, reaction / Bench::clocks(1));
-            let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto as u64);
+            //= RD-6
+            let round = if message.entry.round.is_some() { settings.rto_round } else { settings.rto };
+            let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto.min(round) as u64);
             if !message.may_probe && silent + (bench.tolerance.timer as u64) < least {
                 bench.fault(Some(id), "TX-9", Fault::UndueProbe(header.index));
             }
@@ -352,6 +354,7 @@ impl Sending {
         let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
         let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
         let immediate = if entry.immediate.is_some() { flag::IMM } else { 0 };
+        let round = if entry.round.is_some() { flag::ROUND } else { 0 };
         let pairs = [
             ("destination MAC", mac(route.dst_mac), mac(entry.mac)),
             ("destination address", ip(route.dst_ip), ip(entry.ip())),
@@ -364,11 +367,14 @@ impl Sending {
             ("initial window", header.initial_window as u64, (message.window & 0xFF) as u64),
             ("length", header.length as u64, entry.length as u64),
             ("tag", header.tag, entry.tag),
-            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, immediate as u64),
+            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, (immediate | round) as u64),
             ("reserved flag", (header.flags >> 7) as u64, 0),
         ];
         for (field, got, want) in pairs {
             bench.field(id, "§2", field, got, want);
+        }
+        if let Some(round) = entry.round {
+            bench.field(id, "§2", "round", header.round as u64, round as u64);
         }
         if let Some(immediate) = entry.immediate {
             bench.field(id, "§2", "immediate", header.immediate as u64, immediate as u64);

@@ -179,6 +179,8 @@ pub struct World {
     pub watch: Option<Vec<(usize, u64, Seen)>>,
     /// Frames the network carried, when kept.
     pub kept: Option<Vec<(usize, Vec<u8>)>>,
+    /// The round of what is sent from now on.
+    pub round: Option<u16>,
     /// Overwrite source buffers once their send completed.
     pub scribble: bool,
     events: BinaryHeap<Reverse<(u64, u64)>>,
@@ -245,6 +247,7 @@ impl World {
             sent_by_class: BTreeMap::new(),
             watch: None,
             kept: None,
+            round: None,
             scribble: true,
             events: BinaryHeap::new(),
             pending: BTreeMap::new(),
@@ -296,6 +299,7 @@ impl World {
         self.nodes[from].memory[at..at + length as usize].copy_from_slice(&payload);
         let entry = SendEntry {
             opcode: OP_SEND,
+            round: self.round,
             immediate: (tag >> 8).is_multiple_of(2).then_some(tag as u32),
             payload_log2,
             traffic_class: 2,

@@ -102,6 +102,7 @@ pub struct SqFetch {
     smallest: Constant<Bits<8>>,
     largest: Constant<Bits<8>>,
     has_imm: Constant<Bits<8>>,
+    in_round: Constant<Bits<8>>,
     most_packets: Constant<Bits<25>>,
     success: Constant<Bits<8>>,
     bad_request: Constant<Bits<8>>,
@@ -117,6 +118,7 @@ pub struct SqFetch {
     at_window: Constant<Bits<9>>,
     at_tag: Constant<Bits<9>>,
     at_imm: Constant<Bits<9>>,
+    at_round: Constant<Bits<9>>,
     at_qkey: Constant<Bits<9>>,
     at_endpoint: Constant<Bits<9>>,
     at_mac: Constant<Bits<9>>,
@@ -192,6 +194,7 @@ impl SqFetch {
             smallest: Constant::new(u64::from(params::MIN_PAYLOAD_LOG2).into()),
             largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
             has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
+            in_round: Constant::new(u64::from(queue::SEND_ROUND).into()),
             most_packets: Constant::new(u64::from(params::MAX_PACKETS).into()),
             success: status(Status::Success),
             bad_request: status(Status::BadRequest),
@@ -207,6 +210,7 @@ impl SqFetch {
             at_window: bit_of(send::INITIAL_WINDOW),
             at_tag: bit_of(send::TAG),
             at_imm: bit_of(send::IMMEDIATE),
+            at_round: bit_of(send::ROUND),
             at_qkey: bit_of(send::QKEY),
             at_endpoint: bit_of(send::ENDPOINT),
             at_mac: bit_of(send::MAC),
@@ -352,6 +356,8 @@ impl Logic for SqFetch {
                     self.out.d.next.tag = self.first.q.val().get_bits::<64>(self.at_tag.val().index());
                     self.out.d.next.imm = self.first.q.val().get_bits::<32>(self.at_imm.val().index());
                     self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
+                    self.out.d.next.in_round = (self.flags.val() & self.in_round.val()) != 0;
+                    self.out.d.next.round = self.first.q.val().get_bits::<16>(self.at_round.val().index());
                     // The next entry's first beat moves up in the same clock.
                     self.reader.beat_ready.next = true;
                     self.first.d.next = self.reader.beat_data.val();

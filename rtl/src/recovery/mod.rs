@@ -5,6 +5,7 @@ mod bitmap;
 mod feedback;
 mod interval;
 mod retransmit_queue;
+mod rounds;
 mod timer_place;
 mod timer_wheel;
 mod zero_scan;
@@ -12,9 +13,10 @@ pub use bitmap::Bitmap;
 pub use feedback::{Feedback, FeedbackRequest};
 pub use interval::{
     Aim, AimState, Expiry, Interval, IntervalAim, IntervalJob, IntervalNodes, IntervalState, IntervalWord,
-    SkewEntry,
+    SourceEntry,
 };
 pub use retransmit_queue::RetransmitQueue;
+pub use rounds::{RoundEntry, Rounds};
 pub use timer_place::TimerPlace;
 pub use timer_wheel::{TimerHead, TimerNode, TimerPop, TimerWheel};
 pub use zero_scan::ZeroScan;

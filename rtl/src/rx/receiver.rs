@@ -15,7 +15,9 @@
 use super::Context;
 use crate::prelude::*;
 use crate::recovery::{Bitmap, TimerWheel};
-use crate::types::{Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback};
+use crate::types::{
+    Done, Doorbell, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback,
+};
 use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
@@ -25,6 +27,8 @@ pub struct Receiver {
     pub settings: Signal<In, Settings>,
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
+    /// A round's registers it.
+    pub doorbell: Signal<In, Doorbell>,
     pub work_valid: Signal<In, Bit>,
     pub work_data: Signal<In, RxWork>,
     pub work_ready: Signal<Out, Bit>,
@@ -55,6 +59,8 @@ pub struct Receiver {
     pub rx_aborted: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
+    pub rounds_done: Signal<Out, Bit>,
+    pub round_pulls: Signal<Out, Bit>,
     /// A packet was judged: what it leads to is offered from this clock on.
     pub judged: Signal<Out, Bit>,
     pub free_blocks: Signal<Out, Bits<14>>,
@@ -80,6 +86,7 @@ impl Receiver {
             rst: Default::default(),
             settings: Default::default(),
             now: Default::default(),
+            doorbell: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
             work_ready: Default::default(),
@@ -108,6 +115,8 @@ impl Receiver {
             rx_aborted: Default::default(),
             nack_expiries: Default::default(),
             grants_sent: Default::default(),
+            rounds_done: Default::default(),
+            round_pulls: Default::default(),
             judged: Default::default(),
             free_blocks: Default::default(),
             wheel_pop: Default::default(),
@@ -138,6 +147,9 @@ impl Logic for Receiver {
         self.wheel.now.next = self.now.val();
         self.contexts.now.next = self.now.val();
         self.contexts.settings.next = self.settings.val();
+        self.contexts.doorbell.next = self.doorbell.val();
+        self.rounds_done.next = self.contexts.rounds_done.val();
+        self.round_pulls.next = self.contexts.round_pulls.val();
         self.contexts.work_valid.next = self.work_valid.val();
         self.contexts.work_data.next = self.work_data.val();
         self.work_ready.next = self.contexts.work_ready.val();

@@ -17,6 +17,9 @@ pub struct ContextFixed {
     pub tag: Bits<64>,
     pub has_imm: Bit,
     pub imm: Bits<32>,
+    /// Its round, if it has one.
+    pub in_round: Bit,
+    pub round: Bits<16>,
     /// Wire value, 0 = 256.
     pub initial_window: Bits<8>,
     /// Address of the receive taken, and its entry.

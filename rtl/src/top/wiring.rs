@@ -65,6 +65,7 @@ impl Logic for TesseraNic {
         self.sq_fetch.doorbell.next = self.registers.doorbell.val();
         self.rq_fetch.doorbell.next = self.registers.doorbell.val();
         self.cq_writer.doorbell.next = self.registers.doorbell.val();
+        self.receiver.doorbell.next = self.registers.doorbell.val();
 
         // AXI4-Lite.
         self.registers.s_axil_awaddr.next = self.s_axil_awaddr.val();
@@ -294,7 +295,9 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.receiver.rx_completed.val().into()) << 38)
             | (bit_cast::<64, 1>(self.receiver.rx_aborted.val().into()) << 39)
             | (bit_cast::<64, 1>(self.receiver.nack_expiries.val().into()) << 48)
-            | (bit_cast::<64, 1>(self.receiver.grants_sent.val().into()) << 53);
+            | (bit_cast::<64, 1>(self.receiver.grants_sent.val().into()) << 53)
+            | (bit_cast::<64, 1>(self.receiver.rounds_done.val().into()) << 57)
+            | (bit_cast::<64, 1>(self.receiver.round_pulls.val().into()) << 58);
         self.tx_events.next = (bit_cast::<64, 1>(self.tx_build.tx_data.val().into()) << 40)
             | (bit_cast::<64, 1>(self.tx_build.tx_retransmitted.val().into()) << 41)
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
@@ -372,4 +375,6 @@ const _: () = {
     assert!(Counter::WheelPops as u8 == 50);
     assert!(Counter::DmaErrors as u8 == 52);
     assert!(Counter::WheelLate as u8 == 54);
+    assert!(Counter::RoundsDone as u8 == 57);
+    assert!(Counter::RoundPulls as u8 == 58);
 };

@@ -255,6 +255,13 @@ impl Logic for Judge {
         self.ceiling.next = bit_cast::<32, 24>(self.settings.val().rto) << 5;
         self.patience.next =
             bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
+        // RD-6.
+        if self.message.val().in_round
+            & (self.job.val().accept
+                | (self.job.val().turn & !self.state.val().heard & (self.state.val().probes == 0)))
+        {
+            self.patience.next = bit_cast::<32, 24>(self.settings.val().rto_round);
+        }
         if self.granting.val() | (self.patience.val() > bit_cast::<32, 24>(self.settings.val().rto)) {
             self.patience.next = bit_cast::<32, 24>(self.settings.val().rto);
         }

@@ -28,6 +28,7 @@ pub struct PacketMaker {
     ar: Signal<Local, Bits<8>>,
     retx: Signal<Local, Bits<8>>,
     imm: Signal<Local, Bits<8>>,
+    in_round: Signal<Local, Bits<8>>,
     est: Signal<Local, Bits<8>>,
     /// The address here is still that of the whole message.
     draft: Dff<TxPacket>,
@@ -40,6 +41,7 @@ pub struct PacketMaker {
     flag_ar: Constant<Bits<8>>,
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
+    flag_round: Constant<Bits<8>>,
     flag_est: Constant<Bits<8>>,
 }
 
@@ -58,6 +60,7 @@ impl PacketMaker {
             ar: Default::default(),
             retx: Default::default(),
             imm: Default::default(),
+            in_round: Default::default(),
             est: Default::default(),
             draft: Default::default(),
             offset: Default::default(),
@@ -69,6 +72,7 @@ impl PacketMaker {
             flag_ar: flag(flag::AR),
             flag_retx: flag(flag::RETX),
             flag_imm: flag(flag::IMM),
+            flag_round: flag(flag::ROUND),
             flag_est: flag(flag::EST),
         }
     }
@@ -101,6 +105,10 @@ impl Logic for PacketMaker {
         if self.message.val().has_imm {
             self.imm.next = self.flag_imm.val();
         }
+        self.in_round.next = 0.into();
+        if self.message.val().in_round {
+            self.in_round.next = self.flag_round.val();
+        }
         self.est.next = 0.into();
         if self.state.val().heard {
             self.est.next = self.flag_est.val();
@@ -111,7 +119,8 @@ impl Logic for PacketMaker {
         self.draft.d.next.qkey = self.message.val().qkey;
         self.draft.d.next.endpoint = self.message.val().endpoint;
         self.draft.d.next.probe = self.probe.val();
-        self.draft.d.next.flags = self.ar.val() | self.retx.val() | self.imm.val() | self.est.val();
+        self.draft.d.next.flags =
+            self.ar.val() | self.retx.val() | self.imm.val() | self.in_round.val() | self.est.val();
         self.draft.d.next.payload_log2 = self.message.val().payload_log2;
         self.draft.d.next.traffic_class = self.message.val().traffic_class;
         self.draft.d.next.slot = self.job.val().slot;
@@ -121,6 +130,7 @@ impl Logic for PacketMaker {
         self.draft.d.next.length = self.message.val().length;
         self.draft.d.next.tag = self.message.val().tag;
         self.draft.d.next.imm = self.message.val().imm;
+        self.draft.d.next.round = self.message.val().round;
         self.draft.d.next.rtt = self.state.val().srtt;
         self.draft.d.next.address = self.message.val().address;
         self.draft.d.next.payload_len = 0.into();

@@ -398,6 +398,7 @@ impl Logic for RxParse {
         self.words.in_data.next.count = self.judge.verdict.val().count;
         self.words.in_data.next.tag = self.trh.q.val().tag;
         self.words.in_data.next.imm = self.trh.q.val().imm;
+        self.words.in_data.next.round = self.trh.q.val().round;
         self.words.in_data.next.rtt = self.trh.q.val().rtt;
         self.words.in_data.next.timestamp = self.trh.q.val().timestamp;
         self.words.in_data.next.arrival = self.late_arrival.q.val();

@@ -339,7 +339,7 @@ impl Logic for TxBuild {
         self.trh.d.next.tag = self.a_packet.q.val().tag;
         self.trh.d.next.rkey = 0.into();
         self.trh.d.next.imm = self.a_packet.q.val().imm;
-        self.trh.d.next.round = 0.into();
+        self.trh.d.next.round = self.a_packet.q.val().round;
         self.trh.d.next.rtt = self.a_packet.q.val().rtt;
         self.trh.d.next.timestamp = self.a_time.q.val();
 

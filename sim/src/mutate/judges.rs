@@ -68,6 +68,7 @@ pub const JUDGES: &[Judge] = &[
             "stock",
             "block_slot",
             "interval",
+            "rounds",
             "aim",
             "grant",
             "feedback",

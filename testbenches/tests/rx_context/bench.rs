@@ -19,6 +19,10 @@ pub struct Registers {
     pub guard: u64,
     pub d_min: u64,
     pub rtt_default: u64,
+    pub ld_policy: u64,
+    pub ld_fixed: u64,
+    pub answer0: u64,
+    pub rto: u64,
     pub rx_give_up: u64,
     pub nack_burst: u64,
     pub ack_every: u64,
@@ -33,6 +37,10 @@ pub const REGISTERS: Registers = Registers {
     guard: 8,
     d_min: 16,
     rtt_default: 60,
+    ld_policy: 2,
+    ld_fixed: 500,
+    answer0: 0,
+    rto: 800,
     rx_give_up: 4000,
     nack_burst: 4,
     ack_every: 16,
@@ -133,6 +141,8 @@ impl<'a> Bench<'a> {
             "rx_aborted",
             "nack_expiries",
             "grants_sent",
+            "rounds_done",
+            "round_pulls",
         ];
         let mut bench = Bench {
             place_ready: port(dut, "place_ready"),
@@ -184,6 +194,10 @@ impl<'a> Bench<'a> {
             ("guard", r.guard),
             ("d_min", r.d_min),
             ("rtt_default", r.rtt_default),
+            ("ld_policy", r.ld_policy),
+            ("ld_fixed", r.ld_fixed),
+            ("answer0", r.answer0),
+            ("rto", r.rto),
             ("rx_give_up", r.rx_give_up),
             ("nack_burst", r.nack_burst),
             ("ack_every", r.ack_every),
@@ -194,7 +208,7 @@ impl<'a> Bench<'a> {
             self.dut.set(port, value);
         }
         let rst = self.dut.port("rst").unwrap();
-        for name in ["work_valid", "fence_valid"] {
+        for name in ["work_valid", "fence_valid", "doorbell.valid"] {
             let port = self.dut.port(name).unwrap();
             self.dut.set(port, 0u64);
         }
@@ -204,6 +218,20 @@ impl<'a> Bench<'a> {
         self.dut.set(rst, 0u64);
         self.dut.clock_by(700);
         assert!(self.dut.is_high(self.dut.port("ready").unwrap()), "not ready 700 clocks after reset");
+    }
+
+    /// Registers a round of endpoint 7.
+    pub fn register(&mut self, id: u64, messages: u64) {
+        for (name, value) in [("valid", 1), ("kind", 3), ("index", 7), ("value", id), ("more", messages)] {
+            let port = self.dut.port(&format!("doorbell.{name}")).unwrap();
+            self.dut.set(port, value);
+        }
+        self.clock();
+        let valid = self.dut.port("doorbell.valid").unwrap();
+        self.dut.set(valid, 0u64);
+        for _ in 0..4 {
+            self.clock();
+        }
     }
 
     pub fn free_blocks(&self) -> u64 {
@@ -253,6 +281,7 @@ impl<'a> Bench<'a> {
             ("count", packet.count()),
             ("tag", packet.tag),
             ("imm", packet.imm),
+            ("round", packet.round),
             ("rtt", packet.rtt),
             ("timestamp", packet.timestamp & 0xFFFF_FFFF),
             ("arrival", packet.arrival & 0xFFFF_FFFF),
@@ -665,7 +694,7 @@ impl<'a> Bench<'a> {
         }
         self.ticks(40);
         for (name, _, seen, expected) in &self.events {
-            if *name != "nack_expiries" {
+            if !["nack_expiries", "rounds_done", "round_pulls"].contains(name) {
                 assert_eq!(seen, expected, "{name}");
             }
         }

@@ -188,6 +188,7 @@ fn ro9_a_packet_that_differs_is_dropped() {
             Packet { imm: 1, ..first.clone() },
             Packet { window: 17, ..first.clone() },
             Packet { endpoint: 8, ..first.clone() },
+            Packet { flags: ROUND, ..first.clone() },
             Packet { src_endpoint: first.src_endpoint + 1, ..first.clone() },
         ];
         let count = differing.len() as u64;
@@ -340,11 +341,102 @@ fn ld5_a_probe_ends_the_hold() {
         for _ in 0..6 {
             bench.next_nack(0);
         }
+        // One that left before the NACK came does not.
+        let round_trip = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        let asked = bench.nacks().last().unwrap().tick;
         bench.ticks(20);
+        bench.probe(&first, 20);
+        bench.ticks(round_trip - 20 + LATE / 2);
+        assert_eq!(bench.nacks().last().unwrap().tick, asked, "RC-9");
         bench.probe(&first, 20);
         let since = bench.now;
         within("LD-5", bench.next_nack(since), REGISTERS.skew0 + REGISTERS.guard);
         bench.data(&first, 7, 10, RETX);
+        bench.settle(4500);
+    });
+}
+
+/// Opens a message of the one source, of 20 packets without 7 and `also`, and
+/// waits for its NACK.
+fn asked(bench: &mut Bench, context: u64, also: u64) -> Packet {
+    let first = Packet { gid: message(0, 0, 1).gid, ..message(context, 20 * 256, 20) };
+    let all: Vec<u64> = (0..20).filter(|i| *i != 7 && *i != also).collect();
+    for index in all {
+        bench.data(&first, index, 10, 0);
+    }
+    bench.next_nack(0);
+    first
+}
+
+#[test]
+fn rc10_the_time_of_answers_is_measured() {
+    // Nothing but the answer's own time holds a NACK back.
+    let registers = Registers { rtt_default: 1, answer0: 400, ..REGISTERS };
+    run("answer", registers, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let mut answer = 400;
+        // One source: all messages say what the next waits for. The answer comes
+        // after so many ticks; a second NACK is not waited for.
+        for (context, takes) in [(0, 150), (1, 30), (2, 500)] {
+            let first = asked(bench, context, 99);
+            let tick = bench.nacks().last().unwrap().tick;
+            if takes < answer {
+                bench.ticks(takes);
+                answer -= (answer - takes) >> 3;
+            } else {
+                within("until measured", bench.next_nack(tick), answer + REGISTERS.guard - 4);
+            }
+            bench.data(&first, 7, 10, RETX);
+            bench.ticks(50);
+        }
+        let first = asked(bench, 3, 9);
+        let tick = bench.nacks().last().unwrap().tick;
+        within("after two samples", bench.next_nack(tick), answer + REGISTERS.guard - 8);
+        // What was here already was asked for too early: a quarter more each time.
+        let retx = Packet { verdict: 0, ..first.clone() };
+        bench.data(&retx, 3, 10, RETX);
+        bench.data(&retx, 3, 10, RETX);
+        answer += answer >> 2;
+        answer += answer >> 2;
+        bench.data(&first, 7, 10, RETX);
+        bench.data(&first, 9, 10, RETX);
+        let first = asked(bench, 4, 99);
+        let tick = bench.nacks().last().unwrap().tick;
+        within("after two repeats", bench.next_nack(tick), answer + REGISTERS.guard - 12);
+        bench.data(&first, 7, 10, RETX);
+        // Not beyond the sender's backstop.
+        let first = asked(bench, 5, 9);
+        bench.next_nack(0);
+        for _ in 0..6 {
+            bench.data(&first, 3, 10, RETX);
+        }
+        bench.data(&first, 7, 10, RETX);
+        bench.data(&first, 9, 10, RETX);
+        let first = asked(bench, 6, 99);
+        let tick = bench.nacks().last().unwrap().tick;
+        within("at most", bench.next_nack(tick), registers.rto + REGISTERS.guard);
+        bench.data(&first, 7, 10, RETX);
+        bench.settle(4500);
+    });
+}
+
+#[test]
+fn ld8_a_fixed_interval_looks_at_nothing() {
+    let registers = Registers { ld_policy: 0, ld_fixed: 300, ..REGISTERS };
+    run("fixed", registers, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let first = message(4, 200 * 256, 200);
+        for index in (0..20).filter(|i| *i != 7) {
+            bench.data(&first, index, 10, 0);
+        }
+        let since = bench.now;
+        let waited = bench.next_nack(since);
+        // Nothing had come for long enough to be asked for: a tail interval more.
+        let tail = REGISTERS.skew0 + REGISTERS.guard;
+        assert!((280..=300 + tail + LATE).contains(&waited), "{waited}");
+        let last = bench.nacks().last().unwrap().tick;
+        within("again", bench.next_nack(last), 300);
+        bench.fill(&first, 0..200);
         bench.settle(4500);
     });
 }
@@ -537,6 +629,97 @@ fn reordering_within_the_skew_asks_for_nothing() {
         }
         bench.settle(1500);
         assert_eq!(bench.nacks().len(), 0);
+    });
+}
+
+/// Ticks until the straggler of a round is asked for: 200 packets of which one
+/// came, `together` with others of the round, all of which end 50 ticks later.
+fn straggler(test: &str, registers: Registers, register: impl Fn(&mut Bench), together: u64, expected: u64) {
+    run(test, Registers { gap0: 128, ..registers }, |bench, _| {
+        bench.clocks_per_tick = 16;
+        register(bench);
+        let of_round =
+            |context, length, window| Packet { flags: ROUND, round: 300, ..message(context, length, window) };
+        let late = of_round(9, 200 * 256, 200);
+        bench.data(&late, 0, 10, 0);
+        let since = bench.now;
+        bench.ticks(50);
+        for context in 0..together {
+            // Whole with its first packet, or not.
+            let other = of_round(context, 64 + 256 * (context % 3), 8);
+            bench.fill(&other, 0..1 + context % 3);
+        }
+        let waited = bench.next_nack(since);
+        // A message pulled in is looked at every tail interval.
+        let most = expected + REGISTERS.skew0 + REGISTERS.guard + LATE;
+        assert!((expected..=most).contains(&waited), "{test}: {waited} of {expected} ticks");
+        bench.fill(&late, 0..200);
+        bench.settle(3000);
+    });
+}
+
+/// LD-3 of that straggler, its interval halved so often.
+fn of_straggler(halved: u64) -> u64 {
+    let whole = ((199 * 128) >> 4) + REGISTERS.skew0;
+    REGISTERS.d_min + ((whole - REGISTERS.d_min) >> halved) + REGISTERS.guard
+}
+
+#[test]
+fn rd4_a_round_pulls_its_stragglers_in() {
+    straggler("seven of eight", REGISTERS, |bench| bench.register(300, 8), 7, of_straggler(3));
+    straggler("five of eight", REGISTERS, |bench| bench.register(300, 8), 5, of_straggler(1));
+    straggler("three of eight", REGISTERS, |bench| bench.register(300, 8), 3, of_straggler(0));
+    // A late registration starts counting where it stands.
+    let twice = |bench: &mut Bench| {
+        bench.register(300, 8);
+        bench.register(300, 4);
+    };
+    straggler("registered twice", REGISTERS, twice, 3, of_straggler(2));
+}
+
+#[test]
+fn rd2_an_unknown_round_is_no_round() {
+    straggler("unknown", REGISTERS, |_| {}, 7, of_straggler(0));
+    straggler("another", REGISTERS, |bench| bench.register(301, 8), 7, of_straggler(0));
+    // In the same place.
+    let replaced = |bench: &mut Bench| {
+        bench.register(300, 8);
+        bench.register(300 + 256, 8);
+    };
+    straggler("replaced", REGISTERS, replaced, 7, of_straggler(0));
+    let forgotten = |bench: &mut Bench| {
+        bench.register(300, 8);
+        bench.register(300, 0);
+    };
+    straggler("forgotten", REGISTERS, forgotten, 7, of_straggler(0));
+    let moving = Registers { ld_policy: 1, ..REGISTERS };
+    straggler("not asked for", moving, |bench| bench.register(300, 8), 7, of_straggler(0));
+}
+
+#[test]
+fn rd3_every_halving_counts_and_so_does_the_end() {
+    run("halvings", REGISTERS, |bench, _| {
+        bench.clocks_per_tick = 16;
+        bench.register(0x1234, 7);
+        let mut seen = Vec::new();
+        for n in 0..9 {
+            // Back to back in another endpoint's round of the same place: not counted.
+            let of = |generation, endpoint, round| Packet {
+                flags: ROUND,
+                round,
+                endpoint,
+                generation,
+                ..message(n % 12, 64, 8)
+            };
+            bench.data(&of(n, 7, 0x1234), 0, 10, 0);
+            bench.ticks(30);
+            bench.data(&of(100 + n, 8, 0x1234 ^ 15), 0, 10, 0);
+            bench.ticks(30);
+            seen.push((bench.event("round_pulls"), bench.event("rounds_done")));
+        }
+        let expected = [(0, 0), (0, 0), (0, 0), (1, 0), (1, 0), (2, 0), (3, 1), (3, 1), (3, 1)];
+        assert_eq!(seen, expected);
+        bench.settle(1000);
     });
 }
 

@@ -190,8 +190,11 @@ fn storm(
                 first.gid = [rng.next_u64(), rng.next_u64()];
                 first.rtt = *rng.pick(&[0, 30, 90]);
                 first.slot = rng.below(4096);
+                if rng.chance(0.4) {
+                    (first.flags, first.round) = (ROUND, 250 + rng.below(4));
+                }
                 if rng.chance(0.3) {
-                    (first.flags, first.imm) = (IMM, rng.bits(32));
+                    (first.flags, first.imm) = (first.flags | IMM, rng.bits(32));
                 }
                 first
             })
@@ -229,6 +232,10 @@ fn storm(
                             sent_away: false,
                         },
                     );
+                    if network.rng.chance(0.2) {
+                        let (id, messages) = (250 + network.rng.below(4), network.rng.below(9));
+                        network.bench.register(id, messages);
+                    }
                     live.push(generation);
                 }
             }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 pub const AR: u64 = 1;
 pub const RETX: u64 = 2;
+pub const ROUND: u64 = 16;
 pub const IMM: u64 = 32;
 pub const COMPLETE: u64 = 1;
 pub const NACK: u64 = 2;
@@ -37,6 +38,7 @@ pub struct Packet {
     pub length: u64,
     pub tag: u64,
     pub imm: u64,
+    pub round: u64,
     pub rtt: u64,
     pub timestamp: u64,
     pub arrival: u64,
@@ -47,6 +49,10 @@ pub struct Packet {
 impl Packet {
     pub fn count(&self) -> u64 {
         self.length.div_ceil(1 << self.log2).max(1)
+    }
+
+    pub fn round(&self) -> Option<u64> {
+        (self.flags & ROUND != 0).then_some(self.round)
     }
 
     pub fn payload(&self) -> u64 {
@@ -186,6 +192,7 @@ impl Message {
         let f = &self.first;
         (p.length, p.log2, p.tag, p.flags & IMM, p.imm, p.window, p.endpoint, p.src_endpoint)
             != (f.length, f.log2, f.tag, f.flags & IMM, f.imm, f.window, f.endpoint, f.src_endpoint)
+            || p.round() != f.round()
     }
 
     fn hear(&mut self, p: &Packet, now: u64) {

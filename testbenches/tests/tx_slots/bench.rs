@@ -77,6 +77,7 @@ pub struct Request {
     pub dst_endpoint: u64,
     pub address: u64,
     pub imm: Option<u64>,
+    pub round: Option<u64>,
 }
 
 impl Request {
@@ -90,6 +91,7 @@ impl Request {
             dst_endpoint: 0x12_3456,
             address: 0x1_0000_0000,
             imm: None,
+            round: None,
         }
     }
 
@@ -172,6 +174,7 @@ impl<'a> Bench<'a> {
             ("guard", 4),
             ("rtt_default", 40),
             ("rto", 100),
+            ("rto_round", 30),
             ("max_retry", 4),
             ("t_open", 20_000),
             ("grant_wait", 5_000),
@@ -272,6 +275,8 @@ impl<'a> Bench<'a> {
             ("tag", entry.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             ("imm", request.imm.unwrap_or(0)),
             ("has_imm", u64::from(request.imm.is_some())),
+            ("round", request.round.unwrap_or(0)),
+            ("in_round", u64::from(request.round.is_some())),
         ]);
         set_gid(&mut word, self.request_fields["dst_gid"], request.dst_gid);
         self.requests.send(word);
@@ -387,7 +392,9 @@ impl<'a> Bench<'a> {
         assert_eq!(get("imm"), request.imm.unwrap_or(0));
         let flags = get("flags") as u8;
         assert_eq!(flags & flag::IMM != 0, request.imm.is_some());
-        assert_eq!(flags & !(flag::AR | flag::RETX | flag::EST | flag::IMM), 0);
+        assert_eq!(get("round"), request.round.unwrap_or(0));
+        assert_eq!(flags & flag::ROUND != 0, request.round.is_some());
+        assert_eq!(flags & !(flag::AR | flag::RETX | flag::EST | flag::IMM | flag::ROUND), 0);
         let offset = index << request.payload_log2;
         if probe {
             assert_eq!(get("payload_len"), 0);

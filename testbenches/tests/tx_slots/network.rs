@@ -260,6 +260,7 @@ fn weather(test: &str, idle: Pattern, stall: Pattern, weather: impl Fn() -> Weat
                 endpoint: world.rng.below(256),
                 address: world.rng.next_u64(),
                 imm: world.rng.chance(0.3).then_some(entry),
+                round: world.rng.chance(0.3).then_some(entry & 0xFFFF),
             };
             let unasked = (request.window << payload_log2).min(length);
             if unasked > LIMIT {

@@ -193,6 +193,32 @@ fn a_full_queue_drops_the_nack() {
     });
 }
 
+/// RD-6: the first backstop of a round's message has a register of its own.
+#[test]
+fn a_round_asks_sooner() {
+    run("tx_round", |bench| {
+        bench.set("rto_round", 20);
+        let packet = start(bench, Request { round: Some(0xABCD), ..Request::packets(4, 1) })[0];
+        let mut last = packet.tick;
+        for interval in [20, 48, 96] {
+            let probe = bench.packet(200 * 16);
+            assert!(probe.probe && probe.has(flag::ROUND));
+            let waited = probe.tick - last;
+            assert!((interval..=interval + 5).contains(&waited), "{waited} for {interval}");
+            last = probe.tick;
+        }
+        // Once it is heard of, it waits like any other.
+        bench.answer(&packet, Feedback { grant: 1, sequence: 1, ..Feedback::default() });
+        bench.clocks(30);
+        let heard = bench.tick();
+        let probe = bench.packet(110 * 16);
+        assert!((98..=105).contains(&(probe.tick - heard)), "{}", probe.tick - heard);
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
 /// TX-9: RTT + 2 guards, every second PROBE doubling it up to 32 RTO; feedback
 /// and emissions start it over, with RTO while more is to be granted.
 #[test]

@@ -11,7 +11,7 @@ use super::message::{Answerable, Message, Name};
 use super::{hash, Receiving, Recv};
 use crate::bitmap::Block;
 use crate::grant;
-use crate::interval::Interval;
+use crate::interval::{Interval, Source};
 
 impl Receiving {
     pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
@@ -198,7 +198,7 @@ impl Receiving {
         let (clock, now, settings) = (bench.clock, bench.now(), bench.setup.settings);
         let live = self.live.iter().filter_map(|name| self.messages.get(name));
         let outstanding: u64 = live.map(Message::owed).sum();
-        let skew = self.skew.of(hash(name.0));
+        let source = self.sources.of(hash(name.0));
         let lag = Self::lag(bench);
         let Some(message) = self.messages.get_mut(&name) else { return };
         // What was composed before the end may still be on its way out.
@@ -294,16 +294,22 @@ impl Receiving {
         message.last_feedback = clock;
         message.counted.retain(|&at| at > clock.saturating_sub(2 * lag));
         if nack {
-            Self::nacked(bench, message, header, &bits, skew);
+            Self::nacked(bench, message, header, &bits, source);
         }
         let view = message.view();
-        message.interval.rearm(now, &view, skew, &settings);
+        message.interval.rearm(now, &view, source, &settings);
         self.watch(bench, name);
     }
 
     //= LD-4
     //= LD-5
-    fn nacked(bench: &mut Bench, message: &mut Message, header: &FeedbackHeader, bits: &Block, skew: u32) {
+    fn nacked(
+        bench: &mut Bench,
+        message: &mut Message,
+        header: &FeedbackHeader,
+        bits: &Block,
+        source: Source,
+    ) {
         let (id, clock, now, settings) = (message.name.2, bench.clock, bench.now(), bench.setup.settings);
         let asks = bits.zeros_below(header.limit.saturating_sub(header.base));
         if asks == 0 || !header.base.is_multiple_of(BLOCK_PACKETS) || header.limit > header.grant {
@@ -318,7 +324,7 @@ impl Receiving {
             return;
         }
         message.burst = Some((clock, header.base, 1));
-        let span = message.interval.interval(&view, skew, &settings);
+        let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
         match message.interval.deadline() {
             Some(deadline) => {
@@ -338,6 +344,6 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
-        message.interval.nacked(now, &view, header.limit, skew, &settings);
+        message.interval.nacked(now, &view, header.limit, source, &settings);
     }
 }

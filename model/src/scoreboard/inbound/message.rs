@@ -9,6 +9,7 @@ use tessera_abi::wire::{self, flag, DataHeader, MessageId};
 use super::super::Bench;
 use crate::grant;
 use crate::interval::{Interval, View};
+use crate::rounds;
 use crate::rx_parse::Origin;
 use crate::Ticks;
 
@@ -59,6 +60,8 @@ pub(super) struct Message {
     pub(super) sequence: u8,
     pub(super) last_feedback: u64,
     pub(super) interval: Interval,
+    /// How often what is left of its round has halved.
+    pub(super) halvings: u32,
     pub(super) probed: bool,
     pub(super) burst: Option<(u64, u32, u32)>,
     pub(super) last_heard: Ticks,
@@ -116,6 +119,7 @@ impl Message {
             sequence: 0,
             last_feedback: bench.clock,
             interval: Interval::new(bench.now(), &bench.setup.settings),
+            halvings: 0,
             probed: false,
             burst: None,
             last_heard: bench.now(),
@@ -124,6 +128,11 @@ impl Message {
             told: None,
             replaced: false,
         }
+    }
+
+    /// The round it belongs to.
+    pub(super) fn round(&self) -> Option<rounds::Name> {
+        Some(((self.local & 0xFF) as u8, self.opener.round()?))
     }
 
     pub(super) fn payload_len(&self, index: u32) -> u32 {
@@ -148,7 +157,13 @@ impl Message {
         let start = (self.cumulative / BLOCK_PACKETS * BLOCK_PACKETS) as usize;
         let end = (self.grant as usize).min(start + BLOCK_PACKETS as usize);
         let left = if start < end { self.arrived[start..end].count_zeros() as u32 } else { 0 };
-        View { cumulative: self.cumulative, highest: self.highest, grant: self.grant, left }
+        View {
+            cumulative: self.cumulative,
+            highest: self.highest,
+            grant: self.grant,
+            left,
+            halvings: self.halvings,
+        }
     }
 
     /// Bytes granted, as far as the wire knows, and not arrived: a lower bound.

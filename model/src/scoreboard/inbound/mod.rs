@@ -18,8 +18,9 @@ use tessera_abi::status::Status;
 use tessera_abi::wire::{self, flag, generation_age, Age, DataHeader, MessageId};
 
 use super::{Bench, Duties, Fault};
-use crate::interval::SkewTable;
+use crate::interval::{Interval, SourceTable, View};
 use crate::queue::{Completion, RecvEntry};
+use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
 use crate::settings::Settings;
 use crate::timer_wheel::TimerWheel;
@@ -60,13 +61,14 @@ pub(super) struct Receiving {
     /// Receives to be completed, by address.
     buffers: BTreeSet<(u64, (u16, u16))>,
     current: BTreeMap<Place, MessageId>,
-    skew: SkewTable,
+    sources: SourceTable,
+    rounds: Rounds,
     duties: Duties<Duty>,
     clocks: TimerWheel<Name>,
     order: BTreeMap<u16, Vec<u16>>,
 }
 fn hash(ip: [u8; 4]) -> u8 {
-    SkewTable::hash(&wire::ipv4_gid(ip))
+    SourceTable::hash(&wire::ipv4_gid(ip))
 }
 impl Receiving {
     pub(super) fn new(settings: &Settings) -> Self {
@@ -76,7 +78,8 @@ impl Receiving {
             live: BTreeSet::new(),
             buffers: BTreeSet::new(),
             current: BTreeMap::new(),
-            skew: SkewTable::new(settings),
+            sources: SourceTable::new(settings),
+            rounds: Rounds::default(),
             duties: Duties::default(),
             clocks: TimerWheel::default(),
             order: BTreeMap::new(),
@@ -173,6 +176,7 @@ impl Receiving {
         if (packet.length, packet.payload_log2, packet.tag, packet.initial_window)
             != (own.length, own.payload_log2, own.tag, own.initial_window)
             || immediate(packet) != immediate(own)
+            || packet.round() != own.round()
             || origin.local.number != message.local
         {
             return;
@@ -181,12 +185,18 @@ impl Receiving {
         if !packet.probe && packet.index >= message.grant {
             return;
         }
-        let skew = self.skew.of(hash(origin.ip));
+        let source = self.sources.of(hash(origin.ip));
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
+        if !packet.probe && packet.flags & flag::RETX != 0 {
+            let new = !message.arrived[packet.index as usize];
+            if let Some(answered) = message.interval.answered(now, packet.index, new) {
+                self.sources.answered(hash(origin.ip), answered, &settings);
+            }
+        }
         if packet.probe {
             message.probed = true;
-            message.interval.probe(now, packet.index, message.grant, skew, &settings);
+            message.interval.probe(now, packet.index, message.grant, source, &settings);
         } else if message.arrived[packet.index as usize] {
             message.duplicates += 1;
         } else {
@@ -202,7 +212,7 @@ impl Receiving {
             }
             if packet.flags & flag::RETX == 0 {
                 if let Some(sample) = message.interval.sample(now, packet) {
-                    self.skew.sample(hash(origin.ip), sample, &settings);
+                    self.sources.late(hash(origin.ip), sample, &settings);
                 }
             }
             if !payload.is_empty() {
@@ -219,10 +229,35 @@ impl Receiving {
                 answer.due = false;
             }
         }
+        let finished = message.complete == Some(clock) && answer.new;
+        let pulls = finished && message.round().is_some_and(|round| self.rounds.finished(round));
+        message.halvings = message.round().map_or(0, |round| self.rounds.halvings(round));
         Self::owe(&mut self.duties, bench, message, answer, lag);
         let view = message.view();
-        message.interval.rearm(now, &view, skew, &settings);
+        message.interval.rearm(now, &view, source, &settings);
         self.watch(bench, name);
+        if pulls {
+            self.sweep(bench);
+        }
+    }
+
+    //= RD-1
+    pub(super) fn registered(&mut self, bench: &mut Bench, name: rounds::Name, messages: u16) {
+        self.rounds.register(name, messages);
+        self.sweep(bench);
+    }
+
+    //= RD-5
+    fn sweep(&mut self, bench: &Bench) {
+        let (now, settings) = (bench.now(), bench.setup.settings);
+        for name in self.live.iter().copied().collect::<Vec<_>>() {
+            let Some(message) = self.messages.get_mut(&name) else { continue };
+            let Some(round) = message.round() else { continue };
+            message.halvings = self.rounds.halvings(round);
+            let view = message.view();
+            message.interval.rearm(now, &view, self.sources.of(hash(name.0)), &settings);
+            self.watch(bench, name);
+        }
     }
 
     fn owe(duties: &mut Duties<Duty>, bench: &Bench, message: &mut Message, answer: Answerable, lag: u64) {
@@ -244,9 +279,11 @@ impl Receiving {
         let settings = &bench.setup.settings;
         let over = message.is_over() || message.complete.is_some() || message.replaced;
         let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
-            let skew = self.skew.of(hash(name.0));
-            let span = message.interval.interval(&message.view(), skew, settings);
-            let tail = skew as u64 + settings.guard as u64;
+            let source = self.sources.of(hash(name.0));
+            // The NIC may still count a message of the round as unfinished.
+            let view = View { halvings: 0, ..message.view() };
+            let span = message.interval.interval(&view, source, settings);
+            let tail = Interval::tail(source, settings);
             let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64 + span + 2 * tail;
             deadline.max(bench.now()) + slack + (deadline.saturating_sub(bench.now())) / 4
         });
@@ -445,15 +482,15 @@ impl Receiving {
         }
         let (now, settings) = (bench.now(), bench.setup.settings);
         while let Some(name) = self.clocks.pop(now) {
-            let skew = self.skew.of(hash(name.0));
+            let source = self.sources.of(hash(name.0));
             let Some(message) = self.messages.get_mut(&name) else { continue };
             let view = message.view();
-            let ask = message.interval.expire(now, &view, skew, &settings);
+            let ask = message.interval.expire(now, &view, source, &settings);
             let missing = view.cumulative < ask.limit;
             if missing && message.open_since.is_some() && !bench.tolerance.overflow {
                 bench.fault(Some(name.2), "LD-4", Fault::MissingNack(view.cumulative));
             }
-            message.interval.postpone(now, skew, &settings);
+            message.interval.postpone(now, source, &settings);
             self.watch(bench, name);
         }
     }

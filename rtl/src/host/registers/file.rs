@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 29;
+pub const WORDS: usize = 33;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -44,6 +44,10 @@ pub const FILE: [Reg; WORDS] = [
     regs::UNSOLICITED_LIMIT, // 26
     regs::CREDIT_LIMIT,      // 27
     regs::GRANT_QUANTUM,     // 28
+    regs::LD_POLICY,         // 29
+    regs::LD_FIXED,          // 30
+    regs::ANSWER0,           // 31
+    regs::RTO_ROUND,         // 32
 ];
 
 #[derive(LogicBlock)]
@@ -63,7 +67,7 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 30],
+    gathered: [Signal<Local, Bits<32>>; 34],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -99,7 +103,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..29 {
+        for i in 0..33 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -117,7 +121,7 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[29].val();
+        self.value.next = self.gathered[33].val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
         self.taken.d.next.local_mac =
@@ -150,6 +154,10 @@ impl Logic for RegisterFile {
         self.taken.d.next.unsolicited_limit = self.words[26].q.val();
         self.taken.d.next.credit_limit = self.words[27].q.val();
         self.taken.d.next.grant_quantum = self.words[28].q.val().get_bits::<8>(0);
+        self.taken.d.next.ld_policy = self.words[29].q.val().get_bits::<2>(0);
+        self.taken.d.next.ld_fixed = self.words[30].q.val().get_bits::<16>(0);
+        self.taken.d.next.answer0 = self.words[31].q.val().get_bits::<16>(0);
+        self.taken.d.next.rto_round = self.words[32].q.val().get_bits::<24>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;
         }

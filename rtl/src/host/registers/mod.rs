@@ -39,6 +39,8 @@ pub const DOORBELL_KIND_SQ: u64 = regs::DOORBELL_SQ as u64 / 4;
 pub const DOORBELL_KIND_RQ: u64 = regs::DOORBELL_RQ as u64 / 4;
 /// `Doorbell::kind` of a completion queue head.
 pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
+/// `Doorbell::kind` of a round.
+pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
 pub const VIEWS: [Reg; 15] = [
@@ -66,6 +68,7 @@ const _: () = {
     assert!(regs::TABLE_DATA.is_multiple_of(64) && regs::TABLE_WORDS == 16);
     assert!(regs::COUNTERS.is_multiple_of(256) && regs::counter(regs::COUNTER_COUNT) == regs::COUNTERS + 256);
     assert!(regs::DOORBELL_SQ < 16 && regs::DOORBELL_RQ < 16 && regs::DOORBELL_CQ < 16);
+    assert!(regs::DOORBELL_ROUND < 16);
 };
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -166,6 +169,7 @@ pub struct Registers {
     bell_sq: Signal<Local, Bit>,
     bell_rq: Signal<Local, Bit>,
     bell_cq: Signal<Local, Bit>,
+    bell_round: Signal<Local, Bit>,
     page: Signal<Local, Bits<8>>,
     page_at: Signal<Local, Bits<12>>,
     busy: Signal<Local, Bit>,
@@ -197,6 +201,7 @@ pub struct Registers {
     sq_at: Constant<Bits<12>>,
     rq_at: Constant<Bits<12>>,
     cq_at: Constant<Bits<12>>,
+    round_at: Constant<Bits<12>>,
     beyond_endpoints: Constant<Bits<16>>,
     beyond_cqs: Constant<Bits<16>>,
     beyond_mrs: Constant<Bits<16>>,
@@ -289,6 +294,7 @@ impl Registers {
             bell_sq: Default::default(),
             bell_rq: Default::default(),
             bell_cq: Default::default(),
+            bell_round: Default::default(),
             page: Default::default(),
             page_at: Default::default(),
             busy: Default::default(),
@@ -321,6 +327,7 @@ impl Registers {
             sq_at: page_at(regs::DOORBELL_SQ),
             rq_at: page_at(regs::DOORBELL_RQ),
             cq_at: page_at(regs::DOORBELL_CQ),
+            round_at: page_at(regs::DOORBELL_ROUND),
             beyond_endpoints: beyond(config.endpoints_log2),
             beyond_cqs: beyond(config.cqs_log2),
             beyond_mrs: beyond(config.mrs_log2),
@@ -384,6 +391,8 @@ impl Logic for Registers {
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
         self.bell_rq.next = (self.page_at.val() == self.rq_at.val())
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
+        self.bell_round.next = (self.page_at.val() == self.round_at.val())
+            & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
         self.bell_cq.next = (self.page_at.val() == self.cq_at.val())
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_cqs.val()) == 0);
         self.file.write_address.next = self.aw_at.q.val();
@@ -429,7 +438,7 @@ impl Logic for Registers {
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
                 self.to_doorbell.d.next = self.aligned.val()
                     & self.in_page.val()
-                    & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val())
+                    & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val() | self.bell_round.val())
                     & self.all_ready.q.val();
                 self.writing.d.next = Writing::Act;
             }
@@ -462,6 +471,7 @@ impl Logic for Registers {
                 self.bell.d.next.kind = self.aw_at.q.val().get_bits::<2>(2);
                 self.bell.d.next.index = self.page.val();
                 self.bell.d.next.value = self.w_data.q.val().get_bits::<16>(0);
+                self.bell.d.next.more = self.w_data.q.val().get_bits::<16>(16);
                 self.aw_held.d.next = false;
                 self.w_held.d.next = false;
                 self.writing.d.next = Writing::Respond;
@@ -519,7 +529,9 @@ impl Logic for Registers {
         self.r_page.next = self.ar_at.q.val().get_bits::<8>(12);
         self.r_page_at.next = self.ar_at.q.val().get_bits::<12>(0);
         self.r_in_page.next = self.ar_at.q.val().get_bit(20)
-            & ((((self.r_page_at.val() == self.sq_at.val()) | (self.r_page_at.val() == self.rq_at.val()))
+            & ((((self.r_page_at.val() == self.sq_at.val())
+                | (self.r_page_at.val() == self.rq_at.val())
+                | (self.r_page_at.val() == self.round_at.val()))
                 & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_endpoints.val()) == 0))
                 | ((self.r_page_at.val() == self.cq_at.val())
                     & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_cqs.val()) == 0)));

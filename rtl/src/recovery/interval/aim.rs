@@ -40,6 +40,8 @@ pub struct IntervalAim {
     pub probe_armed: Bit,
     pub probe_time: Bits<32>,
     pub probe_limit: Bits<24>,
+    /// A message of a round whose end is near.
+    pub halved: Bit,
     pub holding: Bit,
     pub hold: Bits<32>,
     pub recent: Bits<24>,
@@ -113,6 +115,8 @@ pub struct Aim {
     look_sooner: Signal<Local, Bits<32>>,
     look_ahead: Signal<Local, Bits<32>>,
     first: Signal<Local, Bits<32>>,
+    look_at: Signal<Local, Bits<32>>,
+    look_early: Signal<Local, Bits<32>>,
     give_up_sooner: Signal<Local, Bits<32>>,
     earliest: Signal<Local, Bits<32>>,
     shorter: Signal<Local, Bits<32>>,
@@ -162,6 +166,8 @@ impl Aim {
             look_sooner: Default::default(),
             look_ahead: Default::default(),
             first: Default::default(),
+            look_at: Default::default(),
+            look_early: Default::default(),
             give_up_sooner: Default::default(),
             earliest: Default::default(),
             shorter: Default::default(),
@@ -257,6 +263,12 @@ impl Logic for Aim {
             & self.look_ahead.val().get_bit(31)
         {
             self.first.next = self.aim.q.val().hole_tail_at;
+        }
+        // The deadline of a straggler shrinks with every other message that ends.
+        self.look_at.next = self.aim.q.val().at + self.aim.q.val().tail_span;
+        self.look_early.next = self.look_at.val() - self.deadline.q.val();
+        if self.aim.q.val().halved & !self.aim.q.val().holding & self.look_early.val().get_bit(31) {
+            self.first.next = self.look_at.val();
         }
         self.give_up_sooner.next = self.aim.q.val().give_up_at - self.first.val();
         self.earliest.next = self.first.val();

@@ -2,16 +2,16 @@
 //! moving with what has arrived, kept in the timer wheel.
 //!
 //! ```text
-//!              ┌──────────── skew by source hash
+//!              ┌──────────── skew, answer by source hash; halvings by round
 //!  job ──> fetch ──> estimate ──> span ──> times ──> choose ──> aim: hold ──> arm ──> insert
 //!            ^  word of the message: gap, marks, probe, hold ┘         ^ nodes │
-//!  pop ──────┘                                                         └───────┼──> expiry
-//!                                                                              └──> freed
+//!  pop ──────┤                                                         └───────┼──> expiry
+//!  ring ─────┘                                                                 └──> freed
 //! ```
 //!
 //! The context block reports what a packet did (`IntervalJob`), this block
 //! keeps the times and asks back with an `Expiry` when a deadline or the
-//! give-up time has come (LD-1..LD-7, RC-4, RC-5, RC-9). It owns both timer
+//! give-up time has come (LD-1..LD-8, RC-4, RC-5, RC-9, RC-10, RD-4, RD-5). It owns both timer
 //! nodes of a message: the first stands for the earliest of deadline and
 //! give-up and is judged anew when it pops, the second is linked when the
 //! deadline becomes earlier than the first. With both linked a still earlier
@@ -19,6 +19,11 @@
 //! tail interval first: until then it cannot be due, and from then on it is judged
 //! at every pop. Silence shortened by less than a tail interval leaves the second
 //! node for a hole or a PROBE.
+//!
+//! Messages of rounds stand in a ring. When what is left of some round has halved,
+//! all of the ring are judged anew, in gaps and after every third job or pop; and
+//! from then on, while nothing else wakes it, such a message is looked at every
+//! tail interval.
 //!
 //! So a NACK comes at the rule's time, rounded up to the wheel's tick, if a node is
 //! free when its deadline becomes the earliest. With both linked it may be as late
@@ -38,7 +43,8 @@
 //!   wait then, jobs do not, so the two blocks cannot lock each other;
 //! - after a job of kind 3, `freed` tells once that no node of the context is
 //!   linked. It never waits for room: one entry per context fits;
-//! - after reset the skew table is cleared, 256 clocks, until `ready`.
+//! - after reset the tables are cleared, a clock per message, 256 at least, until
+//!   `ready`.
 //!
 //! Verified by `testbenches/tests/rx_context/`.
 
@@ -46,7 +52,9 @@ mod aim;
 
 pub use aim::{Aim, AimState, IntervalAim, IntervalNodes};
 
+use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
+use crate::stream::Fifo;
 use crate::types::{Settings, TimerInsert};
 use tessera_abi::params::Config;
 
@@ -62,8 +70,15 @@ pub struct IntervalJob {
     /// The packet opened the message: its word starts anew.
     pub opened: Bit,
     pub hash: Bits<8>,
+    /// Its local endpoint and round.
+    pub endpoint: Bits<8>,
+    pub in_round: Bit,
+    pub round: Bits<16>,
     /// A new DATA packet that is no retransmission: gap and skew samples.
     pub fresh: Bit,
+    /// A retransmission, new or of a packet that was here: samples of the answer.
+    pub repaired: Bit,
+    pub repeated: Bit,
     /// A PROBE; `limit` is what it names, at most the grant.
     pub probe: Bit,
     /// Answer: a NACK went out, up to `limit`.
@@ -104,7 +119,12 @@ pub struct Expiry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct IntervalWord {
     pub open: Bit,
+    /// Stands in the ring of messages of rounds, whatever became of it.
+    pub in_ring: Bit,
     pub hash: Bits<8>,
+    pub endpoint: Bits<8>,
+    pub in_round: Bit,
+    pub round: Bits<16>,
     pub rtt: Bits<16>,
     /// 1/16 tick.
     pub gap: Bits<16>,
@@ -134,13 +154,17 @@ pub struct IntervalWord {
     pub holding: Bit,
     /// NACKs of the present hole; every second one doubles the wait.
     pub backoff: Bits<4>,
+    /// When the latest of them left, modulo 2^16.
+    pub asked_at: Bits<16>,
 }
 
-/// A source's skew; the first use starts from the register.
+/// A source's skew, 1/256 tick, and how long its answers take, ticks; the
+/// first use starts from the registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct SkewEntry {
+pub struct SourceEntry {
     pub valid: Bit,
-    pub skew: Bits<16>,
+    pub skew: Bits<24>,
+    pub answer: Bits<16>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -175,18 +199,34 @@ pub struct Interval {
     pub pop_valid: Signal<In, Bit>,
     pub pop_node: Signal<In, Bits<13>>,
     pub pop_ready: Signal<Out, Bit>,
+    /// How far a round has come, answered a clock later.
+    pub query_endpoint: Signal<Out, Bits<8>>,
+    pub query_round: Signal<Out, Bits<16>>,
+    pub halvings: Signal<In, Bits<4>>,
+    /// What is left of some round has halved.
+    pub advanced: Signal<In, Bit>,
     /// A loss-detection deadline fired.
     pub expired: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
 
-    words: SdpRam<IntervalWord, 12>,
-    skews: SdpRam<SkewEntry, 8>,
+    words: ClearedRam<IntervalWord, 12>,
+    /// Messages of rounds, to be visited when one advances.
+    ring: Fifo<Bits<12>, 12>,
+    sources: SdpRam<SourceEntry, 8>,
     aim: Aim,
 
     state: Dff<IntervalState>,
     /// The pop's turn.
     pop_turn: Dff<Bit>,
     popping: Dff<Bit>,
+    /// A message of a round is judged anew; neither job nor pop.
+    visiting: Dff<Bit>,
+    /// Jobs and pops since the last visit.
+    patient: Dff<Bits<2>>,
+    in_ring: Dff<Bits<13>>,
+    to_visit: Dff<Bits<13>>,
+    /// How often what is left of the round has halved.
+    halved: Dff<Bits<4>>,
     job: Dff<IntervalJob>,
     /// The last job was of the same message: its word is in the register.
     again: Dff<Bit>,
@@ -195,7 +235,7 @@ pub struct Interval {
     word: Dff<IntervalWord>,
     /// Time of this judgement.
     at: Dff<Bits<32>>,
-    skew: Dff<Bits<16>>,
+    source: Dff<SourceEntry>,
     product: Dff<Bits<32>>,
     /// Index and timestamp from the sample point; one-way time and its distance from the smallest.
     steps: Dff<Bits<24>>,
@@ -204,9 +244,17 @@ pub struct Interval {
     late: Dff<Bits<32>>,
     sample_valid: Dff<Bit>,
     sample: Dff<Bits<20>>,
-    new_skew: Dff<Bits<16>>,
+    new_skew: Dff<Bits<24>>,
+    /// A sample of the answer, and what becomes of it.
+    answer_valid: Dff<Bit>,
+    answer_again: Dff<Bit>,
+    waited: Dff<Bits<16>>,
+    new_answer: Dff<Bits<16>>,
+    /// A PROBE that left before the NACK came.
+    unaware: Dff<Bit>,
     new_gap: Dff<Bits<20>>,
-    /// max(D_MIN, left * gap + skew); skew + guard.
+    /// D_MIN; how far left * gap + skew exceeds it; skew + guard.
+    least: Dff<Bits<32>>,
     span: Dff<Bits<32>>,
     tail_span: Dff<Bits<32>>,
     hole_at: Dff<Bits<32>>,
@@ -221,6 +269,12 @@ pub struct Interval {
     chosen: Signal<Local, Bits<12>>,
     take_pop: Signal<Local, Bit>,
     take_job: Signal<Local, Bit>,
+    take_visit: Signal<Local, Bit>,
+    wants_visit: Signal<Local, Bit>,
+    jobless: Signal<Local, Bit>,
+    rings: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    excess: Signal<Local, Bits<32>>,
     fetched: Signal<Local, IntervalWord>,
     is_packet: Signal<Local, Bit>,
     is_grant: Signal<Local, Bit>,
@@ -242,8 +296,18 @@ pub struct Interval {
     clamped: Signal<Local, Bits<20>>,
     rise: Signal<Local, Bits<20>>,
     fall: Signal<Local, Bits<20>>,
-    late16: Signal<Local, Bits<16>>,
-    skew_fall: Signal<Local, Bits<16>>,
+    late24: Signal<Local, Bits<24>>,
+    skew_most: Signal<Local, Bits<24>>,
+    skew_fall: Signal<Local, Bits<24>>,
+    answer_most: Signal<Local, Bits<16>>,
+    answer_fall: Signal<Local, Bits<16>>,
+    answer_rise: Signal<Local, Bits<17>>,
+    answer_up: Signal<Local, Bits<16>>,
+    way: Signal<Local, Bits<32>>,
+    round_trip: Signal<Local, Bits<32>>,
+    answer32: Signal<Local, Bits<32>>,
+    spread_guard: Signal<Local, Bits<32>>,
+    fixed32: Signal<Local, Bits<32>>,
     in_ticks: Signal<Local, Bits<32>>,
     from_gap: Signal<Local, Bits<32>>,
     guard32: Signal<Local, Bits<32>>,
@@ -262,7 +326,8 @@ pub struct Interval {
 
     gap_max: Constant<Bits<20>>,
     sample_max: Constant<Bits<20>>,
-    late_max: Constant<Bits<16>>,
+    late_max: Constant<Bits<24>>,
+    answer_max: Constant<Bits<16>>,
     contexts_mask: Constant<Bits<12>>,
 }
 
@@ -296,19 +361,29 @@ impl Interval {
             pop_ready: Default::default(),
             expired: Default::default(),
             ready: Default::default(),
-            words: SdpRam::new(contexts),
-            skews: SdpRam::new(8),
+            query_endpoint: Default::default(),
+            query_round: Default::default(),
+            halvings: Default::default(),
+            advanced: Default::default(),
+            words: ClearedRam::new(contexts, "block"),
+            ring: Fifo::new(contexts),
+            sources: SdpRam::new(8),
             aim: Aim::new(config),
             state: Default::default(),
             pop_turn: Default::default(),
             popping: Default::default(),
+            visiting: Default::default(),
+            patient: Default::default(),
+            in_ring: Default::default(),
+            to_visit: Default::default(),
+            halved: Default::default(),
             job: Default::default(),
             again: Default::default(),
             node: Default::default(),
             owner: Default::default(),
             word: Default::default(),
             at: Default::default(),
-            skew: Default::default(),
+            source: Default::default(),
             product: Default::default(),
             steps: Default::default(),
             stamp: Default::default(),
@@ -317,7 +392,13 @@ impl Interval {
             sample_valid: Default::default(),
             sample: Default::default(),
             new_skew: Default::default(),
+            answer_valid: Default::default(),
+            answer_again: Default::default(),
+            waited: Default::default(),
+            new_answer: Default::default(),
+            unaware: Default::default(),
             new_gap: Default::default(),
+            least: Default::default(),
             span: Default::default(),
             tail_span: Default::default(),
             hole_at: Default::default(),
@@ -331,6 +412,12 @@ impl Interval {
             chosen: Default::default(),
             take_pop: Default::default(),
             take_job: Default::default(),
+            take_visit: Default::default(),
+            wants_visit: Default::default(),
+            jobless: Default::default(),
+            rings: Default::default(),
+            leaves: Default::default(),
+            excess: Default::default(),
             fetched: Default::default(),
             is_packet: Default::default(),
             is_grant: Default::default(),
@@ -351,8 +438,18 @@ impl Interval {
             clamped: Default::default(),
             rise: Default::default(),
             fall: Default::default(),
-            late16: Default::default(),
+            late24: Default::default(),
+            skew_most: Default::default(),
             skew_fall: Default::default(),
+            answer_most: Default::default(),
+            answer_fall: Default::default(),
+            answer_rise: Default::default(),
+            answer_up: Default::default(),
+            way: Default::default(),
+            round_trip: Default::default(),
+            answer32: Default::default(),
+            spread_guard: Default::default(),
+            fixed32: Default::default(),
             in_ticks: Default::default(),
             from_gap: Default::default(),
             guard32: Default::default(),
@@ -370,7 +467,8 @@ impl Interval {
             base: Default::default(),
             gap_max: Constant::new(0xFFFFu64.into()),
             sample_max: Constant::new(0xF_FFFFu64.into()),
-            late_max: Constant::new(0xFFFFu64.into()),
+            late_max: Constant::new(0xFF_FF00u64.into()),
+            answer_max: Constant::new(0xFFFFu64.into()),
             contexts_mask: Constant::new(((1u64 << contexts) - 1).into()),
         }
     }
@@ -385,13 +483,18 @@ impl Logic for Interval {
             state,
             pop_turn,
             popping,
+            visiting,
+            patient,
+            in_ring,
+            to_visit,
+            halved,
             job,
             again,
             node,
             owner,
             word,
             at,
-            skew,
+            source,
             product,
             steps,
             stamp,
@@ -400,7 +503,13 @@ impl Logic for Interval {
             sample_valid,
             sample,
             new_skew,
+            answer_valid,
+            answer_again,
+            waited,
+            new_answer,
+            unaware,
             new_gap,
+            least,
             span,
             tail_span,
             hole_at,
@@ -412,11 +521,14 @@ impl Logic for Interval {
             clear_at,
             cleared
         );
-        self.words.clock.next = self.clk.val();
-        self.skews.clock.next = self.clk.val();
+        self.words.clk.next = self.clk.val();
+        self.words.rst.next = self.rst.val();
+        self.ring.clk.next = self.clk.val();
+        self.ring.rst.next = self.rst.val();
+        self.sources.clock.next = self.clk.val();
         self.aim.clk.next = self.clk.val();
         self.aim.rst.next = self.rst.val();
-        self.ready.next = self.cleared.q.val();
+        self.ready.next = self.cleared.q.val() & self.words.ready.val();
         self.expiry_valid.next = self.aim.expiry_valid.val();
         self.expiry_data.next = self.aim.expiry_data.val();
         self.aim.expiry_ready.next = self.expiry_ready.val();
@@ -428,29 +540,39 @@ impl Logic for Interval {
         self.aim.insert_ready.next = self.insert_ready.val();
         self.expired.next = self.aim.expired.val();
 
-        self.is_packet.next = !self.popping.q.val() & (self.job.q.val().kind == 0);
-        self.is_grant.next = !self.popping.q.val() & (self.job.q.val().kind == 1);
-        self.is_answer.next = !self.popping.q.val() & (self.job.q.val().kind == 2);
-        self.is_end.next = !self.popping.q.val() & (self.job.q.val().kind == 3);
+        self.jobless.next = self.popping.q.val() | self.visiting.q.val();
+        self.is_packet.next = !self.jobless.val() & (self.job.q.val().kind == 0);
+        self.is_grant.next = !self.jobless.val() & (self.job.q.val().kind == 1);
+        self.is_answer.next = !self.jobless.val() & (self.job.q.val().kind == 2);
+        self.is_end.next = !self.jobless.val() & (self.job.q.val().kind == 3);
         self.tells.next = self.is_packet.val() | self.is_grant.val();
-        self.samples.next = !self.popping.q.val() & self.job.q.val().fresh;
+        self.samples.next = !self.jobless.val() & self.job.q.val().fresh;
 
         // Which comes next.
         self.hand.next = (self.state.q.val() == IntervalState::Choose) & self.aim.aim_ready.val();
-        self.free.next =
-            self.cleared.q.val() & ((self.state.q.val() == IntervalState::Idle) | self.hand.val());
+        self.free.next = self.ready.val() & ((self.state.q.val() == IntervalState::Idle) | self.hand.val());
+        // Messages of rounds are visited in gaps, and after three of the others.
+        self.wants_visit.next = self.to_visit.q.val().any() & self.ring.out_valid.val();
+        self.take_visit.next = self.free.val()
+            & self.wants_visit.val()
+            & ((self.patient.q.val() == 3) | (!self.job_valid.val() & !self.pop_valid.val()));
         self.take_pop.next = self.free.val()
+            & !self.take_visit.val()
             & self.pop_valid.val()
             & self.aim.may_pop.val()
             & !(self.hand.val() & self.popping.q.val())
             & (self.pop_turn.q.val() | !self.job_valid.val());
-        self.take_job.next = self.free.val() & self.job_valid.val() & !self.take_pop.val();
+        self.take_job.next =
+            self.free.val() & self.job_valid.val() & !self.take_pop.val() & !self.take_visit.val();
         self.pop_ready.next = self.take_pop.val();
         self.job_ready.next = self.take_job.val();
 
         self.chosen.next = self.job_data.val().context & self.contexts_mask.val();
         if self.take_pop.val() {
             self.chosen.next = bit_cast::<12, 13>(self.pop_node.val()) & self.contexts_mask.val();
+        }
+        if self.take_visit.val() {
+            self.chosen.next = self.ring.out_data.val();
         }
         self.words.read_address.next = self.chosen.val();
         self.words.write_enable.next = false;
@@ -459,14 +581,21 @@ impl Logic for Interval {
         if self.again.q.val() {
             self.fetched.next = self.word.q.val();
         }
-        self.skews.read_address.next = self.fetched.val().hash;
+        self.sources.read_address.next = self.fetched.val().hash;
         if self.job.q.val().opened {
-            self.skews.read_address.next = self.job.q.val().hash;
+            self.sources.read_address.next = self.job.q.val().hash;
         }
-        self.skews.write_enable.next = false;
-        self.skews.write_address.next = self.word.q.val().hash;
-        self.skews.write_data.next.valid = true;
-        self.skews.write_data.next.skew = self.new_skew.q.val();
+        self.query_endpoint.next = self.fetched.val().endpoint;
+        self.query_round.next = self.fetched.val().round;
+        if self.job.q.val().opened {
+            self.query_endpoint.next = self.job.q.val().endpoint;
+            self.query_round.next = self.job.q.val().round;
+        }
+        self.sources.write_enable.next = false;
+        self.sources.write_address.next = self.word.q.val().hash;
+        self.sources.write_data.next.valid = true;
+        self.sources.write_data.next.skew = self.source.q.val().skew;
+        self.sources.write_data.next.answer = self.source.q.val().answer;
         // Estimate: products and distances of this clock's word.
         self.left16.next = bit_cast::<16, 9>(self.word.q.val().left);
         self.gap16.next = self.word.q.val().gap;
@@ -491,22 +620,47 @@ impl Logic for Interval {
         // An arithmetic shift of a negative difference rounds down.
         self.fall.next = (self.gap20.val() - self.clamped.val() + 7) >> 3;
 
-        self.late16.next = bit_cast::<16, 32>(self.late.q.val());
+        self.late24.next = bit_cast::<24, 32>(self.late.q.val()) << 8;
         if (self.late.q.val() >> 16).any() {
-            self.late16.next = self.late_max.val();
+            self.late24.next = self.late_max.val();
         }
-        self.skew_fall.next = (self.skew.q.val() - self.late16.val()) >> 6;
+        self.skew_most.next = bit_cast::<24, 16>(self.settings.val().skew_max) << 8;
+        self.skew_fall.next = (self.source.q.val().skew - self.late24.val()) >> 10;
+        // The answer's time, RC-10.
+        self.answer_most.next = bit_cast::<16, 24>(self.settings.val().rto);
+        if (self.settings.val().rto >> 16).any() {
+            self.answer_most.next = self.answer_max.val();
+        }
+        self.answer_fall.next = (self.source.q.val().answer - self.waited.q.val()) >> 3;
+        self.answer_rise.next = bit_cast::<17, 16>(self.source.q.val().answer)
+            + bit_cast::<17, 16>(self.source.q.val().answer >> 2);
+        self.answer_up.next = self.waited.q.val();
+        if self.answer_again.q.val() {
+            self.answer_up.next = self.answer_rise.val().get_bits::<16>(0);
+            if self.answer_rise.val().get_bit(16) {
+                self.answer_up.next = self.answer_max.val();
+            }
+        }
 
         self.guard32.next = bit_cast::<32, 16>(self.settings.val().guard);
         self.d_min32.next = bit_cast::<32, 16>(self.settings.val().d_min);
-        self.skew32.next = bit_cast::<32, 16>(self.skew.q.val());
+        self.skew32.next = bit_cast::<32, 24>(self.source.q.val().skew >> 8);
+        self.answer32.next = bit_cast::<32, 16>(self.source.q.val().answer);
+        self.fixed32.next = bit_cast::<32, 16>(self.settings.val().ld_fixed);
         self.in_ticks.next = self.product.q.val() >> 4;
         self.from_gap.next = self.in_ticks.val() + self.skew32.val();
         self.rtt32.next = bit_cast::<32, 16>(self.settings.val().rtt_default);
         if self.word.q.val().rtt != 0 {
             self.rtt32.next = bit_cast::<32, 16>(self.word.q.val().rtt);
         }
+        self.spread_guard.next = self.in_ticks.val() + self.guard32.val();
+        self.way.next = self.rtt32.val() + self.skew32.val();
+        self.round_trip.next = self.way.val() + self.guard32.val();
+        if self.way.val() < self.answer32.val() {
+            self.way.next = self.answer32.val();
+        }
 
+        self.excess.next = self.span.q.val() >> self.halved.q.val();
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
         self.answered_at.next = self.at.q.val() + self.pause.q.val();
         self.hold_sooner.next = self.answered_at.val() - self.word.q.val().hold;
@@ -520,7 +674,10 @@ impl Logic for Interval {
         self.base.next = self.silent_at.q.val();
         if self.word.q.val().hole {
             self.base.next = self.hole_at.q.val();
-            if self.word.q.val().tail & self.tail_sooner.val().get_bit(31) {
+            if self.word.q.val().tail
+                & self.tail_sooner.val().get_bit(31)
+                & (self.settings.val().ld_policy != 0)
+            {
                 self.base.next = self.hole_tail_at.q.val();
             }
         }
@@ -541,6 +698,7 @@ impl Logic for Interval {
         self.aim.aim_data.next.probe_armed = self.word.q.val().probe_armed;
         self.aim.aim_data.next.probe_time = self.word.q.val().probe_time;
         self.aim.aim_data.next.probe_limit = self.word.q.val().probe_limit;
+        self.aim.aim_data.next.halved = self.halved.q.val().any();
         self.aim.aim_data.next.holding = self.word.q.val().holding;
         self.aim.aim_data.next.hold = self.word.q.val().hold;
         self.aim.aim_data.next.recent = self.word.q.val().mark1;
@@ -554,14 +712,31 @@ impl Logic for Interval {
         self.aim.aim_data.next.give_up_at = self.give_up_at.q.val();
 
         self.store.next = self.word.q.val();
+        // A message of a round is in the ring once, until a visit finds it ended.
+        self.rings.next = self.word.q.val().open
+            & self.word.q.val().in_round
+            & (self.visiting.q.val() | !self.word.q.val().in_ring);
+        if self.rings.val() {
+            self.store.next.in_ring = true;
+        }
+        if self.visiting.q.val() & !self.rings.val() {
+            self.store.next.in_ring = false;
+        }
+        self.leaves.next = false;
+        self.ring.in_valid.next = false;
+        self.ring.in_data.next = self.owner.q.val();
+        self.ring.out_ready.next = self.take_visit.val();
         match self.state.q.val() {
             IntervalState::Idle => {}
             IntervalState::Fetch => {
                 self.word.d.next = self.fetched.val();
-                if !self.popping.q.val() {
+                if !self.jobless.val() {
                     if self.job.q.val().opened {
                         self.word.d.next.open = true;
                         self.word.d.next.hash = self.job.q.val().hash;
+                        self.word.d.next.endpoint = self.job.q.val().endpoint;
+                        self.word.d.next.in_round = self.job.q.val().in_round;
+                        self.word.d.next.round = self.job.q.val().round;
                         self.word.d.next.gap = self.settings.val().gap0;
                         self.word.d.next.sampled = false;
                         self.word.d.next.hole = false;
@@ -583,10 +758,23 @@ impl Logic for Interval {
             }
             IntervalState::Estimate => {
                 self.product.d.next = self.left16.val() * self.gap16.val();
-                self.skew.d.next = self.skews.read_data.val().skew;
-                if !self.skews.read_data.val().valid {
-                    self.skew.d.next = self.settings.val().skew0;
+                self.source.d.next = self.sources.read_data.val();
+                if !self.sources.read_data.val().valid {
+                    self.source.d.next.skew = bit_cast::<24, 16>(self.settings.val().skew0) << 8;
+                    self.source.d.next.answer = self.settings.val().answer0;
                 }
+                self.halved.d.next = 0.into();
+                if self.word.q.val().in_round & (self.settings.val().ld_policy.get_bit(1)) {
+                    self.halved.d.next = self.halvings.val();
+                }
+                // After a second NACK nobody knows which one is answered.
+                self.answer_again.d.next = !self.jobless.val() & self.job.q.val().repeated;
+                self.answer_valid.d.next = !self.jobless.val()
+                    & (self.job.q.val().repeated
+                        | (self.job.q.val().repaired
+                            & (self.word.q.val().backoff == 1)
+                            & (self.job.q.val().index < self.word.q.val().hold_limit)));
+                self.waited.d.next = self.at.q.val().get_bits::<16>(0) - self.word.q.val().asked_at;
                 self.steps.d.next = self.job.q.val().index - self.word.q.val().gap_index;
                 self.stamp.d.next = self.job.q.val().timestamp - self.word.q.val().gap_time;
                 self.one_way.d.next = self.job.q.val().arrival - self.job.q.val().timestamp;
@@ -627,12 +815,20 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Span;
             }
             IntervalState::Span => {
-                self.span.d.next = self.from_gap.val();
-                if self.from_gap.val() < self.d_min32.val() {
-                    self.span.d.next = self.d_min32.val();
+                self.least.d.next = self.d_min32.val();
+                self.span.d.next = 0.into();
+                if self.from_gap.val() > self.d_min32.val() {
+                    self.span.d.next = self.from_gap.val() - self.d_min32.val();
                 }
                 self.tail_span.d.next = self.skew32.val() + self.guard32.val();
-                self.pause.d.next = self.rtt32.val() + self.from_gap.val() + self.guard32.val();
+                self.pause.d.next = self.way.val() + self.spread_guard.val();
+                self.unaware.d.next = bit_cast::<32, 16>(self.waited.q.val()) < self.round_trip.val();
+                // LD-8: to compare with.
+                if self.settings.val().ld_policy == 0 {
+                    self.least.d.next = 0.into();
+                    self.span.d.next = self.fixed32.val();
+                    self.pause.d.next = self.fixed32.val();
+                }
                 self.give_up_at.d.next =
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
                 // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
@@ -671,9 +867,13 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Times;
             }
             IntervalState::Times => {
-                self.hole_at.d.next = self.word.q.val().hole_time + self.span.q.val();
+                // RD-4.
+                self.hole_at.d.next = self.word.q.val().hole_time + self.least.q.val() + self.excess.val();
                 self.hole_tail_at.d.next = self.word.q.val().hole_time + self.tail_span.q.val();
-                self.silent_at.d.next = self.word.q.val().last_heard + self.span.q.val() + self.guard32.val();
+                self.silent_at.d.next = self.word.q.val().last_heard
+                    + self.least.q.val()
+                    + self.excess.val()
+                    + self.guard32.val();
                 self.mark_due.d.next = self.since_mark.val() >= self.tail_span.q.val();
                 // LD-5, or the wait after an expiry that found nothing to ask for.
                 if self.is_answer.val() {
@@ -682,6 +882,7 @@ impl Logic for Interval {
                         self.word.d.next.hold =
                             self.at.q.val() + (self.pause.q.val() << (self.word.q.val().backoff >> 1));
                         self.word.d.next.hold_limit = self.job.q.val().limit;
+                        self.word.d.next.asked_at = self.at.q.val().get_bits::<16>(0);
                         if self.word.q.val().backoff != 10 {
                             self.word.d.next.backoff = self.word.q.val().backoff + 1;
                         }
@@ -698,8 +899,9 @@ impl Logic for Interval {
                     if !self.word.q.val().probe_armed | self.probe_sooner.val().get_bit(31) {
                         self.word.d.next.probe_time = self.probe_at.val();
                     }
-                    // Nothing is on its way to be waited for but what came before it.
-                    if self.hold_to_probe.val().get_bit(31) {
+                    // Nothing is on its way to be waited for but what came before it,
+                    // unless it left before the NACK came.
+                    if self.hold_to_probe.val().get_bit(31) & !self.unaware.q.val() {
                         self.word.d.next.hold = self.probe_at.val();
                     }
                     self.word.d.next.probe_armed = true;
@@ -711,11 +913,18 @@ impl Logic for Interval {
                 if self.clamped.val() < self.gap20.val() {
                     self.new_gap.d.next = self.gap20.val() - self.fall.val();
                 }
-                self.new_skew.d.next = self.skew.q.val() - self.skew_fall.val();
-                if self.late16.val() >= self.skew.q.val() {
-                    self.new_skew.d.next = self.late16.val();
-                    if self.late16.val() > self.settings.val().skew_max {
-                        self.new_skew.d.next = self.settings.val().skew_max;
+                self.new_skew.d.next = self.source.q.val().skew - self.skew_fall.val();
+                if self.late24.val() >= self.source.q.val().skew {
+                    self.new_skew.d.next = self.late24.val();
+                    if self.late24.val() > self.skew_most.val() {
+                        self.new_skew.d.next = self.skew_most.val();
+                    }
+                }
+                self.new_answer.d.next = self.source.q.val().answer - self.answer_fall.val();
+                if self.answer_again.q.val() | (self.waited.q.val() >= self.source.q.val().answer) {
+                    self.new_answer.d.next = self.answer_up.val();
+                    if self.answer_up.val() > self.answer_most.val() {
+                        self.new_answer.d.next = self.answer_most.val();
                     }
                 }
                 self.state.d.next = IntervalState::Choose;
@@ -739,8 +948,17 @@ impl Logic for Interval {
                     self.store.next.sampled = true;
                 }
                 if self.hand.val() {
+                    self.leaves.next = self.visiting.q.val() & !self.rings.val();
+                    self.ring.in_valid.next = self.rings.val();
                     // A context's first sample only sets its smallest one-way time.
-                    self.skews.write_enable.next = self.samples.val() & self.word.q.val().sampled;
+                    self.sources.write_enable.next =
+                        (self.samples.val() & self.word.q.val().sampled) | self.answer_valid.q.val();
+                    if self.samples.val() & self.word.q.val().sampled {
+                        self.sources.write_data.next.skew = self.new_skew.q.val();
+                    }
+                    if self.answer_valid.q.val() {
+                        self.sources.write_data.next.answer = self.new_answer.q.val();
+                    }
                     self.words.write_enable.next = true;
                     self.word.d.next = self.store.val();
                     self.state.d.next = IntervalState::Idle;
@@ -750,24 +968,45 @@ impl Logic for Interval {
         self.words.write_data.next = self.store.val();
 
         // The next is taken in the last clock of the one before.
-        if self.take_pop.val() | self.take_job.val() {
+        if self.take_pop.val() | self.take_job.val() | self.take_visit.val() {
             self.at.d.next = self.now.val();
             self.popping.d.next = self.take_pop.val();
+            self.visiting.d.next = self.take_visit.val();
+            if self.patient.q.val() != 3 {
+                self.patient.d.next = self.patient.q.val() + 1;
+            }
+            if self.take_visit.val() {
+                self.patient.d.next = 0.into();
+            }
             self.job.d.next = self.job_data.val();
             self.node.d.next = self.pop_node.val().get_bit(12);
             self.owner.d.next = self.chosen.val();
             self.again.d.next = self.hand.val() & (self.chosen.val() == self.owner.q.val());
-            if self.take_pop.val() {
+            if !self.take_job.val() {
                 self.job.d.next.opened = false;
             }
             self.pop_turn.d.next = self.take_job.val();
             self.state.d.next = IntervalState::Fetch;
         }
 
+        // How many stand in the ring, and how many of them this sweep has left.
+        if self.ring.in_valid.val() & !self.visiting.q.val() {
+            self.in_ring.d.next = self.in_ring.q.val() + 1;
+        }
+        if self.leaves.val() {
+            self.in_ring.d.next = self.in_ring.q.val() - 1;
+        }
+        if self.take_visit.val() {
+            self.to_visit.d.next = self.to_visit.q.val() - 1;
+        }
+        if self.advanced.val() {
+            self.to_visit.d.next = self.in_ring.q.val();
+        }
+
         if !self.cleared.q.val() {
-            self.skews.write_enable.next = true;
-            self.skews.write_address.next = bit_cast::<8, 9>(self.clear_at.q.val());
-            self.skews.write_data.next.valid = false;
+            self.sources.write_enable.next = true;
+            self.sources.write_address.next = bit_cast::<8, 9>(self.clear_at.q.val());
+            self.sources.write_data.next.valid = false;
             self.clear_at.d.next = self.clear_at.q.val() + 1;
             self.cleared.d.next = (self.clear_at.q.val() + 1).get_bit(8);
         }
@@ -775,6 +1014,8 @@ impl Logic for Interval {
         if self.rst.val() {
             self.state.d.next = IntervalState::Idle;
             self.pop_turn.d.next = false;
+            self.in_ring.d.next = 0.into();
+            self.to_visit.d.next = 0.into();
             self.clear_at.d.next = 0.into();
             self.cleared.d.next = false;
         }

@@ -30,9 +30,11 @@ pub struct Arrival {
     fold16: Signal<Local, Bits<16>>,
     window: Signal<Local, Bits<24>>,
     has_imm: Signal<Local, Bit>,
+    in_round: Signal<Local, Bit>,
     flag_ar: Constant<Bits<8>>,
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
+    flag_round: Constant<Bits<8>>,
     empty: Constant<Bits<32>>,
 }
 
@@ -57,9 +59,11 @@ impl Arrival {
             fold16: Default::default(),
             window: Default::default(),
             has_imm: Default::default(),
+            in_round: Default::default(),
             flag_ar: code(flag::AR),
             flag_retx: code(flag::RETX),
             flag_imm: code(flag::IMM),
+            flag_round: code(flag::ROUND),
             empty: Constant::new(0u64.into()),
         }
     }
@@ -71,6 +75,7 @@ impl Logic for Arrival {
         self.word.next = self.packet.val();
         self.held.next = self.fixed.val();
         self.has_imm.next = (self.word.val().flags & self.flag_imm.val()).any();
+        self.in_round.next = (self.word.val().flags & self.flag_round.val()).any();
         self.wants_answer.next = (self.word.val().flags & self.flag_ar.val()).any();
         self.retx.next = (self.word.val().flags & self.flag_retx.val()).any();
         self.whole.next = (self.word.val().count == 1) & !self.word.val().probe;
@@ -79,6 +84,8 @@ impl Logic for Arrival {
             | (self.word.val().tag != self.held.val().tag)
             | (self.word.val().imm != self.held.val().imm)
             | (self.has_imm.val() ^ self.held.val().has_imm)
+            | (self.in_round.val() ^ self.held.val().in_round)
+            | (self.in_round.val() & (self.word.val().round != self.held.val().round))
             | (self.word.val().initial_window != self.held.val().initial_window)
             | (self.word.val().endpoint != self.held.val().endpoint)
             | (self.word.val().src_endpoint != self.held.val().src_endpoint);
@@ -100,6 +107,8 @@ impl Logic for Arrival {
         self.opened_fixed.next.tag = self.word.val().tag;
         self.opened_fixed.next.has_imm = self.has_imm.val();
         self.opened_fixed.next.imm = self.word.val().imm;
+        self.opened_fixed.next.in_round = self.in_round.val();
+        self.opened_fixed.next.round = self.word.val().round;
         self.opened_fixed.next.initial_window = self.word.val().initial_window;
         self.opened_fixed.next.buffer = self.word.val().buffer;
         self.opened_fixed.next.entry = self.word.val().entry;

@@ -69,6 +69,18 @@ impl Logic for Context {
         self.intake.clk.next = self.clk.val();
         self.intake.rst.next = self.rst.val();
         self.intake.run.next = self.interval.ready.val();
+        self.rounds.clk.next = self.clk.val();
+        self.rounds.rst.next = self.rst.val();
+        self.rounds.doorbell.next = self.doorbell.val();
+        self.rounds.done_valid.next = false;
+        self.rounds.done_endpoint.next = self.fixed.q.val().endpoint;
+        self.rounds.done_id.next = self.fixed.q.val().round;
+        self.rounds.query_endpoint.next = self.interval.query_endpoint.val();
+        self.rounds.query_id.next = self.interval.query_round.val();
+        self.interval.halvings.next = self.rounds.halvings.val();
+        self.interval.advanced.next = self.rounds.advanced.val();
+        self.rounds_done.next = self.rounds.finished.val();
+        self.round_pulls.next = self.rounds.advanced.val();
         self.intake.work_valid.next = self.work_valid.val();
         self.intake.work_data.next = self.work_data.val();
         self.work_ready.next = self.intake.work_ready.val();
@@ -99,7 +111,7 @@ impl Logic for Context {
         self.interval.pop_node.next = self.pop_node.val();
         self.pop_ready.next = self.interval.pop_ready.val();
         self.nack_expiries.next = self.interval.expired.val();
-        self.ready.next = self.interval.ready.val();
+        self.ready.next = self.interval.ready.val() & self.rounds.ready.val();
         self.grant.clk.next = self.clk.val();
         self.grant.rst.next = self.rst.val();
         self.grant.settings.next = self.settings.val();
@@ -450,6 +462,8 @@ impl Logic for Context {
                 }
                 self.job.d.next.opened = self.opened.q.val();
                 self.job.d.next.fresh = self.is_new.q.val() & !self.retx.q.val();
+                self.job.d.next.repaired = self.is_new.q.val() & self.retx.q.val();
+                self.job.d.next.repeated = self.is_again.q.val() & self.retx.q.val();
                 self.job.d.next.probe = self.packet.q.val().probe;
                 self.job.d.next.limit = self.index.val();
                 if self.granted.val() < self.index.val() {
@@ -510,6 +524,8 @@ impl Logic for Context {
                 self.job.d.next.kind = 3.into();
                 self.job.d.next.opened = false;
                 self.job.d.next.fresh = false;
+                self.job.d.next.repaired = false;
+                self.job.d.next.repeated = false;
                 self.store.next.state = 2.into();
                 self.store.next.credit = 0.into();
                 if self.place_room.val() & self.job_room.val() {
@@ -544,6 +560,8 @@ impl Logic for Context {
                     self.feedback.make.next = self.ending.told.val();
                     self.intake.store.next = true;
                     self.retire_full.d.next = true;
+                    self.rounds.done_valid.next =
+                        self.fixed.q.val().in_round & (self.live.q.val().status == 0);
                     self.ran_pulse.next.rx_completed = self.live.q.val().status == 0;
                     self.ran_pulse.next.rx_aborted = self.ending.broke.val();
                     self.ran_state.next = ContextState::Idle;
@@ -603,6 +621,8 @@ impl Logic for Context {
                 self.job.d.next.kind = 2.into();
                 self.job.d.next.opened = false;
                 self.job.d.next.fresh = false;
+                self.job.d.next.repaired = false;
+                self.job.d.next.repeated = false;
                 self.job.d.next.probe = false;
                 self.job.d.next.sent = self.nacks.q.val() != 0;
                 self.job.d.next.limit = self.nack_limit.q.val();
@@ -708,6 +728,8 @@ impl Logic for Context {
                 self.job.d.next.kind = 1.into();
                 self.job.d.next.opened = false;
                 self.job.d.next.fresh = false;
+                self.job.d.next.repaired = false;
+                self.job.d.next.repeated = false;
                 self.job.d.next.probe = false;
                 self.store.next.since = 0.into();
                 self.store.next.sequence = self.live.q.val().sequence + 1;
@@ -929,6 +951,9 @@ impl Logic for Context {
             if !self.job_full.q.val() | self.interval.job_ready.val() {
                 self.job.d.next.context = self.owner.q.val();
                 self.job.d.next.hash = self.hash.q.val();
+                self.job.d.next.endpoint = self.fixed.q.val().endpoint;
+                self.job.d.next.in_round = self.fixed.q.val().in_round;
+                self.job.d.next.round = self.fixed.q.val().round;
                 self.job.d.next.index = self.index.val();
                 self.job.d.next.timestamp = self.packet.q.val().timestamp;
                 self.job.d.next.arrival = self.packet.q.val().arrival;

@@ -57,9 +57,10 @@ pub use stock::Stock;
 
 use super::{ContextFixed, ContextLive, Grant};
 use crate::prelude::*;
-use crate::recovery::{Expiry, Feedback, Interval, IntervalJob};
+use crate::recovery::{Expiry, Feedback, Interval, IntervalJob, Rounds};
 use crate::types::{
-    BitmapOp, BitmapResult, Done, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback,
+    BitmapOp, BitmapResult, Done, Doorbell, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert,
+    TxFeedback,
 };
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
@@ -132,6 +133,7 @@ pub struct Context {
     pub settings: Signal<In, Settings>,
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
+    pub doorbell: Signal<In, Doorbell>,
     pub work_valid: Signal<In, Bit>,
     pub work_data: Signal<In, RxWork>,
     pub work_ready: Signal<Out, Bit>,
@@ -177,11 +179,14 @@ pub struct Context {
     pub rx_aborted: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
+    pub rounds_done: Signal<Out, Bit>,
+    pub round_pulls: Signal<Out, Bit>,
     /// A packet was judged: what it leads to is offered from this clock on.
     pub judged: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
 
     interval: Interval,
+    rounds: Rounds,
     grant: Grant,
     feedback: Feedback,
     intake: Intake,
@@ -338,6 +343,7 @@ impl Context {
             rst: Default::default(),
             settings: Default::default(),
             now: Default::default(),
+            doorbell: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
             work_ready: Default::default(),
@@ -381,9 +387,12 @@ impl Context {
             rx_aborted: Default::default(),
             nack_expiries: Default::default(),
             grants_sent: Default::default(),
+            rounds_done: Default::default(),
+            round_pulls: Default::default(),
             judged: Default::default(),
             ready: Default::default(),
             interval: Interval::new(config),
+            rounds: Rounds::new(),
             grant: Grant::new(config),
             feedback: Feedback::new(),
             intake: Intake::new(contexts),

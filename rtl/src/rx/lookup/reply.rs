@@ -115,6 +115,7 @@ impl Logic for LookupReply {
             self.work_word.d.next.count = self.packet.val().count;
             self.work_word.d.next.tag = self.packet.val().tag;
             self.work_word.d.next.imm = self.packet.val().imm;
+            self.work_word.d.next.round = self.packet.val().round;
             self.work_word.d.next.rtt = self.packet.val().rtt;
             self.work_word.d.next.timestamp = self.packet.val().timestamp;
             self.work_word.d.next.arrival = self.packet.val().arrival;
