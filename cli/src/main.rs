@@ -7,6 +7,7 @@ mod bench;
 mod coverage;
 mod demo;
 mod export;
+mod interval;
 mod model;
 mod mutate;
 mod output;
@@ -32,6 +33,7 @@ enum Verb {
     Demo(Box<demo::DemoArgs>),
     Test(test::TestArgs),
     Export(export::ExportArgs),
+    Interval(interval::IntervalArgs),
     Bench(bench::BenchArgs),
     Sweep(sweep::SweepArgs),
     Setup(setup::SetupArgs),
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(&args),
         Verb::Test(args) => test::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Interval(args) => interval::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Setup(args) => setup::run(&args),

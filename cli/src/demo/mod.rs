@@ -1,10 +1,10 @@
 //! `tessera demo`: several Verilated NICs carry files and collectives over a
 //! lossy multipath fabric, each driven by the real host driver.
 
-mod collectives;
+pub mod collectives;
 mod files;
 mod html;
-mod report;
+pub mod report;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
