@@ -142,7 +142,7 @@ pub const NIC128: Config = Config {
     bitmap_blocks_log2: 9,
     endpoints_log2: 4,
     cqs_log2: 4,
-    mrs_log2: 6,
+    mrs_log2: 5,
     rq_prefetch_log2: 5,
     retransmit_entries_log2: 4,
     wheel_l0_log2: 8,

@@ -69,7 +69,7 @@ pub struct SdpRam<T: Synth, const A: usize> {
 }
 
 impl<T: Synth, const A: usize> SdpRam<T, A> {
-    /// A RAM of `2^depth_log2` words. Up to 32 of them, or 2 kbit, lie in LUTs:
+    /// A RAM of `2^depth_log2` words. Up to 32 of them, or 4 kbit, lie in LUTs:
     /// a block RAM would stay nearly empty.
     ///
     /// # Panics
@@ -84,7 +84,7 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _depth_log2: depth_log2,
-            _style: if depth_log2 <= 5 || T::BITS << depth_log2 <= 2048 { "distributed" } else { "block" },
+            _style: if depth_log2 <= 5 || T::BITS << depth_log2 <= 4096 { "distributed" } else { "block" },
             _words: std::collections::BTreeMap::new(),
         }
     }
