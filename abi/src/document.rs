@@ -45,6 +45,7 @@ pub fn registers(out: &mut dyn Write) -> Result {
          | address | holds |\n|---|---|\n\
          | {:#05x} + 4 * word | TABLE_DATA, {} words: the entry that TABLE_COMMAND writes or has read |\n\
          | {:#05x} + 4 * index | counters, {} of 32 bits, wrapping |\n\
+         | {:#x} + {:#x} * kind + 4 * EV | counters of entropy values, 32 bits, 0 after reset, wrapping: 0 packets sent, 1 echoes that came back clean, 2 echoes with congestion-experienced |\n\
          | {:#x} + {:#x} * index + {:#x} | send queue tail of endpoint `index`, write only |\n\
          | {:#x} + {:#x} * index + {:#x} | receive queue tail of endpoint `index`, write only |\n\
          | {:#x} + {:#x} * index + {:#x} | head of completion queue `index`, write only |\n\
@@ -54,6 +55,8 @@ pub fn registers(out: &mut dyn Write) -> Result {
         regs::TABLE_WORDS,
         regs::COUNTERS,
         regs::COUNTER_COUNT,
+        regs::PATH_COUNTERS,
+        regs::PATH_BANK,
         regs::doorbell_page(0),
         regs::doorbell_page(1) - regs::doorbell_page(0),
         regs::DOORBELL_SQ,
@@ -82,6 +85,12 @@ pub fn registers(out: &mut dyn Write) -> Result {
             "Writing an entry sets both running indexes to 0, so that the first pass writes phase 1.",
         ),
         (regs::table::MR, "memory keys", regs::mr::FIELDS, "A key is `KEY_HI << 8 | index`."),
+        (
+            regs::table::PATH,
+            "places of policy `weighted`",
+            regs::path::FIELDS,
+            "A round of packets goes through all 256; a path's weight is the number of places that name it. Written, never read.",
+        ),
     ];
     for (number, name, fields, note) in tables {
         writeln!(

@@ -29,6 +29,30 @@ pub const LFSR_MASK: u32 = 0x8020_0003;
 /// Width of the streams between blocks, bits.
 pub const CORE_BITS: usize = 512;
 
+/// Entropy values a destination's ring of policy `recycle` holds.
+pub const RECYCLE_RING: usize = 8;
+/// Packets that may take an entropy value after each clean echo of it.
+pub const RECYCLE_USES: u8 = 32;
+/// While the ring has room, one in `2^EXPLORE_LOG2` packets looks for further
+/// values.
+pub const EXPLORE_LOG2: u32 = 6;
+/// Destinations kept apart by a hash: rings, round-trip times, windows.
+pub const DESTINATIONS: usize = 1024;
+/// Bits of [`destination_hash`].
+const DESTINATION_BITS: u32 = DESTINATIONS.ilog2();
+
+/// The place of what is known about a destination: its address in pieces of ten
+/// bits, the lowest first, XORed.
+pub const fn destination_hash(gid: [u8; 16]) -> usize {
+    let mut left = u128::from_be_bytes(gid);
+    let mut hash = 0;
+    while left != 0 {
+        hash ^= left as usize & (DESTINATIONS - 1);
+        left >>= DESTINATION_BITS;
+    }
+    hash
+}
+
 /// Sizes of one build of the hardware. Every `_log2` is a number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {

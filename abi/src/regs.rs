@@ -78,7 +78,7 @@ registers! {
     LOCAL_IP = 0x038, Rw 32, 0, "IPv4 address, first byte in the upper byte";
     PKEY = 0x048, Rw 16, 0xFFFF, "partition key, 16 bits";
     SEED = 0x050, Rw 32, 1, "seed of hashes, generations and the path scheduler; taken when CONTROL.enable rises; 0 is taken as 1";
-    PATH_POLICY = 0x060, Rw 2, 1, "0 single, 1 round_robin, 2 random";
+    PATH_POLICY = 0x060, Rw 3, 3, "0 single, 1 round_robin, 2 random, 3 recycle, 4 weighted";
     PATH_COUNT = 0x064, Rw 9, 4, "number of entropy values, 1..=256";
     PATH_BASE = 0x068, Rw 8, 0, "first entropy value; the only one of policy single";
     GAP0 = 0x080, Rw 16, 128, "packet gap before the first sample, 1/16 tick";
@@ -146,6 +146,8 @@ pub mod table {
     pub const CQ: u32 = 1;
     /// Memory keys.
     pub const MR: u32 = 2;
+    /// Places of policy `weighted`; written, never read.
+    pub const PATH: u32 = 4;
 }
 
 /// Some bits of a table entry.
@@ -216,6 +218,17 @@ pub mod mr {
     }
 }
 
+/// Word layout of the place table of policy `weighted`: a round of packets goes
+/// through its [`path::PLACES`] places. The weight of a path is the number of
+/// places that name it.
+pub mod path {
+    layout! {
+        K = (0, 8), "Path: the entropy value less PATH_BASE";
+    }
+    /// Places.
+    pub const PLACES: usize = 256;
+}
+
 macro_rules! counters {
     ($($name:ident = $index:literal, $text:literal;)+) => {
         /// Event counters that are not drops.
@@ -262,8 +275,38 @@ counters! {
     DmaErrors = 52, "host memory accesses that failed";
     GrantsSent = 53, "grants that advanced";
     WheelLate = 54, "timer entries popped more than one wheel tick late";
+    TxRecycled = 55, "packets sent on an entropy value that came back clean";
     RoundsDone = 57, "rounds whose last message arrived";
     RoundPulls = 58, "times that the messages left of a round halved";
+}
+
+/// PATH_POLICY: those whose packets arrived.
+pub const PATH_RECYCLE: u32 = 3;
+/// PATH_POLICY: by the places of [`table::PATH`].
+pub const PATH_WEIGHTED: u32 = 4;
+
+/// First of the counters of entropy values: [`PATH_BANK`] bytes each of packets
+/// sent, echoes that came back clean, and echoes with congestion-experienced; 32
+/// bits per value, wrapping, 0 after reset.
+pub const PATH_COUNTERS: u32 = 0x8000;
+/// Bytes of one kind of counter for all 256 entropy values.
+pub const PATH_BANK: u32 = 0x400;
+
+/// What is counted per entropy value, in the order of its banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PathCounter {
+    /// Packets of any kind that took it.
+    Sent,
+    /// Echoes of it that came back clean.
+    Clean,
+    /// Echoes of it with congestion-experienced.
+    Ce,
+}
+
+/// Byte address of a counter of an entropy value.
+pub const fn path_counter(counter: PathCounter, ev: u8) -> u32 {
+    PATH_COUNTERS + PATH_BANK * counter as u32 + 4 * ev as u32
 }
 
 /// Byte address of counter `index`.
@@ -291,7 +334,7 @@ mod tests {
 
     #[test]
     fn table_fields_are_apart_and_inside() {
-        for fields in [endpoint::FIELDS, cq::FIELDS, mr::FIELDS] {
+        for fields in [endpoint::FIELDS, cq::FIELDS, mr::FIELDS, path::FIELDS] {
             for pair in fields.windows(2) {
                 assert!(
                     pair[0].lsb + pair[0].width <= pair[1].lsb,

@@ -30,8 +30,8 @@ pub struct Settings {
     pub local_ip: Bits<32>,
     pub pkey: Bits<16>,
     pub seed: Bits<32>,
-    /// 0 single, 1 round_robin, 2 random.
-    pub path_policy: Bits<2>,
+    /// 0 single, 1 round_robin, 2 random, 3 recycle, 4 weighted.
+    pub path_policy: Bits<3>,
     /// 1..=256.
     pub path_count: Bits<9>,
     pub path_base: Bits<8>,
@@ -242,6 +242,29 @@ pub struct TxSent {
     pub slot: Bits<12>,
     /// The host read failed; the packet was not sent.
     pub error: Bit,
+}
+
+/// The echo of a packet's entropy value, from FEEDBACK the sender accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct PathEcho {
+    pub valid: Bit,
+    /// The packet carried congestion-experienced.
+    pub ce: Bit,
+    pub ev: Bits<8>,
+    /// Where the packet went.
+    pub gid: Bits<128>,
+}
+
+/// What happened to entropy values, for their counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct PathUse {
+    /// A packet of any kind takes `sent_ev`.
+    pub sent: Bit,
+    pub sent_ev: Bits<8>,
+    /// `echo_ev` came back clean, or with congestion-experienced.
+    pub clean: Bit,
+    pub ce: Bit,
+    pub echo_ev: Bits<8>,
 }
 
 /// A completion to write. `endpoint` and `receive` choose the queue; of a

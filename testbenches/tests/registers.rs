@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
-use tessera_abi::regs::{self, table, Access, Reg};
+use tessera_abi::regs::{self, table, Access, PathCounter, Reg};
 use tessera_rtl::host::registers::{
     Registers, DOORBELL_KIND_CQ, DOORBELL_KIND_ROUND, DOORBELL_KIND_RQ, DOORBELL_KIND_SQ, FILE,
 };
@@ -274,7 +274,8 @@ fn what_is_not_mapped_is_refused() {
             let word = |base: u32, count: u32| (base..base + 4 * count).contains(&address);
             let global = regs::MAP.iter().any(|reg| reg.offset == address)
                 || word(regs::TABLE_DATA, regs::TABLE_WORDS as u32)
-                || word(regs::COUNTERS, regs::COUNTER_COUNT);
+                || word(regs::COUNTERS, regs::COUNTER_COUNT)
+                || word(regs::PATH_COUNTERS, 3 * 256);
             let page = (address >> 12) & 0xFF;
             let bell = match address & 0xFFF {
                 regs::DOORBELL_SQ | regs::DOORBELL_RQ | regs::DOORBELL_ROUND => page < 32,
@@ -295,6 +296,7 @@ fn what_is_not_mapped_is_refused() {
         }
         for _ in 0..1500 {
             check(rng.below(1 << regs::ADDRESS_BITS) as u32);
+            check(regs::PATH_COUNTERS + rng.below(0x1800) as u32);
             check(regs::doorbell_page(rng.below(256) as u32) + 4 * rng.below(4) as u32);
             check(1 << rng.below(21) | (rng.below(0x500) as u32 & !3));
         }
@@ -465,6 +467,106 @@ fn counters_lose_no_event() {
             assert!((low..=high).contains(&value), "{value} outside {low}..={high}");
         }
         refused(bench.try_write(regs::counter(1), 0, 0xF), "a counter");
+    });
+}
+
+/// Packets every second clock and echoes every third, under few values and many;
+/// read in between, and wrapped from a value just below the end.
+#[test]
+fn path_counters_lose_no_event() {
+    tb::run("registers::paths", &design(&SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut).until_ready();
+        let names = ["sent", "sent_ev", "clean", "ce", "echo_ev"];
+        let ports = names.map(|name| bench.dut.port(&format!("path_use.{name}")).unwrap());
+        let mut counts = BTreeMap::<(u32, u8), u64>::new();
+        let mut touched = Vec::new();
+        for round in 0..30 {
+            let width = if round % 2 == 0 { 1 } else { 8 };
+            let base = rng.bits(8);
+            for clock in 0..rng.below(600) {
+                let mut word = [0; 5];
+                word[1] = base ^ rng.bits(width);
+                word[4] = base ^ rng.bits(width);
+                word[0] = u64::from(clock % 2 == 0 && rng.below(8) != 0);
+                if clock % 3 == 0 {
+                    word[2 + rng.below(2) as usize] = u64::from(rng.below(8) != 0);
+                }
+                for (bank, ev) in [(0, 1), (1, 4), (2, 4)] {
+                    if word[[0, 2, 3][bank]] == 1 {
+                        *counts.entry((bank as u32, word[ev] as u8)).or_default() += 1;
+                        touched.push((bank as u32, word[ev] as u8));
+                    }
+                }
+                ports.iter().zip(word).for_each(|(&port, value)| bench.dut.set(port, value));
+                bench.dut.clock();
+            }
+            [0, 2, 3].iter().for_each(|&i| bench.dut.set(ports[i], 0u64));
+            for _ in 0..20 {
+                let at = if rng.below(2) == 0 {
+                    (rng.below(3) as u32, rng.bits(8) as u8)
+                } else {
+                    *rng.pick(&touched)
+                };
+                let (bank, ev) = at;
+                let address = regs::PATH_COUNTERS + bank * regs::PATH_BANK + 4 * u32::from(ev);
+                let count = counts.get(&at).copied().unwrap_or(0);
+                assert_eq!(bench.read(address), count, "bank {bank}, value {ev}");
+            }
+        }
+        let kinds = [PathCounter::Sent, PathCounter::Clean, PathCounter::Ce];
+        for (bank, kind) in (0..).zip(kinds) {
+            let count = (0..=255).map(|ev| bench.read(regs::path_counter(kind, ev))).sum::<u64>();
+            let of_bank = counts.iter().filter(|(at, _)| at.0 == bank).map(|(_, count)| count).sum::<u64>();
+            assert_eq!(count, of_bank, "{kind:?}");
+        }
+        // A read while packets come lies between the counts around it.
+        bench.dut.set(ports[1], 77u64);
+        let base = counts.get(&(0, 77)).copied().unwrap_or(0);
+        bench.dut.set(ports[0], 1u64);
+        bench.dut.clock();
+        bench.dut.set(ports[0], 0u64);
+        assert_eq!(bench.read(regs::path_counter(PathCounter::Sent, 77)), base + 1);
+        refused(bench.try_write(regs::path_counter(PathCounter::Clean, 1), 0, 0xF), "a path counter");
+        // A reset forgets them all.
+        let rst = bench.dut.port("rst").unwrap();
+        bench.dut.reset(rst, 2);
+        let mut bench = bench.until_ready();
+        for (&(bank, ev), _) in counts.iter().take(60) {
+            assert_eq!(bench.read(regs::PATH_COUNTERS + bank * regs::PATH_BANK + 4 * u32::from(ev)), 0);
+        }
+    });
+}
+
+/// The place table of policy `weighted` is written and broadcast, never read;
+/// what lies at its index in other tables stays.
+#[test]
+fn path_places_are_written_and_not_read() {
+    tb::run("registers::places", &design(&SMALL), |dut, _| {
+        let mut bench = Bench::new(dut).until_ready();
+        let command = |write: u32, table: u32, index: u32| write << 31 | table << 24 | index;
+        bench.write(regs::TABLE_DATA, 0x1234_5678);
+        for table in [table::ENDPOINT, table::CQ, table::MR] {
+            bench.write(regs::TABLE_COMMAND.offset, command(1, table, 5));
+        }
+        bench.write(regs::TABLE_DATA, 0x0000_00AB);
+        bench.write(regs::TABLE_COMMAND.offset, command(1, table::PATH, 5));
+        bench.write(regs::TABLE_COMMAND.offset, command(1, table::PATH, 255));
+        let last = *bench.watcher.seen.tables.last().unwrap();
+        assert_eq!((last.1, last.2, last.3[0] & 0xFFFF_FFFF), (table::PATH.into(), 255, 0xAB));
+        assert_eq!(bench.watcher.seen.tables.len(), 5);
+        refused(
+            bench.try_write(regs::TABLE_COMMAND.offset, command(1, table::PATH, 256), 0xF),
+            "a place too far",
+        );
+        refused(
+            bench.try_write(regs::TABLE_COMMAND.offset, command(0, table::PATH, 5), 0xF),
+            "a read of a place",
+        );
+        for table in [table::ENDPOINT, table::CQ, table::MR] {
+            bench.write(regs::TABLE_COMMAND.offset, command(0, table, 5));
+            while bench.read(regs::TABLE_STATUS.offset) == 1 {}
+            assert_eq!(bench.read(regs::TABLE_DATA), 0x1234_5678, "table {table}");
+        }
     });
 }
 

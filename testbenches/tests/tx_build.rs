@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
-use tessera_abi::wire::{fb, flag, Trh, ICRC_LEN, NO_SAMPLE};
+use tessera_abi::wire::{self, fb, flag, Trh, ICRC_LEN, NO_SAMPLE};
 use tessera_rtl::wire::TxBuild;
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -47,7 +47,10 @@ struct Bench<'a> {
 struct Ports {
     now: PortId,
     ev: PortId,
+    asks: PortId,
     take: PortId,
+    gid: PortId,
+    kind: PortId,
     feedback: PortId,
     sent: PortId,
     slot: PortId,
@@ -71,7 +74,10 @@ impl<'a> Bench<'a> {
         let ports = Ports {
             now: port("now"),
             ev: port("ev"),
+            asks: port("ev_asks"),
             take: port("ev_take"),
+            gid: port("ev_gid"),
+            kind: port("ev_kind"),
             feedback: port("feedback_valid"),
             sent: port("sent.valid"),
             slot: port("sent.slot"),
@@ -156,9 +162,11 @@ impl<'a> Bench<'a> {
     }
 
     /// What the block has to make of the packet it took at this edge.
-    fn take(&mut self, ev: u8) {
+    /// Returns the kind it must have told the path scheduler.
+    fn take(&mut self, ev: u8, asks: bool) -> u64 {
         let mut packet;
         let mut route;
+        let mut told = 3;
         if self.dut.sampled(self.ports.feedback) == 1 {
             let (queued, arrival) = self.feedback_queue.pop_front().expect("FEEDBACK was waiting");
             packet = queued;
@@ -178,23 +186,35 @@ impl<'a> Bench<'a> {
             packet = self.built_queue.pop_front().expect("a packet was waiting");
             let Trh::Data(header) = &mut packet.trh else { unreachable!() };
             header.ev = ev;
+            header.flags |= if asks { flag::AR } else { 0 };
             header.timestamp = self.now;
             let kind = if header.probe { 2 } else { usize::from(header.flags & flag::RETX != 0) };
             self.expected_counts[kind] += 1;
+            told = kind as u64;
             route = packets::route(&HERE, &THERE, ev, header.index);
         }
         self.taken.push_back(self.dut.cycles());
         self.due.push_back((packets::frame(&route, &packet), packet));
+        told
     }
 
     fn clock(&mut self) {
-        let ev = self.rng.bits(8) as u8;
         self.now = self.now.wrapping_add(self.step);
         self.dut.set(self.ports.now, self.now);
-        self.dut.set(self.ports.ev, ev);
         cycle(self.dut, &mut [&mut self.feedback, &mut self.built, &mut self.payload, &mut self.frame]);
         if self.dut.sampled(self.ports.take) == 1 {
-            self.take(ev);
+            // Its value comes in the next clock, and stays until the next take.
+            let (ev, asks) = (self.rng.bits(8) as u8, self.rng.below(4) == 0);
+            self.dut.set(self.ports.ev, ev);
+            let kind = self.dut.sampled(self.ports.kind);
+            let mut gid = [0; 2];
+            self.dut.sampled_wide(self.ports.gid, &mut gid);
+            let asks = asks && kind < 2;
+            self.dut.set(self.ports.asks, asks);
+            let told = self.take(ev, asks);
+            let there = u128::from_be_bytes(wire::ipv4_gid(THERE.ip));
+            assert_eq!(gid, [there as u64, (there >> 64) as u64]);
+            assert_eq!(kind, told);
         }
         if self.dut.sampled(self.ports.sent) == 1 {
             assert_eq!(self.dut.sampled(self.ports.error), 0);

@@ -1,45 +1,48 @@
 //! Chooses the entropy value of each packet (spec section 6).
 //!
 //! ```text
-//!  take ─> LFSR, counter ──────────────> policy ─> k ─> + path_base ─> ev
-//!             └─ at the end of a round ─> offset ──^
+//!  take ──┬─> path_draw ───── drawn ──┐
+//!         └─> recycle_rings ─ first ──┴─> ev, asks, until the next take
+//!  echo ────────^
 //! ```
 //!
-//! Contract: `ev` is a register and belongs to the next packet; `take` says it
-//! was used. Two clocks lie between one `take` and the next, which no packet
-//! undercuts: the shortest has two beats. Changed settings show one clock
-//! later. When `enable` rises, the LFSR takes the seed (1 instead of 0, in
-//! which it would stay), the counter and the offset 0: the first packet after
-//! it sees exactly those.
-//!
-//! A round of `round_robin` visits every path once, from an offset drawn anew
-//! for each: a message whose tries are a whole number of rounds apart would
-//! otherwise take the same dead path for ever.
+//! Contract: `take` says that a packet was chosen, with its destination and
+//! kind; `ev` and `asks` are its own from the next clock on, until the next
+//! `take`. Two clocks lie between one `take` and the next. `used` tells the
+//! counters what happened, a clock later. The rest is in the two blocks.
 //!
 //! Verified by `testbenches/tests/path_scheduler.rs`.
 
+use super::{PathDraw, RecycleRings};
 use crate::prelude::*;
-use crate::types::Settings;
-use tessera_abi::params::LFSR_MASK;
+use crate::types::{PathEcho, PathUse, Settings, TableWrite};
 
 #[derive(LogicBlock)]
 pub struct PathScheduler {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
+    pub table_write: Signal<In, TableWrite>,
     pub take: Signal<In, Bit>,
+    /// The packet's destination.
+    pub gid: Signal<In, Bits<128>>,
+    /// 0 new DATA, 1 retransmission, 2 PROBE, 3 FEEDBACK.
+    pub kind: Signal<In, Bits<2>>,
+    pub echo: Signal<In, PathEcho>,
     pub ev: Signal<Out, Bits<8>>,
-    lfsr: Dff<Bits<32>>,
-    counter: Dff<Bits<9>>,
-    offset: Dff<Bits<8>>,
-    enabled: Dff<Bit>,
-    chosen: Dff<Bits<8>>,
-    stepped: Signal<Local, Bits<9>>,
-    turned: Signal<Local, Bits<9>>,
-    wrapped: Signal<Local, Bits<9>>,
-    scaled: Signal<Local, Bits<32>>,
-    path: Signal<Local, Bits<8>>,
-    mask: Constant<Bits<32>>,
+    /// The packet is to carry AR.
+    pub asks: Signal<Out, Bit>,
+    pub used: Signal<Out, PathUse>,
+    pub recycled: Signal<Out, Bit>,
+    pub ready: Signal<Out, Bit>,
+    draw: PathDraw,
+    rings: RecycleRings,
+    taken: Dff<Bit>,
+    kept_ev: Dff<Bits<8>>,
+    kept_asks: Dff<Bit>,
+    tally: Dff<PathUse>,
+    came_back: Dff<Bit>,
+    chosen: Signal<Local, Bits<8>>,
 }
 
 impl PathScheduler {
@@ -48,19 +51,24 @@ impl PathScheduler {
             clk: Default::default(),
             rst: Default::default(),
             settings: Default::default(),
+            table_write: Default::default(),
             take: Default::default(),
+            gid: Default::default(),
+            kind: Default::default(),
+            echo: Default::default(),
             ev: Default::default(),
-            lfsr: Default::default(),
-            counter: Default::default(),
-            offset: Default::default(),
-            enabled: Default::default(),
+            asks: Default::default(),
+            used: Default::default(),
+            recycled: Default::default(),
+            ready: Default::default(),
+            draw: PathDraw::new(),
+            rings: RecycleRings::new(),
+            taken: Default::default(),
+            kept_ev: Default::default(),
+            kept_asks: Default::default(),
+            tally: Default::default(),
+            came_back: Default::default(),
             chosen: Default::default(),
-            stepped: Default::default(),
-            turned: Default::default(),
-            wrapped: Default::default(),
-            scaled: Default::default(),
-            path: Default::default(),
-            mask: Constant::new(u64::from(LFSR_MASK).into()),
         }
     }
 }
@@ -68,55 +76,51 @@ impl PathScheduler {
 impl Logic for PathScheduler {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, lfsr, counter, offset, enabled, chosen);
+        dff_setup!(self, clk, taken, kept_ev, kept_asks, tally, came_back);
+        self.draw.clk.next = self.clk.val();
+        self.draw.rst.next = self.rst.val();
+        self.draw.settings.next = self.settings.val();
+        self.draw.table_write.next = self.table_write.val();
+        self.draw.take.next = self.take.val();
+        self.rings.clk.next = self.clk.val();
+        self.rings.rst.next = self.rst.val();
+        self.rings.settings.next = self.settings.val();
+        self.rings.take.next = self.take.val();
+        self.rings.gid.next = self.gid.val();
+        self.rings.kind.next = self.kind.val();
+        self.rings.echo.next = self.echo.val();
+        self.rings.explores.next = self.draw.explores.val();
+        self.ready.next = self.draw.ready.val();
 
-        self.scaled.next =
-            self.lfsr.q.val().get_bits::<16>(0) * bit_cast::<16, 9>(self.settings.val().path_count);
-        self.stepped.next = self.counter.q.val() + 1;
-        if self.take.val() {
-            if self.lfsr.q.val().get_bit(0) {
-                self.lfsr.d.next = (self.lfsr.q.val() >> 1) ^ self.mask.val();
-            } else {
-                self.lfsr.d.next = self.lfsr.q.val() >> 1;
-            }
-            self.counter.d.next = self.stepped.val();
-            if self.stepped.val() >= self.settings.val().path_count {
-                self.counter.d.next = 0.into();
-                self.offset.d.next = self.scaled.val().get_bits::<8>(16);
-            }
+        self.taken.d.next = self.take.val();
+        self.chosen.next = self.draw.drawn.val();
+        if self.rings.recycled.val() {
+            self.chosen.next = self.rings.ev.val();
+        }
+        self.ev.next = self.kept_ev.q.val();
+        self.asks.next = self.kept_asks.q.val();
+        if self.taken.q.val() {
+            self.ev.next = self.chosen.val();
+            self.kept_ev.d.next = self.chosen.val();
+            self.asks.next = self.rings.asks.val();
+            self.kept_asks.d.next = self.rings.asks.val();
         }
 
-        self.turned.next = self.counter.q.val() + bit_cast::<9, 8>(self.offset.q.val());
-        self.wrapped.next = self.turned.val();
-        if self.turned.val() >= self.settings.val().path_count {
-            self.wrapped.next = self.turned.val() - self.settings.val().path_count;
-        }
-        self.path.next = 0.into();
-        if self.settings.val().path_policy == 2 {
-            self.path.next = self.scaled.val().get_bits::<8>(16);
-        }
-        // Above a count that was lowered meanwhile: the first path.
-        if (self.settings.val().path_policy == 1) & (self.wrapped.val() < self.settings.val().path_count) {
-            self.path.next = self.wrapped.val().get_bits::<8>(0);
-        }
-        self.chosen.d.next = self.settings.val().path_base + self.path.val();
-        self.ev.next = self.chosen.q.val();
-
-        self.enabled.d.next = self.settings.val().enable;
-        if self.settings.val().enable & !self.enabled.q.val() {
-            self.counter.d.next = 0.into();
-            self.offset.d.next = 0.into();
-            self.lfsr.d.next = self.settings.val().seed;
-            if self.settings.val().seed == 0 {
-                self.lfsr.d.next = 1.into();
-            }
-        }
+        self.tally.d.next.sent = self.taken.q.val();
+        self.tally.d.next.sent_ev = self.chosen.val();
+        self.tally.d.next.clean = self.echo.val().valid & !self.echo.val().ce;
+        self.tally.d.next.ce = self.echo.val().valid & self.echo.val().ce;
+        self.tally.d.next.echo_ev = self.echo.val().ev;
+        self.used.next = self.tally.q.val();
+        self.came_back.d.next = self.rings.recycled.val();
+        self.recycled.next = self.came_back.q.val();
 
         if self.rst.val() {
-            self.lfsr.d.next = 1.into();
-            self.counter.d.next = 0.into();
-            self.offset.d.next = 0.into();
-            self.enabled.d.next = false;
+            self.taken.d.next = false;
+            self.tally.d.next.sent = false;
+            self.tally.d.next.clean = false;
+            self.tally.d.next.ce = false;
+            self.came_back.d.next = false;
         }
     }
 }

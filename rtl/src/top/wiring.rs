@@ -62,6 +62,7 @@ impl Logic for TesseraNic {
         self.rx_parse.table_write.next = self.registers.table_write.val();
         self.lookup.table_write.next = self.registers.table_write.val();
         self.tx_build.table_write.next = self.registers.table_write.val();
+        self.path_scheduler.table_write.next = self.registers.table_write.val();
         self.sq_fetch.doorbell.next = self.registers.doorbell.val();
         self.rq_fetch.doorbell.next = self.registers.doorbell.val();
         self.cq_writer.doorbell.next = self.registers.doorbell.val();
@@ -231,7 +232,12 @@ impl Logic for TesseraNic {
         self.tx_build.feedback_data.next = self.feedback_fifo.out_data.val();
         self.feedback_fifo.out_ready.next = self.tx_build.feedback_ready.val();
         self.tx_build.ev.next = self.path_scheduler.ev.val();
+        self.tx_build.ev_asks.next = self.path_scheduler.asks.val();
         self.path_scheduler.take.next = self.tx_build.ev_take.val();
+        self.path_scheduler.gid.next = self.tx_build.ev_gid.val();
+        self.path_scheduler.kind.next = self.tx_build.ev_kind.val();
+        self.path_scheduler.echo.next = self.sender.echo.val();
+        self.registers.path_use.next = self.path_scheduler.used.val();
         self.sender.sent.next = self.tx_build.sent.val();
         self.sender.failed.next = self.payload_reader.failed.val();
         self.icrc_insert.frame_valid.next = self.tx_build.frame_valid.val();
@@ -256,7 +262,8 @@ impl Logic for TesseraNic {
             & self.lookup.ready.val()
             & self.receiver.ready.val()
             & self.placement.ready.val()
-            & self.sender.ready.val();
+            & self.sender.ready.val()
+            & self.path_scheduler.ready.val();
         self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
             | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
             | (bit_cast::<64, 1>(self.rx_parse.drop_not_ours.val().into()) << 2)
@@ -306,6 +313,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.sender.tx_opened.val().into()) << 45)
             | (bit_cast::<64, 1>(self.sender.tx_completed.val().into()) << 46)
             | (bit_cast::<64, 1>(self.sender.tx_failed.val().into()) << 47)
+            | (bit_cast::<64, 1>(self.path_scheduler.recycled.val().into()) << 55)
             | (bit_cast::<64, 1>(self.sender.backstop_expiries.val().into()) << 49)
             | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
             | (bit_cast::<64, 1>((self.receiver.wheel_pop.val() | self.sender.wheel_pop.val()).into()) << 50)
@@ -375,6 +383,7 @@ const _: () = {
     assert!(Counter::WheelPops as u8 == 50);
     assert!(Counter::DmaErrors as u8 == 52);
     assert!(Counter::WheelLate as u8 == 54);
+    assert!(Counter::TxRecycled as u8 == 55);
     assert!(Counter::RoundsDone as u8 == 57);
     assert!(Counter::RoundPulls as u8 == 58);
 };

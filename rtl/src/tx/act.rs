@@ -39,6 +39,8 @@ pub struct Act {
     changed: Dff<SlotState>,
 
     // What the job amounts to.
+    waits: Signal<Local, Bit>,
+    wire_waits: Signal<Local, Bit>,
     due: Signal<Local, Bit>,
     heard: Signal<Local, Bit>,
     ended_by_peer: Signal<Local, Bit>,
@@ -99,6 +101,8 @@ impl Act {
             new_state: Default::default(),
             out: Default::default(),
             changed: Default::default(),
+            waits: Default::default(),
+            wire_waits: Default::default(),
             due: Default::default(),
             heard: Default::default(),
             ended_by_peer: Default::default(),
@@ -167,7 +171,10 @@ impl Logic for Act {
         self.news.next = self.heard.val() & !self.ended_by_peer.val() & !self.verdict.val().busy;
 
         self.live_pop.next = self.job.val().pop & self.verdict.val().live;
-        self.due.next = (self.verdict.val().left == 0) | self.verdict.val().left.get_bit(31);
+        self.waits.next = (self.verdict.val().left != 0) & !self.verdict.val().left.get_bit(31);
+        self.wire_waits.next =
+            (self.verdict.val().wire_left != 0) & !self.verdict.val().wire_left.get_bit(31);
+        self.due.next = !self.waits.val() & !self.wire_waits.val();
         self.has_work.next = self.state.val().in_ring | self.queued.val();
         // TX-10, first that holds.
         self.timed_out.next = self.live_pop.val();
@@ -283,6 +290,14 @@ impl Logic for Act {
             self.out.d.next.learn_rtt = true;
         }
         self.out.d.next.rtt = self.verdict.val().srtt;
+        // TX-13.
+        self.out.d.next.echo = self.heard.val() & self.verdict.val().echoes;
+        // TX-14.
+        self.out.d.next.window_halve = (self.heard.val() & self.verdict.val().congested) | self.refused.val();
+        self.out.d.next.window_grow = self.heard.val()
+            & !self.state.val().heard
+            & !self.verdict.val().busy
+            & !self.verdict.val().aborted;
 
         // TX-11.
         if self.refused.val() {
@@ -407,13 +422,16 @@ impl Logic for Act {
             self.arm_in.next = self.rto.val();
         }
         if self.early.val() {
-            if self.verdict.val().left < self.longest.val() {
-                self.arm_at.next = self.state.val().deadline;
-                self.arm_in.next = self.verdict.val().left;
-            } else {
-                self.arm_at.next = self.now.val() + self.longest.val();
+            self.arm_in.next = self.verdict.val().left;
+            if self.wire_waits.val()
+                & (!self.waits.val() | (self.verdict.val().left < self.verdict.val().wire_left))
+            {
+                self.arm_in.next = self.verdict.val().wire_left;
+            }
+            if self.arm_in.val() > self.longest.val() {
                 self.arm_in.next = self.longest.val();
             }
+            self.arm_at.next = self.now.val() + self.arm_in.val();
         }
         if self.postpone.val() {
             self.changed.d.next.deadline = self.now.val() + self.rto.val();

@@ -13,7 +13,9 @@
 //! goes before the packets that landed; those wait in a FIFO of 256. `done`
 //! comes two clocks after the operation that makes it true, once per `op_end`.
 //! After it the slot counts from zero again. `clear` writes zero to a slot; it
-//! goes before everything else.
+//! goes before everything else. `in_flight` and `landed` follow `query_slot` by a
+//! clock, and know of an operation three clocks after it; `landed` means
+//! something once a packet of the slot has left.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`, rule TX-12.
 
@@ -44,12 +46,22 @@ pub struct Flight {
     /// Pulse: a packet of this slot has left.
     pub landed: Signal<In, Bit>,
     pub landed_slot: Signal<In, Bits<12>>,
+    /// Ticks.
+    pub now: Signal<In, Bits<24>>,
+    pub query_slot: Signal<In, Bits<12>>,
+    /// Packets of the slot asked about are on their way.
+    pub in_flight: Signal<Out, Bit>,
+    /// When the last of them left.
+    pub landed_at: Signal<Out, Bits<24>>,
     /// Pulse: a landed packet was counted.
     pub counted: Signal<Out, Bit>,
     pub done: Signal<Out, Bit>,
     pub done_slot: Signal<Out, Bits<12>>,
     ram: SdpRam<FlightState, 12>,
     arrivals: Fifo<Bits<12>, 8>,
+    flying: SdpRam<Bits<1>, 12>,
+    times: SdpRam<Bits<24>, 12>,
+    landing: Dff<Bit>,
     valid: Dff<Bit>,
     slot: Dff<Bits<12>>,
     up: Dff<Bit>,
@@ -80,11 +92,18 @@ impl Flight {
             op_down: Default::default(),
             landed: Default::default(),
             landed_slot: Default::default(),
+            now: Default::default(),
+            query_slot: Default::default(),
+            in_flight: Default::default(),
+            landed_at: Default::default(),
             counted: Default::default(),
             done: Default::default(),
             done_slot: Default::default(),
             ram: SdpRam::new(slots_log2),
             arrivals: Fifo::new(8),
+            flying: SdpRam::new(slots_log2),
+            times: SdpRam::new(slots_log2),
+            landing: Default::default(),
             valid: Default::default(),
             slot: Default::default(),
             up: Default::default(),
@@ -106,8 +125,10 @@ impl Flight {
 impl Logic for Flight {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, slot, up, ends, down, last, last_slot, last_valid, done_now);
+        dff_setup!(self, clk, valid, slot, up, ends, down, last, last_slot, last_valid, done_now, landing);
         self.ram.clock.next = self.clk.val();
+        self.flying.clock.next = self.clk.val();
+        self.times.clock.next = self.clk.val();
         self.arrivals.clk.next = self.clk.val();
         self.arrivals.rst.next = self.rst.val();
 
@@ -117,6 +138,7 @@ impl Logic for Flight {
         self.arrivals.out_ready.next = !self.op.val();
         self.counted.next = self.arrivals.out_valid.val() & !self.op.val();
 
+        self.landing.d.next = self.counted.val();
         self.valid.d.next = self.op.val() | self.arrivals.out_valid.val();
         if self.op.val() {
             self.slot.d.next = self.op_slot.val();
@@ -164,7 +186,22 @@ impl Logic for Flight {
             self.ram.write_data.next.ended = false;
         }
 
+        self.flying.write_enable.next = self.ram.write_enable.val();
+        self.flying.write_address.next = self.ram.write_address.val();
+        self.flying.write_data.next = 0.into();
+        if (self.counts.val() != 0) & !self.clear.val() {
+            self.flying.write_data.next = 1.into();
+        }
+        self.flying.read_address.next = self.query_slot.val();
+        self.in_flight.next = self.flying.read_data.val().get_bit(0);
+        self.times.write_enable.next = self.landing.q.val();
+        self.times.write_address.next = self.slot.q.val();
+        self.times.write_data.next = self.now.val();
+        self.times.read_address.next = self.query_slot.val();
+        self.landed_at.next = self.times.read_data.val();
+
         if self.rst.val() {
+            self.landing.d.next = false;
             self.valid.d.next = false;
             self.last_valid.d.next = false;
             self.done_now.d.next = false;

@@ -4,7 +4,8 @@
 //!  request ──> held ──> unasked bytes ──> unsolicited + unasked > limit? ──> open
 //! ```
 //!
-//! Contract: `open` rises three clocks after a request is taken, if its bytes
+//! Contract: `cap` belongs to the request in the clock after it is taken; a
+//! window longer than it is cut to it (0 = none is). `open` rises three clocks after a request is taken, if its bytes
 //! fit or none are in flight, and sees bytes given back one clock later (only
 //! a request's own `take` adds any). `take` lets go of the request; the next
 //! one may come in the same clock.
@@ -27,16 +28,20 @@ pub struct Intake {
     pub unsolicited_limit: Signal<In, Bits<32>>,
     pub open: Signal<Out, Bit>,
     pub request: Signal<Out, TxRequest>,
+    /// Longest initial window, rule TX-14.
+    pub cap: Signal<In, Bits<8>>,
     /// Its unasked bytes, right while `open`.
     pub bytes: Signal<Out, Bits<32>>,
     pub take: Signal<In, Bit>,
     unasked: Unasked,
     held: Dff<TxRequest>,
     valid: Dff<Bit>,
+    arrived: Dff<Bit>,
     measured: Dff<Bit>,
     needs: Dff<Bits<32>>,
     fits: Dff<Bit>,
     total: Signal<Local, Bits<33>>,
+    window: Signal<Local, Bits<8>>,
 }
 
 impl Intake {
@@ -51,15 +56,18 @@ impl Intake {
             unsolicited_limit: Default::default(),
             open: Default::default(),
             request: Default::default(),
+            cap: Default::default(),
             bytes: Default::default(),
             take: Default::default(),
             unasked: Unasked::new(),
             held: Default::default(),
             valid: Default::default(),
+            arrived: Default::default(),
             measured: Default::default(),
             needs: Default::default(),
             fits: Default::default(),
             total: Default::default(),
+            window: Default::default(),
         }
     }
 }
@@ -67,9 +75,18 @@ impl Intake {
 impl Logic for Intake {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, valid, measured, needs, fits);
+        dff_setup!(self, clk, held, valid, arrived, measured, needs, fits);
 
-        self.unasked.initial_window.next = self.held.q.val().initial_window;
+        self.window.next = self.held.q.val().initial_window;
+        if self.arrived.q.val()
+            & (self.cap.val() != 0)
+            & ((self.held.q.val().initial_window == 0) | (self.cap.val() < self.held.q.val().initial_window))
+        {
+            self.window.next = self.cap.val();
+        }
+        self.held.d.next.initial_window = self.window.val();
+        self.arrived.d.next = false;
+        self.unasked.initial_window.next = self.window.val();
         self.unasked.payload_log2.next = self.held.q.val().payload_log2;
         self.unasked.length.next = self.held.q.val().length;
         self.needs.d.next = self.unasked.bytes.val();
@@ -88,6 +105,7 @@ impl Logic for Intake {
         if self.request_valid.val() & (!self.valid.q.val() | self.take.val()) {
             self.held.d.next = self.request_data.val();
             self.valid.d.next = true;
+            self.arrived.d.next = true;
         }
         self.open.next = self.fits.q.val();
         self.request.next = self.held.q.val();
@@ -95,6 +113,7 @@ impl Logic for Intake {
 
         if self.rst.val() {
             self.valid.d.next = false;
+            self.arrived.d.next = false;
             self.measured.d.next = false;
             self.fits.d.next = false;
         }

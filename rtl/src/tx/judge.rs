@@ -31,6 +31,9 @@ pub struct Judge {
     pub rtt: Signal<In, Bits<16>>,
     /// 0..=BUSY_WAIT, random.
     pub jitter: Signal<In, Bits<24>>,
+    /// Whether packets of the slot are on their way, and when the last left.
+    pub in_flight: Signal<In, Bit>,
+    pub landed_at: Signal<In, Bits<24>>,
     pub verdict: Signal<Out, Verdict>,
     out: Dff<Verdict>,
 
@@ -59,6 +62,10 @@ pub struct Judge {
     probes: Signal<Local, Bits<9>>,
     /// Of the backstop: one per two PROBEs.
     doublings: Signal<Local, Bits<8>>,
+    waits: Signal<Local, Bits<7>>,
+    first_wait: Signal<Local, Bits<32>>,
+    waited: Signal<Local, Bits<32>>,
+    quiet: Signal<Local, Bits<24>>,
     /// More is to be granted: the receiver speaks next.
     granting: Signal<Local, Bit>,
     patience: Signal<Local, Bits<32>>,
@@ -69,6 +76,7 @@ pub struct Judge {
     flag_complete: Constant<Bits<8>>,
     flag_nack: Constant<Bits<8>>,
     flag_busy: Constant<Bits<8>>,
+    flag_ce: Constant<Bits<8>>,
     flag_abort: Constant<Bits<8>>,
     no_sample: Constant<Bits<16>>,
 }
@@ -86,6 +94,8 @@ impl Judge {
             known_rtt: Default::default(),
             rtt: Default::default(),
             jitter: Default::default(),
+            in_flight: Default::default(),
+            landed_at: Default::default(),
             verdict: Default::default(),
             out: Default::default(),
             age: Default::default(),
@@ -110,6 +120,10 @@ impl Judge {
             now24: Default::default(),
             probes: Default::default(),
             doublings: Default::default(),
+            waits: Default::default(),
+            first_wait: Default::default(),
+            waited: Default::default(),
+            quiet: Default::default(),
             granting: Default::default(),
             patience: Default::default(),
             ceiling: Default::default(),
@@ -119,6 +133,7 @@ impl Judge {
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
             flag_busy: Constant::new(u64::from(fb::BUSY).into()),
+            flag_ce: Constant::new(u64::from(fb::CE).into()),
             flag_abort: Constant::new(u64::from(fb::ABORT).into()),
             no_sample: Constant::new(u64::from(NO_SAMPLE).into()),
         }
@@ -152,6 +167,7 @@ impl Logic for Judge {
         if self.step_wide.val().get_bit(16) {
             self.step.next = bit_cast::<16, 14>(self.step_wide.val().get_bits::<14>(3)) | 0xC000;
         }
+        self.out.d.next.echoes = self.feedback.val().delay != self.no_sample.val();
         self.out.d.next.sampled = self.sampled.q.val();
         if self.state.val().srtt == 0 {
             self.out.d.next.srtt = self.sample.q.val();
@@ -184,6 +200,7 @@ impl Logic for Judge {
         self.out.d.next.complete = self.ends.val();
         self.out.d.next.aborted = (self.feedback.val().flags & self.flag_abort.val()).any();
         self.out.d.next.busy = (self.feedback.val().flags & self.flag_busy.val()).any();
+        self.out.d.next.congested = (self.feedback.val().flags & self.flag_ce.val()).any();
         self.out.d.next.nack = (self.feedback.val().flags & self.flag_nack.val()).any();
         self.ahead.next = self.feedback.val().sequence - self.state.val().last_sequence;
         self.out.d.next.fresh =
@@ -241,7 +258,7 @@ impl Logic for Judge {
         if self.job.val().pop {
             self.probes.next = bit_cast::<9, 8>(self.state.val().probes) + 1;
         }
-        if self.job.val().feedback {
+        if self.job.val().feedback | self.job.val().accept {
             self.probes.next = 0.into();
         }
         self.doublings.next = self.probes.val().get_bits::<8>(1);
@@ -264,6 +281,30 @@ impl Logic for Judge {
         }
         if self.granting.val() | (self.patience.val() > bit_cast::<32, 24>(self.settings.val().rto)) {
             self.patience.next = bit_cast::<32, 24>(self.settings.val().rto);
+        }
+        // What a popped slot has waited for: its packets leave later than decided.
+        self.waits.next = self.state.val().probes.get_bits::<7>(1);
+        if self.waits.val() > 8 {
+            self.waits.next = 8.into();
+        }
+        self.first_wait.next = self.patience.val();
+        if self.message.val().in_round & !self.state.val().heard & (self.state.val().probes == 0) {
+            self.first_wait.next = bit_cast::<32, 24>(self.settings.val().rto_round);
+            if self.settings.val().rto_round > self.settings.val().rto {
+                self.first_wait.next = bit_cast::<32, 24>(self.settings.val().rto);
+            }
+        }
+        self.waited.next = self.first_wait.val() << self.waits.val();
+        if self.waited.val() > self.ceiling.val() {
+            self.waited.next = self.ceiling.val();
+        }
+        self.quiet.next = self.now24.val() - self.landed_at.val();
+        if self.in_flight.val() {
+            self.quiet.next = 0.into();
+        }
+        self.out.d.next.wire_left = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
+        if self.state.val().busy == 1 {
+            self.out.d.next.wire_left = 0.into();
         }
         self.scaled.next = self.patience.val() << self.doublings.val();
         if self.scaled.val() > self.ceiling.val() {

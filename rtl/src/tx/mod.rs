@@ -18,6 +18,7 @@ mod slots;
 mod starter;
 mod timers;
 mod unasked;
+mod window_table;
 pub mod words;
 
 pub use act::Act;
@@ -38,3 +39,4 @@ pub use slots::Slots;
 pub use starter::Starter;
 pub use timers::Timers;
 pub use unasked::Unasked;
+pub use window_table::WindowTable;

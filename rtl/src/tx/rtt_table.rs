@@ -3,10 +3,10 @@
 //!
 //! Contract: `known` follows `ask` by one clock; `learn` stores in its clock.
 //! `clear` writes 0 (unknown) to place `clear_at`, and goes before `learn`.
-//! The hash is the XOR of the address in pieces of ten bits.
 //!
-//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-5.
+//! Verified as part of `testbenches/tests/tx_slots`, rule TX-5.
 
+use crate::multipath::DestinationHash;
 use crate::prelude::*;
 
 #[derive(LogicBlock)]
@@ -19,11 +19,9 @@ pub struct RttTable {
     pub learn: Signal<In, Bit>,
     pub learn_gid: Signal<In, Bits<128>>,
     pub learn_rtt: Signal<In, Bits<16>>,
+    ask_hash: DestinationHash,
+    learn_hash: DestinationHash,
     ram: SdpRam<Bits<16>, 10>,
-    ask_folded: Signal<Local, Bits<64>>,
-    learn_folded: Signal<Local, Bits<64>>,
-    ask_at: Signal<Local, Bits<10>>,
-    learn_at: Signal<Local, Bits<10>>,
 }
 
 impl RttTable {
@@ -37,11 +35,9 @@ impl RttTable {
             learn: Default::default(),
             learn_gid: Default::default(),
             learn_rtt: Default::default(),
+            ask_hash: DestinationHash::new(),
+            learn_hash: DestinationHash::new(),
             ram: SdpRam::new(10),
-            ask_folded: Default::default(),
-            learn_folded: Default::default(),
-            ask_at: Default::default(),
-            learn_at: Default::default(),
         }
     }
 }
@@ -50,28 +46,12 @@ impl Logic for RttTable {
     #[hdl_gen]
     fn update(&mut self) {
         self.ram.clock.next = self.clk.val();
-        self.ask_folded.next = self.ask.val().get_bits::<64>(0) ^ self.ask.val().get_bits::<64>(64);
-        self.learn_folded.next =
-            self.learn_gid.val().get_bits::<64>(0) ^ self.learn_gid.val().get_bits::<64>(64);
-        self.ask_at.next = self.ask_folded.val().get_bits::<10>(0)
-            ^ self.ask_folded.val().get_bits::<10>(10)
-            ^ self.ask_folded.val().get_bits::<10>(20)
-            ^ self.ask_folded.val().get_bits::<10>(30)
-            ^ self.ask_folded.val().get_bits::<10>(40)
-            ^ self.ask_folded.val().get_bits::<10>(50)
-            ^ bit_cast::<10, 4>(self.ask_folded.val().get_bits::<4>(60));
-        self.learn_at.next = self.learn_folded.val().get_bits::<10>(0)
-            ^ self.learn_folded.val().get_bits::<10>(10)
-            ^ self.learn_folded.val().get_bits::<10>(20)
-            ^ self.learn_folded.val().get_bits::<10>(30)
-            ^ self.learn_folded.val().get_bits::<10>(40)
-            ^ self.learn_folded.val().get_bits::<10>(50)
-            ^ bit_cast::<10, 4>(self.learn_folded.val().get_bits::<4>(60));
-
-        self.ram.read_address.next = self.ask_at.val();
+        self.ask_hash.gid.next = self.ask.val();
+        self.learn_hash.gid.next = self.learn_gid.val();
+        self.ram.read_address.next = self.ask_hash.place.val();
         self.known.next = self.ram.read_data.val();
         self.ram.write_enable.next = self.learn.val() | self.clear.val();
-        self.ram.write_address.next = self.learn_at.val();
+        self.ram.write_address.next = self.learn_hash.place.val();
         self.ram.write_data.next = self.learn_rtt.val();
         if self.clear.val() {
             self.ram.write_address.next = self.clear_at.val();

@@ -15,7 +15,7 @@
 use super::Slots;
 use crate::prelude::*;
 use crate::recovery::{RetransmitQueue, TimerWheel};
-use crate::types::{Done, RxFeedback, Settings, TxPacket, TxRequest, TxSent};
+use crate::types::{Done, PathEcho, RxFeedback, Settings, TxPacket, TxRequest, TxSent};
 use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
@@ -35,6 +35,7 @@ pub struct Sender {
     pub packet_ready: Signal<In, Bit>,
     pub sent: Signal<In, TxSent>,
     pub failed: Signal<In, TxSent>,
+    pub echo: Signal<Out, PathEcho>,
     pub done_valid: Signal<Out, Bit>,
     pub done_data: Signal<Out, Done>,
     pub done_ready: Signal<In, Bit>,
@@ -76,6 +77,7 @@ impl Sender {
             packet_ready: Default::default(),
             sent: Default::default(),
             failed: Default::default(),
+            echo: Default::default(),
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
@@ -125,6 +127,7 @@ impl Logic for Sender {
         self.slots.packet_ready.next = self.packet_ready.val();
         self.slots.sent.next = self.sent.val();
         self.slots.failed.next = self.failed.val();
+        self.echo.next = self.slots.echo.val();
         self.done_valid.next = self.slots.done_valid.val();
         self.done_data.next = self.slots.done_data.val();
         self.slots.done_ready.next = self.done_ready.val();

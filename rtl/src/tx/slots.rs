@@ -39,11 +39,13 @@
 use super::words::{Job, SlotState};
 use super::{
     Act, Chooser, Completer, Flight, FreeList, Intake, Judge, Nack, Outlet, PacketMaker, RttTable, SlotRing,
-    Starter, Timers,
+    Starter, Timers, WindowTable,
 };
 use crate::prelude::*;
 use crate::stream::Fifo;
-use crate::types::{Done, RxFeedback, Settings, TimerInsert, TxPacket, TxRequest, TxSent, Walk, WalkStep};
+use crate::types::{
+    Done, PathEcho, RxFeedback, Settings, TimerInsert, TxPacket, TxRequest, TxSent, Walk, WalkStep,
+};
 use tessera_abi::params::Config;
 use tessera_abi::wire::fb;
 
@@ -82,6 +84,8 @@ pub struct Slots {
     pub sent: Signal<In, TxSent>,
     /// Packets dropped because their read failed.
     pub failed: Signal<In, TxSent>,
+    /// Entropy values that came back.
+    pub echo: Signal<Out, PathEcho>,
     pub done_valid: Signal<Out, Bit>,
     pub done_data: Signal<Out, Done>,
     pub done_ready: Signal<In, Bit>,
@@ -110,6 +114,7 @@ pub struct Slots {
     flight: Flight,
     timers: Timers,
     rtt: RttTable,
+    windows: WindowTable,
     messages: SdpRam<TxRequest, 12>,
     states: SdpRam<SlotState, 12>,
     judge: Judge,
@@ -135,6 +140,8 @@ pub struct Slots {
     state2: Dff<SlotState>,
     state3: Dff<SlotState>,
     message2: Dff<TxRequest>,
+    window3: Dff<Bits<8>>,
+    window4: Dff<Bits<8>>,
     known2: Dff<Bits<16>>,
     rtt2: Dff<Bits<16>>,
     rtt1: Signal<Local, Bits<16>>,
@@ -143,6 +150,7 @@ pub struct Slots {
     bytes: Dff<Bits<32>>,
     added: Signal<Local, Bits<32>>,
     flag_nack: Constant<Bits<8>>,
+    flag_ce: Constant<Bits<8>>,
     blank: Constant<SlotState>,
     idle: Constant<Job>,
 }
@@ -182,6 +190,7 @@ impl Slots {
             packet_ready: Default::default(),
             sent: Default::default(),
             failed: Default::default(),
+            echo: Default::default(),
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
@@ -208,6 +217,7 @@ impl Slots {
             flight: Flight::new(log2),
             timers: Timers::new(),
             rtt: RttTable::new(),
+            windows: WindowTable::new(),
             messages: SdpRam::new(log2),
             states: SdpRam::new(log2),
             judge: Judge::new(),
@@ -228,12 +238,15 @@ impl Slots {
             state2: Default::default(),
             state3: Default::default(),
             message2: Default::default(),
+            window3: Default::default(),
+            window4: Default::default(),
             known2: Default::default(),
             rtt2: Default::default(),
             rtt1: Default::default(),
             bytes: Default::default(),
             added: Default::default(),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
+            flag_ce: Constant::new(u64::from(fb::CE).into()),
             blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
         }
@@ -258,6 +271,8 @@ impl Logic for Slots {
             state2,
             state3,
             message2,
+            window3,
+            window4,
             known2,
             rtt2,
             bytes
@@ -281,6 +296,7 @@ impl Logic for Slots {
         self.timers.clk.next = self.clk.val();
         self.timers.rst.next = self.rst.val();
         self.rtt.clk.next = self.clk.val();
+        self.windows.clk.next = self.clk.val();
         self.judge.clk.next = self.clk.val();
         self.act.clk.next = self.clk.val();
         self.act.rst.next = self.rst.val();
@@ -386,6 +402,8 @@ impl Logic for Slots {
         self.intake.unsolicited.next = self.bytes.q.val();
         self.intake.unsolicited_limit.next = self.settings.val().unsolicited_limit;
         self.intake.take.next = self.job1.q.val().accept;
+        self.windows.ask.next = self.request_data.val().dst_gid;
+        self.intake.cap.next = self.windows.cap.val();
         self.messages.write_enable.next = self.job1.q.val().accept;
         self.messages.write_address.next = self.job1.q.val().slot;
         self.messages.write_data.next = self.intake.request.val();
@@ -476,6 +494,18 @@ impl Logic for Slots {
         self.rtt.learn.next = self.act.action.val().learn_rtt;
         self.rtt.learn_gid.next = self.feedback.q.val().src_gid;
         self.rtt.learn_rtt.next = self.act.action.val().rtt;
+        self.echo.next.valid = self.act.action.val().echo;
+        self.echo.next.ce = (self.feedback.q.val().flags & self.flag_ce.val()).any();
+        self.echo.next.ev = self.feedback.q.val().ev;
+        self.echo.next.gid = self.feedback.q.val().src_gid;
+        self.window3.d.next = self.message2.q.val().initial_window;
+        self.window4.d.next = self.window3.q.val();
+        self.windows.clear.next = self.starter.clear.val();
+        self.windows.clear_at.next = self.starter.clear_at.val().get_bits::<10>(0);
+        self.windows.gid.next = self.feedback.q.val().src_gid;
+        self.windows.halve.next = self.act.action.val().window_halve;
+        self.windows.window.next = self.window4.q.val();
+        self.windows.grow.next = self.act.action.val().window_grow;
         self.nack.launch.next = self.act.action.val().nack;
         self.nack.slot.next = self.act.action.val().slot;
         self.nack.generation.next = self.feedback.q.val().generation;
@@ -487,6 +517,10 @@ impl Logic for Slots {
         self.nack.walk_ready.next = self.walk_ready.val();
 
         // Packets on their way.
+        self.flight.now.next = self.now.val().get_bits::<24>(0);
+        self.flight.query_slot.next = self.job1.q.val().slot;
+        self.judge.in_flight.next = self.flight.in_flight.val();
+        self.judge.landed_at.next = self.flight.landed_at.val();
         self.flight.clear.next = self.starter.clear.val();
         self.flight.clear_slot.next = self.starter.clear_slot.val();
         self.flight.op_slot.next = self.act.action.val().slot;

@@ -102,6 +102,8 @@ pub struct Verdict {
     pub complete: Bit,
     pub aborted: Bit,
     pub busy: Bit,
+    /// The packet answered met congestion.
+    pub congested: Bit,
     pub nack: Bit,
     pub cumulative_up: Bit,
     pub limit_up: Bit,
@@ -123,11 +125,15 @@ pub struct Verdict {
     pub old: Bit,
     /// A round trip since the last PROBE.
     pub may_probe: Bit,
+    /// The FEEDBACK answers a packet.
+    pub echoes: Bit,
     /// There is a sample; the smoothed value with it.
     pub sampled: Bit,
     pub srtt: Bits<16>,
     /// Time until the slot's deadline: not positive = due.
     pub left: Bits<32>,
+    /// The same of the wait that began when its last packet left.
+    pub wire_left: Bits<32>,
     /// Time until the first timer node pops, signed.
     pub first_left: Bits<32>,
     /// New interval of the slot's deadline, and for how long a node is linked.
@@ -167,6 +173,12 @@ pub struct Action {
     /// Unasked bytes to give back.
     pub give_back: Bits<32>,
     pub learn_rtt: Bit,
+    /// The FEEDBACK tells of its packet's path.
+    pub echo: Bit,
+    /// Later messages to this destination begin with half this one's window,
+    /// or with one packet more than the last.
+    pub window_halve: Bit,
+    pub window_grow: Bit,
     pub rtt: Bits<16>,
     /// A NACK is to be turned into a walk below this index.
     pub nack: Bit,

@@ -11,9 +11,11 @@
 //! - One beat per clock, from packet to packet too: two-beat packets follow
 //!   each other, and 4096 bytes of payload take 66 beats (the ICRC comes later).
 //!   `built` accepted at clock 0 gives its first `frame` beat at clock 5.
-//! - A packet is taken, and its time and entropy value read, only when at most
+//! - A packet is taken, and its time read, only when at most
 //!   eight beats of others are ahead of it (and one packet in stage A): enough
 //!   to hide the stages, so that feedback waits for one long packet at most.
+//! - `ev` and `ev_asks` belong to a packet from the clock after its `ev_take`
+//!   until the next one.
 //! - `built` promises its payload: once `built_ready`, the beats must come
 //!   without waiting for anything. FEEDBACK goes first whenever both wait.
 //! - `sent` pulses in the clock after the last beat of a DATA or PROBE packet
@@ -47,9 +49,14 @@ pub struct TxBuild {
     pub payload_valid: Signal<In, Bit>,
     pub payload_data: Signal<In, Beat>,
     pub payload_ready: Signal<Out, Bit>,
+    /// The entropy value of the packet in stage A, and whether it is to carry AR.
     pub ev: Signal<In, Bits<8>>,
-    /// The entropy value was used.
+    pub ev_asks: Signal<In, Bit>,
+    /// A packet enters stage A: its destination and kind (0 new DATA, 1
+    /// retransmission, 2 PROBE, 3 FEEDBACK).
     pub ev_take: Signal<Out, Bit>,
+    pub ev_gid: Signal<Out, Bits<128>>,
+    pub ev_kind: Signal<Out, Bits<2>>,
     pub frame_valid: Signal<Out, Bit>,
     pub frame_data: Signal<Out, Beat>,
     pub frame_ready: Signal<In, Bit>,
@@ -71,7 +78,6 @@ pub struct TxBuild {
     a_packet: Dff<TxPacket>,
     a_answer: Dff<TxFeedback>,
     a_endpoint: Dff<Bits<8>>,
-    a_ev: Dff<Bits<8>>,
     a_time: Dff<Bits<32>>,
     b_valid: Dff<Bit>,
     b_head: Dff<Bits<1024>>,
@@ -120,6 +126,7 @@ pub struct TxBuild {
     fixed_sum: Constant<Bits<20>>,
     no_sample: Constant<Bits<16>>,
     retx: Constant<Bits<8>>,
+    ar: Constant<Bits<8>>,
     nack: Constant<Bits<8>>,
 }
 
@@ -142,7 +149,10 @@ impl TxBuild {
             payload_data: Default::default(),
             payload_ready: Default::default(),
             ev: Default::default(),
+            ev_asks: Default::default(),
             ev_take: Default::default(),
+            ev_gid: Default::default(),
+            ev_kind: Default::default(),
             frame_valid: Default::default(),
             frame_data: Default::default(),
             frame_ready: Default::default(),
@@ -162,7 +172,6 @@ impl TxBuild {
             a_packet: Default::default(),
             a_answer: Default::default(),
             a_endpoint: Default::default(),
-            a_ev: Default::default(),
             a_time: Default::default(),
             b_valid: Default::default(),
             b_head: Default::default(),
@@ -211,6 +220,7 @@ impl TxBuild {
             fixed_sum: Constant::new((0x4500 + u64::from(wire::TOS) + 0x4000 + ttl_protocol).into()),
             no_sample: Constant::new(u64::from(wire::NO_SAMPLE).into()),
             retx: Constant::new(u64::from(wire::flag::RETX).into()),
+            ar: Constant::new(u64::from(wire::flag::AR).into()),
             nack: Constant::new(u64::from(wire::fb::NACK).into()),
         }
     }
@@ -219,7 +229,7 @@ impl TxBuild {
 impl Logic for TxBuild {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_feedback, a_packet, a_answer, a_endpoint, a_ev, a_time);
+        dff_setup!(self, clk, a_valid, a_feedback, a_packet, a_answer, a_endpoint, a_time);
         dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length);
         dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, ahead);
         self.beats_out.clk.next = self.clk.val();
@@ -308,7 +318,7 @@ impl Logic for TxBuild {
         self.route.d.next.ip_checksum = 0.into();
         self.route.d.next.src_ip = self.settings.val().local_ip;
         self.route.d.next.dst_ip = self.dst_gid.val().get_bits::<32>(0);
-        self.route.d.next.src_port = self.source_port.val() + bit_cast::<16, 8>(self.a_ev.q.val());
+        self.route.d.next.src_port = self.source_port.val() + bit_cast::<16, 8>(self.ev.val());
         self.route.d.next.dst_port = self.port.val();
         self.route.d.next.udp_length = self.ip_length.val() - 20;
         self.route.d.next.udp_checksum = 0.into();
@@ -328,7 +338,10 @@ impl Logic for TxBuild {
             self.trh.d.next.kind = self.kind_probe.val();
         }
         self.trh.d.next.flags = self.a_packet.q.val().flags;
-        self.trh.d.next.ev = self.a_ev.q.val();
+        if self.ev_asks.val() {
+            self.trh.d.next.flags = self.a_packet.q.val().flags | self.ar.val();
+        }
+        self.trh.d.next.ev = self.ev.val();
         self.trh.d.next.payload_log2 = self.a_packet.q.val().payload_log2;
         self.trh.d.next.traffic_class = self.a_packet.q.val().traffic_class;
         self.trh.d.next.slot = self.a_packet.q.val().slot;
@@ -426,8 +439,18 @@ impl Logic for TxBuild {
             self.a_packet.d.next = self.built_data.val();
             self.a_endpoint.d.next = self.built_data.val().endpoint;
         }
+        self.ev_gid.next = self.built_data.val().dst_gid;
+        self.ev_kind.next = 0.into();
+        if self.built_data.val().probe {
+            self.ev_kind.next = 2.into();
+        } else if (self.built_data.val().flags & self.retx.val()).any() {
+            self.ev_kind.next = 1.into();
+        }
+        if self.feedback_valid.val() {
+            self.ev_gid.next = self.feedback_data.val().dst_gid;
+            self.ev_kind.next = 3.into();
+        }
         if self.ev_take.val() {
-            self.a_ev.d.next = self.ev.val();
             self.a_time.d.next = self.now.val();
         }
         // The keys of the packet that stage A holds in the next clock.

@@ -30,7 +30,10 @@ pub const JUDGES: &[Judge] = &[
             "delay",
         ],
     },
-    Judge { test: "registers", blocks: &["registers", "register_file", "counters", "cleared_ram"] },
+    Judge {
+        test: "registers",
+        blocks: &["registers", "register_file", "counters", "path_counters", "cleared_ram"],
+    },
     Judge {
         test: "sq_fetch",
         blocks: &["sq_fetch", "ring_reader", "work_queue", "key_check", "byte_reverse"],
@@ -41,7 +44,10 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
     Judge { test: "rx_parse", blocks: &["rx_parse", "rx_judge", "endpoint_keys"] },
     Judge { test: "tx_build", blocks: &["tx_build", "tx_beats"] },
-    Judge { test: "path_scheduler", blocks: &["path_scheduler"] },
+    Judge {
+        test: "path_scheduler",
+        blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
+    },
     Judge {
         test: "lookup",
         blocks: &[
@@ -94,6 +100,7 @@ pub const JUDGES: &[Judge] = &[
             "flight",
             "timers",
             "rtt_table",
+            "window_table",
             "judge",
             "act",
             "packet_maker",

@@ -42,6 +42,7 @@ pub struct Packet {
     pub probe: bool,
     pub flags: u8,
     pub rtt: u64,
+    pub window: u64,
     pub payload_len: u64,
     pub address: u64,
     /// Entry of the request it belongs to.
@@ -113,6 +114,7 @@ pub struct Feedback {
     pub bitmap: [u64; 4],
     /// Round-trip time of the sample, ticks.
     pub sample: Option<u64>,
+    pub ev: u64,
 }
 
 pub struct Bench<'a> {
@@ -122,6 +124,10 @@ pub struct Bench<'a> {
     pub feedback: StreamDriver,
     pub packets: VecDeque<Packet>,
     pub done: VecDeque<Completion>,
+    /// (entropy value, congestion, destination) of every echo.
+    pub echoes: VecDeque<(u64, bool, u128)>,
+    /// Initial windows, by entry.
+    windows: BTreeMap<u64, u64>,
     /// Requests by entry, and the entry of every (slot, generation).
     pub posted: Vec<Request>,
     pub owner: BTreeMap<(u64, u64), u64>,
@@ -139,6 +145,7 @@ pub struct Bench<'a> {
     time: u64,
     sent: [PortId; 2],
     failed: [PortId; 2],
+    echo: [PortId; 4],
     unsolicited: PortId,
     free_slots: PortId,
     fb_fields: BTreeMap<String, usize>,
@@ -202,6 +209,9 @@ impl<'a> Bench<'a> {
             packet_fields: fields("packet_data"),
             packets: VecDeque::new(),
             done: VecDeque::new(),
+            echoes: VecDeque::new(),
+            windows: BTreeMap::new(),
+            echo: ["valid", "ce", "ev", "gid"].map(|name| port(&format!("echo.{name}"))),
             posted: Vec::new(),
             owner: BTreeMap::new(),
             events: EVENTS.iter().map(|name| (*name, 0)).collect(),
@@ -302,6 +312,7 @@ impl<'a> Bench<'a> {
             ("src_endpoint", from.dst_endpoint),
             ("endpoint", from.endpoint),
             ("flags", u64::from(feedback.flags)),
+            ("ev", feedback.ev),
             ("status", feedback.status),
             ("slot", packet.slot),
             ("generation", packet.generation),
@@ -339,6 +350,13 @@ impl<'a> Bench<'a> {
         for (name, count) in &mut self.events {
             let port = self.dut.port(name).unwrap();
             *count += self.dut.sampled(port);
+        }
+        let [valid, ce, ev, gid] = self.echo;
+        if self.dut.is_high(valid) {
+            let mut words = [0; 2];
+            self.dut.sampled_wide(gid, &mut words);
+            let gid = u128::from(words[1]) << 64 | u128::from(words[0]);
+            self.echoes.push_back((self.dut.sampled(ev), self.dut.is_high(ce), gid));
         }
         while let Some(transfer) = self.packet_stream.take() {
             self.take_packet(&transfer.word);
@@ -387,7 +405,10 @@ impl<'a> Bench<'a> {
         assert_eq!(get("endpoint"), request.endpoint);
         assert_eq!(get("payload_log2"), request.payload_log2);
         assert_eq!(get("traffic_class"), entry & 15);
-        assert_eq!(get("initial_window"), request.window & 255);
+        // TX-14 may shorten it; the same in every packet of the message.
+        let window = *self.windows.entry(entry).or_insert(get("initial_window"));
+        assert_eq!(get("initial_window"), window);
+        assert!(window <= request.window);
         assert_eq!(get("length"), request.length);
         assert_eq!(get("imm"), request.imm.unwrap_or(0));
         let flags = get("flags") as u8;
@@ -415,6 +436,7 @@ impl<'a> Bench<'a> {
             probe,
             flags,
             rtt: get("rtt"),
+            window: get("initial_window"),
             payload_len: get("payload_len"),
             address: get("address"),
             entry,

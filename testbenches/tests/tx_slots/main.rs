@@ -5,5 +5,6 @@ mod bench;
 mod ends;
 mod feedback;
 mod network;
+mod paths;
 mod recovery;
 mod sending;

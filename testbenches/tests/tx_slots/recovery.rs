@@ -2,6 +2,7 @@
 
 use crate::bench::{run, Bench, Feedback, Packet, Request};
 use crate::sending::{complete, start};
+use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
 
 fn nack(sequence: u64, base: u64, limit: u64, bitmap: [u64; 4]) -> Feedback {
@@ -285,6 +286,50 @@ fn a_lost_completion_is_missed_after_a_round_trip() {
         assert!((46..=53).contains(&(probe.tick - heard)), "{}", probe.tick - heard);
         bench.answer(&packet, complete(3));
         bench.completion(100);
+        bench.at_rest();
+    });
+}
+
+/// TX-9: a packet that waits for its read and its turn has not been sent: the
+/// silence begins when the last one leaves, and each PROBE waits for its own.
+#[test]
+fn the_backstop_counts_from_the_wire() {
+    run("tx_wire_backstop", |bench| {
+        for round in 0..6 {
+            let waits = [3, 30, 47, 48, 200, 700][round];
+            bench.sent_after = Some(waits * 16);
+            let packet = start(bench, Request::packets(1, 1))[0];
+            let mut left = packet.tick + waits;
+            for n in 0..4u32 {
+                let probe = bench.packet((waits + 400) * 16);
+                let (quiet, interval) = (probe.tick as i64 - left as i64, 48 << (n / 2));
+                assert!(
+                    probe.probe && (interval - 1..=interval + 6).contains(&quiet),
+                    "{waits}, PROBE {n}: {quiet} for {interval}"
+                );
+                left = probe.tick + waits;
+            }
+            bench.sent_after = Some(8);
+            bench.release();
+            bench.answer(&packet, complete(1));
+            bench.completion(100);
+        }
+        bench.at_rest();
+    });
+}
+
+/// TX-9: nor does a packet that never leaves draw a PROBE; bounds still hold.
+#[test]
+fn a_packet_that_does_not_leave_draws_no_probe() {
+    run("tx_stuck", |bench| {
+        bench.set("t_open", 3_000);
+        bench.sent_after = None;
+        start(bench, Request::packets(2, 1));
+        bench.ticks(2_900);
+        assert!(bench.packets.is_empty(), "{:?}", bench.packets);
+        bench.ticks(600);
+        bench.release();
+        assert_eq!(bench.completion(400).status, Status::Unheard as u64);
         bench.at_rest();
     });
 }

@@ -109,7 +109,7 @@ fn unasked_bytes_are_limited() {
     run("tx_unsolicited", |bench| {
         bench.set("unsolicited_limit", 3000);
         let large = Request { length: 100_000, payload_log2: 12, window: 3, ..Request::packets(1, 1) };
-        let small = Request::packets(4, 4);
+        let small = Request { dst_gid: large.dst_gid ^ 1 << 50, ..Request::packets(4, 4) };
         bench.post(large);
         bench.post(small);
         bench.post(small);

@@ -132,7 +132,7 @@ impl Logic for RegisterFile {
         if self.words[5].q.val() == 0 {
             self.taken.d.next.seed = 1.into();
         }
-        self.taken.d.next.path_policy = self.words[6].q.val().get_bits::<2>(0);
+        self.taken.d.next.path_policy = self.words[6].q.val().get_bits::<3>(0);
         self.taken.d.next.path_count = self.words[7].q.val().get_bits::<9>(0);
         self.taken.d.next.path_base = self.words[8].q.val().get_bits::<8>(0);
         self.taken.d.next.gap0 = self.words[9].q.val().get_bits::<16>(0);

@@ -4,7 +4,7 @@
 //!   s_axil_aw, _w ──> decode ──> act ──┬──> file ─────────> settings
 //!                                      ├──> doorbell
 //!                                      └──> table data ───> table_write, copy RAM
-//!   s_axil_ar ──────> decode ──> pick <── file, views, table data, counters
+//!   s_axil_ar ──────> decode ──> pick <── file, views, table data, counters, path counters
 //!   prescaler ──> now
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! changes nothing and reads as 0.
 //!
 //! Contract: AW and W come in any order. A write is answered four clocks after
-//! its later half, a read three after AR (a counter up to 70). Writes follow each
+//! its later half, a read three after AR (a counter up to 70, of a path a few more). Writes follow each
 //! other by four clocks at least, so `doorbell` and `table_write` pulses are
 //! never closer. Outputs are registered.
 //!
@@ -23,13 +23,15 @@
 
 mod counters;
 mod file;
+mod path_counters;
 
 pub use counters::Counters;
 pub use file::{RegisterFile, FILE, WORDS};
+pub use path_counters::PathCounters;
 
 use super::cleared_ram::ClearedRam;
 use crate::prelude::*;
-use crate::types::{Doorbell, Settings, TableWrite};
+use crate::types::{Doorbell, PathUse, Settings, TableWrite};
 use tessera_abi::params::{self, Config};
 use tessera_abi::regs::{self, Reg};
 
@@ -67,6 +69,7 @@ const _: () = {
     assert!(regs::doorbell_page(0) == 1 << 20 && regs::doorbell_page(1) == (1 << 20) + (1 << 12));
     assert!(regs::TABLE_DATA.is_multiple_of(64) && regs::TABLE_WORDS == 16);
     assert!(regs::COUNTERS.is_multiple_of(256) && regs::counter(regs::COUNTER_COUNT) == regs::COUNTERS + 256);
+    assert!(regs::PATH_COUNTERS.is_multiple_of(0x1000) && regs::PATH_BANK == 1024);
     assert!(regs::DOORBELL_SQ < 16 && regs::DOORBELL_RQ < 16 && regs::DOORBELL_CQ < 16);
     assert!(regs::DOORBELL_ROUND < 16);
 };
@@ -116,6 +119,8 @@ pub struct Registers {
     pub doorbell: Signal<Out, Doorbell>,
     /// Bit `i` adds one to counter `i`.
     pub events: Signal<In, Bits<64>>,
+    /// What happened to entropy values.
+    pub path_use: Signal<In, PathUse>,
     /// Gauges, as the registers of their names.
     pub outstanding: Signal<In, Bits<32>>,
     pub unsolicited: Signal<In, Bits<32>>,
@@ -127,6 +132,7 @@ pub struct Registers {
     pub ready: Signal<In, Bit>,
     file: RegisterFile,
     counters: Counters,
+    path_counters: PathCounters,
     copies: ClearedRam<Bits<512>, 10>,
     prescale: Dff<Bits<8>>,
     ticks: Dff<Bits<32>>,
@@ -161,6 +167,7 @@ pub struct Registers {
     from_data: Dff<Bits<32>>,
     mapped: Dff<Bit>,
     counted: Dff<Bit>,
+    path_counted: Dff<Bit>,
     r_data: Dff<Bits<32>>,
     r_failed: Dff<Bit>,
     aligned: Signal<Local, Bit>,
@@ -186,6 +193,7 @@ pub struct Registers {
     r_aligned: Signal<Local, Bit>,
     r_in_data: Signal<Local, Bit>,
     r_in_counters: Signal<Local, Bit>,
+    r_in_paths: Signal<Local, Bit>,
     r_in_page: Signal<Local, Bit>,
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
@@ -198,6 +206,7 @@ pub struct Registers {
     command_at: Constant<Bits<21>>,
     data_base: Constant<Bits<21>>,
     counters_base: Constant<Bits<21>>,
+    paths_base: Constant<Bits<21>>,
     sq_at: Constant<Bits<12>>,
     rq_at: Constant<Bits<12>>,
     cq_at: Constant<Bits<12>>,
@@ -210,6 +219,7 @@ pub struct Registers {
     mr_table: Constant<Bits<4>>,
     /// Places of the largest table, log2.
     table_log2: Constant<Bits<4>>,
+    path_table: Constant<Bits<4>>,
     word_ones: Constant<Bits<512>>,
     all_bytes: Constant<Bits<4>>,
     slverr: Constant<Bits<2>>,
@@ -247,6 +257,7 @@ impl Registers {
             table_write: Default::default(),
             doorbell: Default::default(),
             events: Default::default(),
+            path_use: Default::default(),
             outstanding: Default::default(),
             unsolicited: Default::default(),
             free_slots: Default::default(),
@@ -256,6 +267,7 @@ impl Registers {
             ready: Default::default(),
             file: RegisterFile::new(),
             counters: Counters::new(),
+            path_counters: PathCounters::new(),
             copies: ClearedRam::new(2 + table_log2, "block"),
             prescale: Default::default(),
             ticks: Default::default(),
@@ -286,6 +298,7 @@ impl Registers {
             from_data: Default::default(),
             mapped: Default::default(),
             counted: Default::default(),
+            path_counted: Default::default(),
             r_data: Default::default(),
             r_failed: Default::default(),
             aligned: Default::default(),
@@ -311,6 +324,7 @@ impl Registers {
             r_aligned: Default::default(),
             r_in_data: Default::default(),
             r_in_counters: Default::default(),
+            r_in_paths: Default::default(),
             r_in_page: Default::default(),
             r_page: Default::default(),
             r_page_at: Default::default(),
@@ -324,6 +338,7 @@ impl Registers {
             command_at: at(regs::TABLE_COMMAND.offset),
             data_base: at(regs::TABLE_DATA),
             counters_base: at(regs::COUNTERS),
+            paths_base: at(regs::PATH_COUNTERS),
             sq_at: page_at(regs::DOORBELL_SQ),
             rq_at: page_at(regs::DOORBELL_RQ),
             cq_at: page_at(regs::DOORBELL_CQ),
@@ -335,6 +350,7 @@ impl Registers {
             cq_table: Constant::new(u64::from(regs::table::CQ).into()),
             mr_table: Constant::new(u64::from(regs::table::MR).into()),
             table_log2: Constant::new((table_log2 as u64).into()),
+            path_table: Constant::new(u64::from(regs::table::PATH).into()),
             word_ones: Constant::new(u64::from(u32::MAX).into()),
             all_bytes: Constant::new(0xFu64.into()),
             slverr: Constant::new(2u64.into()),
@@ -348,7 +364,18 @@ impl Logic for Registers {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
-        dff_setup!(self, clk, from_file, from_views, from_data, mapped, counted, r_data, r_failed);
+        dff_setup!(
+            self,
+            clk,
+            from_file,
+            from_views,
+            from_data,
+            mapped,
+            counted,
+            path_counted,
+            r_data,
+            r_failed
+        );
         self.file.clk.next = self.clk.val();
         self.file.rst.next = self.rst.val();
         self.counters.clk.next = self.clk.val();
@@ -356,11 +383,17 @@ impl Logic for Registers {
         self.copies.clk.next = self.clk.val();
         self.copies.rst.next = self.rst.val();
         self.counters.events.next = self.events.val();
+        self.path_counters.clk.next = self.clk.val();
+        self.path_counters.rst.next = self.rst.val();
+        self.path_counters.used.next = self.path_use.val();
         self.settings.next = self.file.settings.val();
         if self.settle.q.val() != 0 {
             self.settle.d.next = self.settle.q.val() - 1;
         }
-        self.all_ready.d.next = self.ready.val() & self.copies.ready.val() & (self.settle.q.val() == 0);
+        self.all_ready.d.next = self.ready.val()
+            & self.copies.ready.val()
+            & self.path_counters.ready.val()
+            & (self.settle.q.val() == 0);
         self.busy.next = !self.all_ready.q.val() | self.asked.q.val() | self.answered.q.val();
 
         self.prescale.d.next = self.prescale.q.val() + 1;
@@ -406,7 +439,11 @@ impl Logic for Registers {
             | ((self.entry_table.val() == self.cq_table.val())
                 & ((self.entry_index.val() & self.beyond_cqs.val()) == 0))
             | ((self.entry_table.val() == self.mr_table.val())
-                & ((self.entry_index.val() & self.beyond_mrs.val()) == 0));
+                & ((self.entry_index.val() & self.beyond_mrs.val()) == 0))
+            // Its copy would cost a kilobit per place: written, never read.
+            | ((self.entry_table.val() == self.path_table.val())
+                & self.w_data.q.val().get_bit(31)
+                & (self.entry_index.val().get_bits::<8>(8) == 0));
         self.obey.next = self.known_entry.val() & !self.busy.val();
         self.copy_at.next = (bit_cast::<10, 4>(self.entry_table.val()) << self.table_log2.val())
             | bit_cast::<10, 8>(self.w_data.q.val().get_bits::<8>(0));
@@ -458,7 +495,7 @@ impl Logic for Registers {
                 if self.to_command.q.val() {
                     self.command.d.next = self.w_data.q.val();
                     if self.w_data.q.val().get_bit(31) {
-                        self.copies.write_enable.next = true;
+                        self.copies.write_enable.next = self.entry_table.val() != self.path_table.val();
                         self.write_out.d.next.valid = true;
                     } else {
                         self.asked.d.next = true;
@@ -526,6 +563,9 @@ impl Logic for Registers {
         self.r_in_data.next = self.ar_at.q.val().get_bits::<15>(6) == self.data_base.val().get_bits::<15>(6);
         self.r_in_counters.next =
             self.ar_at.q.val().get_bits::<13>(8) == self.counters_base.val().get_bits::<13>(8);
+        self.r_in_paths.next = (self.ar_at.q.val().get_bits::<9>(12)
+            == self.paths_base.val().get_bits::<9>(12))
+            & (self.ar_at.q.val().get_bits::<2>(10) != 3);
         self.r_page.next = self.ar_at.q.val().get_bits::<8>(12);
         self.r_page_at.next = self.ar_at.q.val().get_bits::<12>(0);
         self.r_in_page.next = self.ar_at.q.val().get_bit(20)
@@ -539,6 +579,9 @@ impl Logic for Registers {
         self.shifted.next = self.data.q.val() >> self.r_word_at.val();
         self.counters.read.next = false;
         self.counters.read_index.next = self.ar_at.q.val().get_bits::<6>(2);
+
+        self.path_counters.read.next = false;
+        self.path_counters.read_index.next = self.ar_at.q.val().get_bits::<10>(2);
 
         self.s_axil_arready.next = self.reading.q.val() == Reading::Wait;
         match self.reading.q.val() {
@@ -560,21 +603,27 @@ impl Logic for Registers {
                     | (self.r_aligned.val() & self.r_in_data.val())
                     | self.r_in_page.val();
                 self.counted.d.next = self.r_aligned.val() & self.r_in_counters.val();
+                self.path_counted.d.next = self.r_aligned.val() & self.r_in_paths.val();
                 self.reading.d.next = Reading::Pick;
             }
             Reading::Pick => {
                 self.r_data.d.next =
                     self.from_file.q.val() | self.from_views.q.val() | self.from_data.q.val();
-                self.r_failed.d.next = !self.mapped.q.val() & !self.counted.q.val();
+                self.r_failed.d.next =
+                    !self.mapped.q.val() & !self.counted.q.val() & !self.path_counted.q.val();
                 self.counters.read.next = self.counted.q.val();
+                self.path_counters.read.next = self.path_counted.q.val();
                 self.reading.d.next = Reading::Respond;
-                if self.counted.q.val() {
+                if self.counted.q.val() | self.path_counted.q.val() {
                     self.reading.d.next = Reading::Counter;
                 }
             }
             Reading::Counter => {
                 self.r_data.d.next = self.counters.value.val();
-                if self.counters.value_valid.val() {
+                if self.path_counted.q.val() {
+                    self.r_data.d.next = self.path_counters.value.val();
+                }
+                if self.counters.value_valid.val() | self.path_counters.value_valid.val() {
                     self.reading.d.next = Reading::Respond;
                 }
             }

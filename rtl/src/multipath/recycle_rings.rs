@@ -1,0 +1,305 @@
+//! Entropy values that came back clean, by destination: policy `recycle`
+//! (spec section 6).
+//!
+//! ```text
+//!                 ┌──────────── ring of a destination: 8 × (value, uses left) ─┐
+//!  take ─> hash ─>│ RAM ─> first: used, then last, or out when its uses end    │─> RAM
+//!  echo ─> hash ─>│     ─> clean: all its uses again, or a new last; CE: out   │
+//!                 └────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A value is in a ring at most once, and the uses it has left tell that it is
+//! there. It asks for its next echo while it still has some, so a living path
+//! stays and a dead one leaves after `RECYCLE_USES` packets. A PROBE takes its
+//! value out at once: only an answer brings it back, so a row of PROBEs gets
+//! through all the values that do not work.
+//!
+//! Contract: the outputs belong to the packet of the `take` in the clock
+//! before. `take` comes every second clock at most, `echo_valid` every third;
+//! an echo waits for a clock without `take`. Rings empty themselves (1024
+//! clocks, in which no value is recycled) after `rst` and when `enable` rises
+//! or the range of values changes.
+//!
+//! Verified by `testbenches/tests/path_scheduler.rs`.
+
+use super::DestinationHash;
+use crate::prelude::*;
+use crate::types::{PathEcho, Settings};
+use tessera_abi::params::{RECYCLE_RING, RECYCLE_USES};
+
+/// `kind` of a PROBE.
+pub const PROBE: u64 = 2;
+/// `kind` of a FEEDBACK.
+pub const FEEDBACK: u64 = 3;
+
+#[derive(LogicBlock)]
+pub struct RecycleRings {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub settings: Signal<In, Settings>,
+    pub take: Signal<In, Bit>,
+    pub gid: Signal<In, Bits<128>>,
+    /// 0 new DATA, 1 retransmission, 2 PROBE, 3 FEEDBACK.
+    pub kind: Signal<In, Bits<2>>,
+    pub echo: Signal<In, PathEcho>,
+    /// The packet is one of those that look for further paths, if it is new.
+    pub explores: Signal<In, Bit>,
+    /// The packet goes by `ev`.
+    pub recycled: Signal<Out, Bit>,
+    pub ev: Signal<Out, Bits<8>>,
+    /// The packet is to ask for its echo.
+    pub asks: Signal<Out, Bit>,
+    take_hash: DestinationHash,
+    echo_hash: DestinationHash,
+    /// Value in bits 0 to 7, uses left above.
+    rings: [SdpRam<Bits<14>, 10>; 8],
+    used: Dff<Bit>,
+    used_kind: Dff<Bits<2>>,
+    waiting: Dff<Bit>,
+    waiting_ce: Dff<Bit>,
+    waiting_ev: Dff<Bits<8>>,
+    waiting_at: Dff<Bits<10>>,
+    echoed: Dff<Bit>,
+    at: Dff<Bits<10>>,
+    // What was written last: the RAM does not show it in the next clock.
+    last: [Dff<Bits<14>>; 8],
+    last_at: Dff<Bits<10>>,
+    last_valid: Dff<Bit>,
+    sweeping: Dff<Bit>,
+    sweep_at: Dff<Bits<10>>,
+    enabled: Dff<Bit>,
+    base: Dff<Bits<8>>,
+    count: Dff<Bits<9>>,
+    place: Signal<Local, Bits<10>>,
+    old: [Signal<Local, Bits<14>>; 8],
+    live: [Signal<Local, Bit>; 8],
+    held: [Signal<Local, Bit>; 8],
+    hit: [Signal<Local, Bit>; 9],
+    fresh: [Signal<Local, Bits<14>>; 8],
+    kept: Signal<Local, Bits<14>>,
+    left: Signal<Local, Bits<6>>,
+    keep: Signal<Local, Bit>,
+    clean: Signal<Local, Bits<14>>,
+    full: [Signal<Local, Bit>; 9],
+    use_first: Signal<Local, Bit>,
+    data: Signal<Local, Bit>,
+    wanted: Signal<Local, Bit>,
+    on: Signal<Local, Bit>,
+    writes: Signal<Local, Bit>,
+    offset: Signal<Local, Bits<8>>,
+    /// Numbers of values with which the ring is as full as it can be.
+    whole: [Constant<Bits<9>>; 8],
+    uses: Constant<Bits<14>>,
+    half: Constant<Bits<6>>,
+    sweep_last: Constant<Bits<10>>,
+    probe: Constant<Bits<2>>,
+    feedback: Constant<Bits<2>>,
+}
+
+const _: () = assert!(RECYCLE_RING == 8 && RECYCLE_USES < 64 && RECYCLE_USES.is_multiple_of(16));
+
+impl RecycleRings {
+    pub fn new() -> Self {
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            settings: Default::default(),
+            take: Default::default(),
+            gid: Default::default(),
+            kind: Default::default(),
+            echo: Default::default(),
+            explores: Default::default(),
+            recycled: Default::default(),
+            ev: Default::default(),
+            asks: Default::default(),
+            take_hash: DestinationHash::new(),
+            echo_hash: DestinationHash::new(),
+            rings: std::array::from_fn(|_| SdpRam::new(10)),
+            used: Default::default(),
+            used_kind: Default::default(),
+            waiting: Default::default(),
+            waiting_ce: Default::default(),
+            waiting_ev: Default::default(),
+            waiting_at: Default::default(),
+            echoed: Default::default(),
+            at: Default::default(),
+            last: std::array::from_fn(|_| Dff::default()),
+            last_at: Default::default(),
+            last_valid: Default::default(),
+            sweeping: Default::default(),
+            sweep_at: Default::default(),
+            enabled: Default::default(),
+            base: Default::default(),
+            count: Default::default(),
+            place: Default::default(),
+            old: Default::default(),
+            live: Default::default(),
+            held: Default::default(),
+            hit: Default::default(),
+            fresh: Default::default(),
+            kept: Default::default(),
+            left: Default::default(),
+            keep: Default::default(),
+            clean: Default::default(),
+            full: Default::default(),
+            use_first: Default::default(),
+            data: Default::default(),
+            wanted: Default::default(),
+            on: Default::default(),
+            writes: Default::default(),
+            offset: Default::default(),
+            whole: std::array::from_fn(|i| Constant::new((i as u64 + 1).into())),
+            uses: Constant::new((u64::from(RECYCLE_USES) << 8).into()),
+            half: Constant::new(u64::from(RECYCLE_USES / 2).into()),
+            sweep_last: Constant::new(1023u64.into()),
+            probe: Constant::new(PROBE.into()),
+            feedback: Constant::new(FEEDBACK.into()),
+        }
+    }
+}
+
+impl Logic for RecycleRings {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, used, used_kind, waiting, waiting_ce, waiting_ev, waiting_at, echoed, at);
+        dff_setup!(self, clk, last_at, last_valid, sweeping, sweep_at, enabled, base, count);
+
+        // Which ring is read: that of a packet, else that of an echo.
+        self.on.next = self.settings.val().path_policy == 3;
+        self.take_hash.gid.next = self.gid.val();
+        self.echo_hash.gid.next = self.echo.val().gid;
+        self.used.d.next = self.take.val();
+        self.used_kind.d.next = self.kind.val();
+        self.echoed.d.next = !self.take.val() & self.waiting.q.val();
+        self.place.next = self.waiting_at.q.val();
+        if self.take.val() {
+            self.place.next = self.take_hash.place.val();
+        } else {
+            self.waiting.d.next = false;
+        }
+        self.offset.next = self.echo.val().ev - self.settings.val().path_base;
+        if self.echo.val().valid & self.on.val() & (bit_cast::<9, 8>(self.offset.val()) < self.count.q.val())
+        {
+            self.waiting.d.next = true;
+            self.waiting_ce.d.next = self.echo.val().ce;
+            self.waiting_ev.d.next = self.echo.val().ev;
+            self.waiting_at.d.next = self.echo_hash.place.val();
+        }
+        self.at.d.next = self.place.val();
+
+        // What is in it.
+        self.hit[0].next = false;
+        self.full[0].next = false;
+        for i in 0..8 {
+            self.rings[i].clock.next = self.clk.val();
+            self.rings[i].read_address.next = self.place.val();
+            self.old[i].next = self.rings[i].read_data.val();
+            if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
+                self.old[i].next = self.last[i].q.val();
+            }
+            if self.sweeping.q.val() {
+                self.old[i].next = 0.into();
+            }
+            self.live[i].next = self.old[i].val().get_bits::<6>(8) != 0;
+            self.held[i].next =
+                self.live[i].val() & (self.old[i].val().get_bits::<8>(0) == self.waiting_ev.q.val());
+            self.hit[i + 1].next = self.hit[i].val() | self.held[i].val();
+            self.full[i + 1].next =
+                self.full[i].val() | (self.live[i].val() & (self.count.q.val() == self.whole[i].val()));
+        }
+
+        // A packet.
+        self.data.next =
+            (self.used_kind.q.val() != self.probe.val()) & (self.used_kind.q.val() != self.feedback.val());
+        self.wanted.next =
+            self.explores.val() & (self.used_kind.q.val() == 0) & !self.full[8].val() & !self.live[7].val();
+        self.use_first.next = self.used.q.val() & self.on.val() & self.live[0].val() & !self.wanted.val();
+        self.recycled.next = self.use_first.val();
+        self.ev.next = self.old[0].val().get_bits::<8>(0);
+        self.left.next = self.old[0].val().get_bits::<6>(8);
+        self.asks.next = self.used.q.val()
+            & self.on.val()
+            & self.data.val()
+            & (!self.use_first.val()
+                | ((self.left.val() <= self.half.val()) & (self.left.val().get_bits::<3>(0) == 0)));
+        self.keep.next = (self.left.val() != 1) & (self.used_kind.q.val() != self.probe.val());
+        self.kept.next = 0.into();
+        if self.keep.val() {
+            self.kept.next = self.old[0].val() - 256;
+        }
+
+        // The ring as it becomes.
+        self.clean.next = self.uses.val() | bit_cast::<14, 8>(self.waiting_ev.q.val());
+        for i in 0..7 {
+            self.fresh[i].next = self.old[i].val();
+            if self.use_first.val() {
+                if self.live[i + 1].val() {
+                    self.fresh[i].next = self.old[i + 1].val();
+                } else if self.live[i].val() {
+                    self.fresh[i].next = self.kept.val();
+                }
+            } else if self.waiting_ce.q.val() {
+                if self.hit[i + 1].val() {
+                    self.fresh[i].next = self.old[i + 1].val();
+                }
+            }
+        }
+        self.fresh[7].next = self.old[7].val();
+        if self.use_first.val() {
+            if self.live[7].val() {
+                self.fresh[7].next = self.kept.val();
+            }
+        } else if self.waiting_ce.q.val() & self.hit[8].val() {
+            self.fresh[7].next = 0.into();
+        }
+        if !self.use_first.val() & !self.waiting_ce.q.val() {
+            if self.held[0].val() | !self.live[0].val() {
+                self.fresh[0].next = self.clean.val();
+            }
+            for i in 1..8 {
+                if self.held[i].val() | (!self.hit[8].val() & !self.live[i].val() & self.live[i - 1].val()) {
+                    self.fresh[i].next = self.clean.val();
+                }
+            }
+        }
+        self.writes.next = (self.use_first.val() | self.echoed.q.val()) & !self.sweeping.q.val();
+        self.last_at.d.next = self.at.q.val();
+        self.last_valid.d.next = self.writes.val();
+        for i in 0..8 {
+            self.last[i].clock.next = self.clk.val();
+            self.last[i].d.next = self.fresh[i].val();
+            self.rings[i].write_enable.next = self.writes.val() | self.sweeping.q.val();
+            self.rings[i].write_address.next = self.at.q.val();
+            self.rings[i].write_data.next = self.fresh[i].val();
+            if self.sweeping.q.val() {
+                self.rings[i].write_address.next = self.sweep_at.q.val();
+                self.rings[i].write_data.next = 0.into();
+            }
+        }
+
+        // Emptying.
+        self.enabled.d.next = self.settings.val().enable;
+        self.base.d.next = self.settings.val().path_base;
+        self.count.d.next = self.settings.val().path_count;
+        if self.sweeping.q.val() {
+            self.sweep_at.d.next = self.sweep_at.q.val() + 1;
+            self.sweeping.d.next = self.sweep_at.q.val() != self.sweep_last.val();
+        }
+        if self.rst.val()
+            | (self.settings.val().enable & !self.enabled.q.val())
+            | (self.settings.val().path_base != self.base.q.val())
+            | (self.settings.val().path_count != self.count.q.val())
+        {
+            self.sweeping.d.next = true;
+            self.sweep_at.d.next = 0.into();
+        }
+
+        if self.rst.val() {
+            self.used.d.next = false;
+            self.waiting.d.next = false;
+            self.echoed.d.next = false;
+            self.last_valid.d.next = false;
+            self.enabled.d.next = false;
+        }
+    }
+}
