@@ -19,11 +19,11 @@ use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, MessageId, Route, Trh, SPORT_BASE};
+use tessera_abi::wire::{self, fb, flag, MessageId, Route, Trh, SPORT_BASE};
 
 use crate::counters::Counters;
 use crate::feedback::Outgoing;
-use crate::path_scheduler::PathScheduler;
+use crate::path_scheduler::{PacketKind, PathScheduler};
 use crate::queue::{Completion, RecvEntry, SendEntry};
 use crate::receiver::Receiver;
 use crate::rx_parse::{self, Inbound};
@@ -82,6 +82,8 @@ pub struct Output {
     pub writes: VecDeque<Write>,
     /// Completions, in order.
     pub completions: VecDeque<Completion>,
+    /// Echoes of accepted FEEDBACK: destination, entropy value, congestion.
+    pub echoes: VecDeque<([u8; 16], u8, bool)>,
     /// Counters.
     pub counters: Counters,
 }
@@ -141,6 +143,11 @@ impl Nic {
     /// Writes a key table entry.
     pub fn set_key(&mut self, key: MemoryKey) {
         self.keys.insert((key.key & 0xFF) as u8, key);
+    }
+
+    /// Writes a place of path policy `weighted`.
+    pub fn set_path_place(&mut self, place: u8, k: u8) {
+        self.paths.set_place(place, k);
     }
 
     fn permits(&self, lkey: u32, address: u64, length: u32, write: bool) -> bool {
@@ -247,6 +254,9 @@ impl Nic {
                 self.sender.handle(now, &origin, &header, &mut self.out)
             }
         };
+        while let Some((gid, ev, ce)) = self.out.echoes.pop_front() {
+            self.paths.echo(gid, ev, ce);
+        }
         if let Err(reason) = result {
             self.out.counters.drop(reason);
         }
@@ -295,9 +305,18 @@ impl Nic {
         }
     }
 
+    /// The entropy value of a packet, and whether it is to carry AR.
+    fn path(&mut self, gid: [u8; 16], kind: PacketKind) -> (u8, bool) {
+        let chosen = self.paths.take(gid, kind);
+        if chosen.recycled {
+            self.out.counters.event(Counter::TxRecycled);
+        }
+        (chosen.ev, chosen.asks)
+    }
+
     fn transmit_feedback(&mut self, now: Ticks, outgoing: &Outgoing) -> Option<Vec<u8>> {
-        let ev = self.paths.take();
         let reply = outgoing.reply;
+        let ev = self.path(wire::ipv4_gid(reply.ip), PacketKind::Feedback).0;
         let mut route = self.route(reply.mac, reply.ip, ev);
         route.dst_endpoint = reply.endpoint;
         route.src_endpoint = reply.local;
@@ -325,8 +344,17 @@ impl Nic {
             self.sender.end(now, chosen.slot, Status::LocalDma as u8, &mut self.out);
             return None;
         }
-        let ev = self.paths.take();
-        let header = self.sender.emit(now, chosen, ev, &mut self.out)?;
+        let kind = match (chosen.probe, chosen.again) {
+            (true, _) => PacketKind::Probe,
+            (_, true) => PacketKind::Retransmission,
+            _ => PacketKind::New,
+        };
+        let (ev, asks) = self.path(entry.gid, kind);
+        let mut header = self.sender.emit(now, chosen, ev, &mut self.out)?;
+        //= TX-2
+        if asks {
+            header.flags |= flag::AR;
+        }
         let mut route = self.route(entry.mac, entry.ip(), ev);
         route.dst_endpoint = entry.endpoint;
         route.src_endpoint = local;

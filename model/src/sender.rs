@@ -8,11 +8,11 @@
 
 use std::collections::VecDeque;
 
-use tessera_abi::params::{Config, BLOCK_PACKETS};
+use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS, DESTINATIONS};
 use tessera_abi::queue::DONE_SEND;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, DataHeader, FeedbackHeader, MessageId};
+use tessera_abi::wire::{self, fb, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
 
 use crate::bitmap::Block;
 use crate::feedback;
@@ -25,9 +25,6 @@ use crate::settings::Settings;
 use crate::slots::{self, Ring, Slot};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
-
-/// Entries of the round-trip table.
-const RTT_ENTRIES: usize = 1024;
 
 /// A checked request.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +66,8 @@ pub struct Sender {
     retransmit_turn: bool,
     timers: TimerWheel<u16>,
     rtts: Vec<Option<u32>>,
+    /// Windows shortened by BUSY or congestion, by destination.
+    windows: Vec<Option<u32>>,
     lfsr: Lfsr,
 }
 
@@ -97,13 +96,10 @@ impl Sender {
             retransmit: RetransmitQueue::new(1 << config.retransmit_entries_log2),
             retransmit_turn: true,
             timers: TimerWheel::default(),
-            rtts: vec![None; RTT_ENTRIES],
+            rtts: vec![None; DESTINATIONS],
+            windows: vec![None; DESTINATIONS],
             lfsr,
         }
-    }
-
-    fn rtt_place(gid: &[u8; 16]) -> usize {
-        gid.iter().fold(0usize, |hash, &byte| hash.wrapping_mul(31) ^ byte as usize) % RTT_ENTRIES
     }
 
     /// Takes a checked request.
@@ -115,7 +111,11 @@ impl Sender {
     //= TX-1
     fn admit(&mut self, now: Ticks, out: &mut Output) {
         while let Some(request) = self.requests.front() {
-            let unasked = slots::unasked_bytes(&request.entry, request.count, &self.settings);
+            let place = destination_hash(request.entry.gid);
+            //= TX-14
+            let asked = slots::initial_window(&request.entry, &self.settings);
+            let window = self.windows[place].map_or(asked, |window| window.min(asked));
+            let unasked = slots::unasked_bytes(&request.entry, request.count, window);
             let fits = self.unsolicited + unasked <= self.settings.unsolicited_limit as u64;
             if !fits && self.unsolicited != 0 {
                 return;
@@ -125,9 +125,9 @@ impl Sender {
             let generation = &mut self.generations[number as usize];
             *generation = (*generation + 1) & 0xF_FFFF;
             let message = MessageId::new(number, *generation);
-            let srtt = self.rtts[Self::rtt_place(&request.entry.gid)];
+            let srtt = self.rtts[place];
             let Request { entry, local, index, count } = request;
-            let mut slot = Slot::new(now, entry, local, index, message, count, srtt, &self.settings);
+            let mut slot = Slot::new(now, entry, local, index, message, count, window, srtt);
             self.unsolicited += unasked;
             slot.queued = true;
             self.slots[number as usize] = Some(slot);
@@ -166,6 +166,18 @@ impl Sender {
             return Err(Drop::FeedbackForged);
         }
         feedback::sane(header, slot.next, slot.count)?;
+        //= TX-13
+        let ce = header.flags & fb::CE != 0;
+        if header.delay != NO_SAMPLE {
+            out.echoes.push_back((slot.entry.gid, header.ev, ce));
+        }
+        //= TX-14
+        let window = &mut self.windows[destination_hash(slot.entry.gid)];
+        if ce || (header.flags & fb::BUSY != 0 && slot.heeds_busy()) {
+            *window = Some((slot.window / 2).max(1));
+        } else if header.flags & (fb::BUSY | fb::ABORT) == 0 && !slot.established {
+            *window = window.map(|window| (window + 1).min(255));
+        }
         //= TX-10
         if header.flags & fb::ABORT != 0 {
             self.end(now, number, header.status, out);
@@ -189,7 +201,7 @@ impl Sender {
         if slot.take_sequence(header.sequence) {
             if let Some(sample) = slots::sample(now, header) {
                 slot.srtt = Some(slots::smooth(slot.srtt, sample));
-                self.rtts[Self::rtt_place(&slot.entry.gid)] = slot.srtt;
+                self.rtts[destination_hash(slot.entry.gid)] = slot.srtt;
             }
             //= TX-7
             if header.flags & fb::NACK != 0 {

@@ -11,6 +11,10 @@ pub enum PathPolicy {
     RoundRobin,
     /// By LFSR.
     Random,
+    /// One whose packets arrived, per destination.
+    Recycle,
+    /// One after the other of 256 places.
+    Weighted,
 }
 
 /// The registers a run depends on, with the defaults of [`regs`]. Intervals
@@ -95,7 +99,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             seed: regs::SEED.reset,
-            path_policy: PathPolicy::RoundRobin,
+            path_policy: PathPolicy::Recycle,
             path_count: regs::PATH_COUNT.reset,
             path_base: regs::PATH_BASE.reset as u8,
             gap0: regs::GAP0.reset,

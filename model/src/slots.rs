@@ -140,12 +140,11 @@ impl Slot {
         index: u16,
         message: MessageId,
         count: u32,
+        window: u32,
         srtt: Option<u32>,
-        settings: &Settings,
     ) -> Self {
-        let window = initial_window(&entry, settings);
         Self {
-            unasked: unasked_bytes(&entry, count, settings),
+            unasked: unasked_bytes(&entry, count, window),
             entry,
             local,
             index,
@@ -273,10 +272,16 @@ impl Slot {
         self.arm(now + self.patience(settings), waiting);
     }
 
+    /// Whether a BUSY would change anything.
+    //= TX-11
+    pub fn heeds_busy(&self) -> bool {
+        !self.established && !matches!(self.refusal, Refusal::Waiting(_))
+    }
+
     /// BUSY for a message never accepted; `jitter` is 0..BUSY_WAIT.
     //= TX-11
     pub fn busy(&mut self, now: Ticks, jitter: u32, settings: &Settings) {
-        if self.established || matches!(self.refusal, Refusal::Waiting(_)) {
+        if !self.heeds_busy() {
             return;
         }
         self.refused = true;
@@ -383,8 +388,8 @@ pub fn initial_window(entry: &SendEntry, settings: &Settings) -> u32 {
 }
 
 /// Bytes a request sends unasked.
-pub fn unasked_bytes(entry: &SendEntry, count: u32, settings: &Settings) -> u64 {
-    grant::bytes(entry.length, entry.payload_log2, 0, initial_window(entry, settings).min(count))
+pub fn unasked_bytes(entry: &SendEntry, count: u32, window: u32) -> u64 {
+    grant::bytes(entry.length, entry.payload_log2, 0, window.min(count))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tessera_abi::params::{Config, CLOCKS_PER_TICK};
 use tessera_abi::queue::DONE_RECV;
 use tessera_abi::wire::{self, data, fb, feedback, flag, FeedbackHeader, Trh, IP_AT, TRH_AT};
 use tessera_model::scoreboard::{Event, Fault, NicSetup, Scoreboard, Summary, Tolerance, Violation};
-use tessera_model::{Completion, Endpoint, MemoryKey, Settings};
+use tessera_model::{Completion, Endpoint, MemoryKey, PathPolicy, Settings};
 
 type Log = Vec<(usize, u64, Seen)>;
 
@@ -20,6 +20,7 @@ fn setups(world: &World, config: &Config) -> Vec<NicSetup> {
         settings: node.settings,
         endpoints: (0..4).map(|e| Endpoint::new(endpoint(i, e), QKEY)).collect(),
         keys: vec![MemoryKey { key: KEY, base: BASE, length: 1 << 40, local_write: true }],
+        places: Vec::new(),
         time_at_zero: node.offset * CLOCKS_PER_TICK as u64,
     });
     each.collect()
@@ -386,6 +387,43 @@ fn every_nack_has_to_come() {
     caught("a NACK that never comes", &run, log, |f| matches!(f, Fault::MissingNack(_)));
 }
 
+/// A value drawn where another is due, one recycled that never came back, and
+/// one that goes on being used after its echoes have ended.
+#[test]
+fn paths_are_held_to_their_policy() {
+    let data = |header: &wire::DataHeader| !header.probe;
+    for policy in [PathPolicy::Single, PathPolicy::RoundRobin, PathPolicy::Random] {
+        let settings = Settings { path_policy: policy, ..Settings::default() };
+        let faults = Faults { loss: 0.01, paths: vec![800, 1000, 1400], ..Faults::default() };
+        let run = run(2, faults, settings, seed());
+        let packet = nth(&run.log, 200, |seen| is_data(seen, data));
+        caught("a path out of turn", &run, edit(&run.log, packet, |f| f[wire::UDP_AT + 1] ^= 1), |f| {
+            matches!(f, Fault::Path { .. })
+        });
+    }
+    let settings = Settings { path_count: 64, ..Settings::default() };
+    let faults = Faults { paths: vec![800, 1000, 1400], ..Faults::default() };
+    let run = run(2, faults, settings, seed());
+    let first = nth(&run.log, 1, |seen| is_data(seen, data));
+    caught("a value never proven", &run, edit(&run.log, first, |f| f[wire::UDP_AT + 1] ^= 1), |f| {
+        matches!(f, Fault::Path { .. })
+    });
+    let silent = |f: &mut Vec<u8>| f[TRH_AT + data::FLAGS] &= !flag::AR;
+    caught("an unproven value that does not ask", &run, edit(&run.log, first, silent), |f| {
+        matches!(f, Fault::Flag("AR", _))
+    });
+    // Deaf to every echo, the scoreboard must find recycled values unfounded.
+    let (nic, _, _) = run.log[first];
+    let deaf = |(of, _, seen): &(usize, u64, Seen)| {
+        let Seen::FrameIn(frame) = seen else { return true };
+        let feedback = matches!(wire::parse(frame).map(|p| p.trh), Ok(Trh::Feedback(_)));
+        *of != nic || !feedback
+    };
+    caught("echoes unheard", &run, run.log.iter().filter(|seen| deaf(seen)).cloned().collect(), |f| {
+        matches!(f, Fault::Path { .. })
+    });
+}
+
 #[test]
 fn data_is_held_to_posts_grants_and_nacks() {
     let run = lossy();
@@ -417,7 +455,7 @@ fn data_is_held_to_posts_grants_and_nacks() {
         caught("timestamp", &run, edit(&run.log, packet, |f| f[stamp] ^= 1), |f| {
             matches!(f, Fault::Field { field: "timestamp", .. })
         });
-        caught("path", &run, edit(&run.log, packet, |f| f[wire::UDP_AT + 1] ^= 1), |f| {
+        caught("path", &run, edit(&run.log, packet, |f| f[wire::UDP_AT + 1] ^= 0x40), |f| {
             matches!(f, Fault::Path { .. })
         });
         caught("PSN", &run, edit(&run.log, packet, |f| f[wire::BTH_AT + 11] ^= 1), |f| {

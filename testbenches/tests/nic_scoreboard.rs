@@ -12,7 +12,7 @@ use tessera_abi::regs::{self, Reg};
 use tessera_driver::{Access, DmaMemory, MemoryRegion};
 use tessera_model::queue::{RecvEntry, SendEntry};
 use tessera_model::scoreboard::{Event, NicSetup, Scoreboard, Tolerance};
-use tessera_model::settings::{Endpoint, Identity, PathPolicy, Settings};
+use tessera_model::settings::{Endpoint, Identity, Settings};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
@@ -67,18 +67,14 @@ impl Judged {
         let setup = |nic: usize| {
             let (mac, ip) = addresses(nic);
             let address = session.address(nic);
-            let settings = Settings {
-                path_count: PATHS,
-                path_policy: PathPolicy::RoundRobin,
-                seed: nic_seed(seed, nic),
-                ..Settings::default()
-            };
+            let settings = Settings { path_count: PATHS, seed: nic_seed(seed, nic), ..Settings::default() };
             NicSetup {
                 config: *config(),
                 identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },
                 settings,
                 endpoints: vec![Endpoint::new(address.endpoint, address.qkey)],
                 keys: Vec::new(),
+                places: Vec::new(),
                 time_at_zero: 0,
             }
         };

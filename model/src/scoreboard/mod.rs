@@ -24,8 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK};
 use tessera_abi::queue::{COMPLETION_LEN, DONE_RECV, DONE_SEND};
-use tessera_abi::wire::{self, MessageId, Trh};
+use tessera_abi::wire::{self, flag, MessageId, Trh};
 
+use crate::path_scheduler::PacketKind;
 use crate::queue::{Completion, RecvEntry, SendEntry};
 use crate::rx_parse::{self, Inbound as Judged};
 use crate::settings::{Endpoint, Identity, MemoryKey, Settings};
@@ -48,6 +49,8 @@ pub struct NicSetup {
     pub endpoints: Vec<Endpoint>,
     /// Memory keys; only refusals of posts depend on them.
     pub keys: Vec<MemoryKey>,
+    /// Places of path policy `weighted`, from the first on; the rest are 0.
+    pub places: Vec<u8>,
     /// The NIC's time in clocks when the run's clock is 0 (TIME * 16).
     pub time_at_zero: u64,
 }
@@ -191,7 +194,7 @@ impl Scoreboard {
         let side = |(nic, setup): (usize, NicSetup)| Side {
             sending: Sending::default(),
             receiving: Receiving::new(&setup.settings),
-            paths: Paths::new(&setup.settings),
+            paths: Paths::new(&setup.settings, &setup.places),
             bench: Bench {
                 nic,
                 setup,
@@ -219,7 +222,7 @@ impl Scoreboard {
                     Ok(Judged::Data(origin, header, payload)) => {
                         receiving.arrived(bench, &origin, &header, payload);
                     }
-                    Ok(Judged::Feedback(origin, header)) => sending.heard(bench, &origin, &header),
+                    Ok(Judged::Feedback(origin, header)) => sending.heard(bench, paths, &origin, &header),
                     Err(_) => {}
                 }
             }
@@ -250,7 +253,14 @@ impl Scoreboard {
                 }
                 let high = (route.sport & 0xFF00) as u64;
                 bench.field(message, "§6", "UDP source port", high, wire::SPORT_BASE as u64);
-                paths.sent(bench, message, route.sport as u8);
+                let kind = match &packet.trh {
+                    Trh::Feedback(_) => PacketKind::Feedback,
+                    Trh::Data(header) if header.probe => PacketKind::Probe,
+                    Trh::Data(header) if header.flags & flag::RETX != 0 => PacketKind::Retransmission,
+                    Trh::Data(_) => PacketKind::New,
+                };
+                let gid = wire::ipv4_gid(route.dst_ip);
+                let asks = paths.sent(bench, message, gid, kind, route.sport as u8);
                 match &packet.trh {
                     Trh::Data(header) => {
                         bench.field(message, "§6", "EV", header.ev as u64, (route.sport & 0xFF) as u64);
@@ -263,7 +273,7 @@ impl Scoreboard {
                             };
                             bench.fault(Some(message), "§2", fault);
                         }
-                        sending.sent(bench, route, header, packet.payload);
+                        sending.sent(bench, route, header, packet.payload, asks);
                     }
                     Trh::Feedback(header) => {
                         bench.summary.feedbacks += 1;

@@ -4,11 +4,13 @@
 //! the first packet of each message on and checks every later one.
 
 use std::collections::btree_map::Entry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use tessera_abi::params::destination_hash;
 use tessera_abi::status::Status;
 use tessera_abi::wire::{self, fb, flag, DataHeader, FeedbackHeader, MessageId, Route};
 
+use super::paths::{Asks, Paths};
 use super::{Bench, Duties, Fault};
 use crate::bitmap::Block;
 use crate::feedback;
@@ -96,6 +98,8 @@ pub(super) struct Sending {
     messages: BTreeMap<u32, Message>,
     slots: BTreeMap<u16, MessageId>,
     rtt_low: Option<u32>,
+    /// Destinations that refused or met congestion: windows may be shorter.
+    shortened: BTreeSet<usize>,
     duties: Duties<Duty>,
 }
 
@@ -126,7 +130,13 @@ impl Sending {
 
     //= TX-3
     //= TX-4
-    pub(super) fn heard(&mut self, bench: &mut Bench, origin: &Origin, header: &FeedbackHeader) {
+    pub(super) fn heard(
+        &mut self,
+        bench: &mut Bench,
+        paths: &mut Paths,
+        origin: &Origin,
+        header: &FeedbackHeader,
+    ) {
         let rtt_low = self.rtt_low(bench);
         let (clock, now) = (bench.clock, bench.now());
         let reaction = (bench.tolerance.pipeline + bench.tolerance.host) as Ticks;
@@ -139,6 +149,13 @@ impl Sending {
         }
         if feedback::sane(header, message.next, message.count).is_err() {
             return;
+        }
+        let gid = message.entry.gid;
+        let ce = header.flags & fb::CE != 0;
+        paths.heard(bench, gid, header, ce);
+        //= TX-14
+        if ce || header.flags & fb::BUSY != 0 {
+            self.shortened.insert(destination_hash(gid));
         }
         message.stir(now, now, reaction);
         message.probes = 0;
@@ -216,13 +233,17 @@ impl Sending {
         let posted = self.posted.get_mut(&key)?;
         posted.bound = true;
         let settings = &bench.setup.settings;
+        //= TX-14
+        let asked = slots::initial_window(&posted.entry, settings);
+        let taken = if header.initial_window == 0 { 256 } else { u32::from(header.initial_window) };
+        let shorter = taken < asked && self.shortened.contains(&destination_hash(posted.entry.gid));
         let message = Message {
             key,
             number: posted.number,
             entry: posted.entry,
             payload: std::mem::take(&mut posted.payload),
             count: posted.entry.count()?,
-            window: slots::initial_window(&posted.entry, settings),
+            window: if shorter { taken } else { asked },
             next: 0,
             grants: Vec::new(),
             cumulative: 0,
@@ -262,7 +283,14 @@ impl Sending {
         Some(())
     }
 
-    pub(super) fn sent(&mut self, bench: &mut Bench, route: &Route, header: &DataHeader, payload: &[u8]) {
+    pub(super) fn sent(
+        &mut self,
+        bench: &mut Bench,
+        route: &Route,
+        header: &DataHeader,
+        payload: &[u8],
+        asks: Asks,
+    ) {
         let id = header.message;
         if !self.messages.contains_key(&id.0) {
             let begins = !header.probe && header.index == 0 && header.flags & flag::RETX == 0;
@@ -311,8 +339,8 @@ impl Sending {
         //= TX-2
         let limits = (message.limit_at(clock.saturating_sub(reaction)), message.limit_at(clock));
         let last = header.index + 1 == message.count;
-        let must = last || (limits.0 == limits.1 && header.index + 1 == limits.1);
-        let may = last || (limits.0..=limits.1).contains(&(header.index + 1));
+        let must = last || asks.must || (limits.0 == limits.1 && header.index + 1 == limits.1);
+        let may = last || asks.may || (limits.0..=limits.1).contains(&(header.index + 1));
         let ar = header.flags & flag::AR != 0;
         if (must && !ar) || (ar && !may) {
             bench.fault(Some(id), "TX-2", Fault::Flag("AR", header.index));

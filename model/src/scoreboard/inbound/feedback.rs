@@ -30,12 +30,14 @@ impl Receiving {
         //= RC-8
         let sampled = header.delay != NO_SAMPLE;
         let fits = |a: &Answerable| !a.answered && a.ev == header.ev && a.timestamp == header.echo && sampled;
-        // Of copies, the one whose delay fits; of those, one that has to be answered.
+        // Of copies, and of packets that left in one tick on one path, the one whose
+        // delay fits; of those, one that has to be answered; of those, the best fit.
         let (clock, stamp) = (bench.clock, bench.tolerance.stamp as u64);
         let held = |a: &Answerable| bench.tick_at(clock) - bench.tick_at(a.clock);
-        let apart = |a: &Answerable| held(a).abs_diff(header.delay as u64) > stamp;
+        let misfit = |a: &Answerable| held(a).abs_diff(header.delay as u64);
         let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
-        let found = candidates.min_by_key(|(_, a)| (apart(a), !a.due, !a.new)).map(|(at, _)| at);
+        let found =
+            candidates.min_by_key(|(_, a)| (misfit(a) > stamp, !a.due, misfit(a), !a.new)).map(|(at, _)| at);
         let mut answer = found.and_then(|at| message.answers.get_mut(at));
         if let Some(answer) = answer.as_mut() {
             answer.answered = true;
