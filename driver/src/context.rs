@@ -191,7 +191,7 @@ impl Shared {
 /// An opened NIC.
 #[derive(Clone, Debug)]
 pub struct Context {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Context {

@@ -22,6 +22,7 @@ mod device;
 mod endpoint;
 mod error;
 mod memory;
+mod paths;
 mod ring;
 mod shared_receive;
 
@@ -31,5 +32,6 @@ pub use device::{Device, DeviceError};
 pub use endpoint::{AddressHandle, Endpoint, EndpointOptions, RecvRequest, SendRequest};
 pub use error::{CreateError, OpenError, PollError, PostError, RegisterError};
 pub use memory::{Access, DmaMemory, MemoryRegion};
+pub use paths::{PathError, PathUse};
 pub use shared_receive::SharedReceive;
 pub use tessera_abi::status::Status;

@@ -144,6 +144,29 @@ impl Bench {
     }
 }
 
+/// Weights become places, and then the policy that goes through them.
+#[test]
+fn weights_are_written_before_their_policy() {
+    let fake = Fake::nic();
+    let options =
+        ContextOptions { mac: [2, 0, 0, 0, 0, 1], ip: [10, 0, 0, 1], seed: 1, settings: Vec::new() };
+    let context = Context::open(fake.clone(), options).unwrap();
+    assert_eq!(context.weight_paths(&[]), Err(PathError::NoWeight));
+    assert_eq!(context.weight_paths(&[0, 0]), Err(PathError::NoWeight));
+    assert_eq!(context.weight_paths(&[1; 257]), Err(PathError::TooMany(257)));
+    assert_eq!(fake.last_write(regs::PATH_POLICY.offset), None);
+    context.weight_paths(&[0, 3, 1]).unwrap();
+    let places: Vec<u32> = (0..256).map(|place| fake.table(regs::table::PATH, place)[0]).collect();
+    assert_eq!(places.iter().filter(|&&k| k == 1).count(), 192);
+    assert_eq!(places.iter().filter(|&&k| k == 2).count(), 64);
+    assert_eq!(fake.writes.lock().unwrap().last(), Some(&(regs::PATH_POLICY.offset, regs::PATH_WEIGHTED)));
+    for (bank, value) in [(0, 70), (1, 4), (2, 1)] {
+        fake.registers.lock().unwrap().insert(regs::PATH_COUNTERS + bank * regs::PATH_BANK + 4 * 9, value);
+    }
+    assert_eq!(context.path_use(9), Ok(PathUse { sent: 70, clean: 4, ce: 1 }));
+    assert_eq!(context.path_use(8), Ok(PathUse::default()));
+}
+
 #[test]
 fn a_destination_with_another_qkey_is_refused() {
     let mut bench = bench();

@@ -9,11 +9,13 @@ pub mod report;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tessera_abi::params::{Config, CLOCK_MHZ};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
+use tessera_driver::{DeviceError, PathUse};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{Capture, DeadPath, FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
@@ -22,8 +24,8 @@ use tessera_sim::verilator::{Model, Trace};
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
-use report::Report;
 pub use report::{quantile, us};
+use report::{PathShare, Report};
 use tessera_sim::session::Session;
 
 /// Shortest path's delay, clocks: 1 us.
@@ -54,6 +56,9 @@ pub struct DemoArgs {
     /// A path that loses everything from the start (0 is the fastest)
     #[arg(long, value_name = "PATH")]
     pub dead_path: Option<u16>,
+    /// How NICs choose among paths
+    #[arg(long, value_enum, default_value_t = PathPolicy::Recycle)]
+    pub path_policy: PathPolicy,
     /// Payload bytes per packet
     #[arg(long, default_value_t = 4096, value_parser = payload)]
     pub payload: u32,
@@ -74,6 +79,20 @@ pub struct DemoArgs {
     pub wave: Option<PathBuf>,
     #[command(flatten)]
     pub model: ModelArgs,
+}
+
+/// What `--path-policy` takes: values of the register PATH_POLICY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum PathPolicy {
+    /// One path for all
+    Single,
+    /// One after the other
+    RoundRobin,
+    /// At random
+    Random,
+    /// Those whose packets arrived
+    Recycle,
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -172,6 +191,18 @@ fn cluster(args: &DemoArgs, model: &Model) -> Result<SharedCluster, RunError> {
     Ok(SharedCluster::new(cluster))
 }
 
+/// What became of an entropy value at all NICs together.
+fn paths_of(session: &Session, ev: u8) -> Result<PathShare, DeviceError> {
+    let mut all = PathShare { ev, ..PathShare::default() };
+    for host in &session.hosts {
+        let PathUse { sent, clean, ce } = host.context.path_use(ev)?;
+        all.sent += u64::from(sent);
+        all.clean += u64::from(clean);
+        all.ce += u64::from(ce);
+    }
+    Ok(all)
+}
+
 /// Runs the demo and prints its table.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let trace = check(args)?;
@@ -190,7 +221,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let progress = Progress::start("demo");
     let begun = Instant::now();
     let cluster = cluster(args, &model)?;
-    let settings = [(regs::PATH_COUNT, u32::from(args.paths)), (regs::PATH_POLICY, 1)];
+    let settings = [(regs::PATH_COUNT, u32::from(args.paths)), (regs::PATH_POLICY, args.path_policy as u32)];
     let mut session = Session::open(cluster, args.nics.into(), args.seed, args.payload, &settings)?;
     // The first large message of NIC 0 is the one whose arrivals are plotted.
     let watched = inputs.iter().map(|input| input.bytes.len() as u32).max().unwrap_or(0);
@@ -206,6 +237,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         *sum = session.sum(regs::counter(counter as u32))?;
     }
     let overflow = session.sum(regs::counter(DropReason::Overflow as u32))?;
+    let paths = (0..args.paths as u8).map(|ev| paths_of(&session, ev)).collect::<Result<Vec<_>, _>>()?;
     let mut locked = session.cluster.lock();
     locked.fabric_mut().finish_capture()?;
     let faults: u64 = locked.nics().iter().map(|nic| nic.dma_faults()).sum();
@@ -224,6 +256,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         wall_s,
         expiries,
         overflow,
+        paths,
     );
     report.print(&inputs);
     if let Some(path) = &args.json {

@@ -4,8 +4,19 @@ use serde::Serialize;
 use tessera_abi::params::CLOCK_MHZ;
 use tessera_sim::fabric::Fabric;
 
-use super::{DemoArgs, Input};
+use super::{DemoArgs, Input, PathPolicy};
 use tessera_sim::session::Sample;
+
+/// One entropy value at all NICs together.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PathShare {
+    pub ev: u8,
+    /// Packets of any kind that took it.
+    pub sent: u64,
+    /// Its echoes, without and with congestion-experienced.
+    pub clean: u64,
+    pub ce: u64,
+}
 
 /// What a demo measured. Field names are those of the JSON file.
 #[derive(Debug, Serialize)]
@@ -48,6 +59,8 @@ pub struct Report {
     /// Loss-detection deadlines and sender backstops that fired.
     pub nack_expiries: u64,
     pub backstop_expiries: u64,
+    pub path_policy: PathPolicy,
+    pub path_use: Vec<PathShare>,
     /// Simulated clocks, reset included.
     pub clocks: u64,
     pub wall_s: f64,
@@ -76,6 +89,7 @@ impl Report {
         wall_s: f64,
         [nack_expiries, backstop_expiries]: [u64; 2],
         overflow: u64,
+        path_use: Vec<PathShare>,
     ) -> Self {
         let mut times: Vec<u64> = samples.iter().map(|sample| sample.done - sample.posted).collect();
         times.sort_unstable();
@@ -108,6 +122,8 @@ impl Report {
             feedbacks: tracker.feedbacks,
             nack_expiries,
             backstop_expiries,
+            path_policy: args.path_policy,
+            path_use,
             clocks,
             wall_s,
             clocks_per_s: clocks as f64 / wall_s.max(1e-9),
@@ -142,6 +158,10 @@ impl Report {
                 "timer expiries",
                 format!("{} loss detection, {} backstop", self.nack_expiries, self.backstop_expiries),
             ),
+            ("packets by entropy value", {
+                let shown: Vec<_> = self.path_use.iter().take(8).map(|path| path.sent.to_string()).collect();
+                shown.join(" / ") + if self.path_use.len() > 8 { " / .." } else { "" }
+            }),
             ("simulated", format!("{} clocks of {} NICs", self.clocks, self.nics)),
             ("wall time", format!("{:.1} s, {:.0} clocks/s", self.wall_s, self.clocks_per_s)),
         ]
