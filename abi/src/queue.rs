@@ -16,6 +16,9 @@ pub const COMPLETION_LEN: usize = 64;
 /// Send opcode: a tagged send to a reliable endpoint.
 pub const OP_SEND: u8 = 1;
 
+/// Send opcode: a write to a reliable endpoint's memory.
+pub const OP_WRITE: u8 = 2;
+
 /// Send flag: `immediate` is valid.
 pub const SEND_IMM: u8 = 1 << 0;
 
@@ -40,7 +43,7 @@ pub mod send {
     pub const LKEY: usize = 16;
     /// Initial window in packets, u8; 0 = the NIC's default.
     pub const INITIAL_WINDOW: usize = 20;
-    /// Tag, u64.
+    /// Tag of a send, u64; of a write it is not read.
     pub const TAG: usize = 24;
     /// Immediate, u32.
     pub const IMMEDIATE: usize = 32;
@@ -54,8 +57,10 @@ pub mod send {
     pub const MAC: usize = 48;
     /// Destination GID, sixteen bytes in wire order.
     pub const GID: usize = 64;
-    /// Remote key of a write, u32; reserved, 0.
+    /// Remote key of a write, u32.
     pub const RKEY: usize = 80;
+    /// Remote address of a write's first byte, u64.
+    pub const REMOTE_ADDRESS: usize = 88;
 }
 
 /// Byte offsets inside a receive queue entry.
@@ -79,6 +84,9 @@ pub const DONE_RECV: u8 = 2;
 
 /// Completion flag: `immediate` is valid.
 pub const DONE_IMM: u8 = 1 << 0;
+/// Completion flag: the message was a write. A receive with it was used up by a
+/// write with immediate and its buffer was not touched.
+pub const DONE_WRITE: u8 = 1 << 1;
 
 /// Byte offsets inside a completion queue entry.
 pub mod done {
@@ -96,7 +104,7 @@ pub mod done {
     pub const LENGTH: usize = 8;
     /// Immediate, u32.
     pub const IMMEDIATE: usize = 12;
-    /// Tag, u64.
+    /// Tag, u64; of a write, the remote address of its first byte.
     pub const TAG: usize = 16;
     /// Message id: slot in the upper 12 bits, generation in the lower 20, u32.
     pub const MESSAGE: usize = 24;

@@ -107,6 +107,8 @@ registers! {
     RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
+    FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
+    FENCE_STATUS = 0x10C, Ro 1, 0, "bit 0: busy, a payload that was checked before the last fence may still be on its way to host memory";
     OUTSTANDING = 0x120, Ro 32, 0, "gauge: granted bytes not yet arrived";
     UNSOLICITED = 0x124, Ro 32, 0, "gauge: unasked bytes in flight";
     FREE_SLOTS = 0x128, Ro 13, 0, "gauge: free tx slots";
@@ -193,6 +195,7 @@ pub mod endpoint {
         RECV_CQ = (208, 8), "Completion queue of receives";
         RX_QUOTA = (216, 16), "Receive contexts it may hold, 0 = as many as there are";
         SHARED_RING = (232, 8), "With SHARES: the entry whose receive ring it uses";
+        PD = (240, 16), "Protection domain: only keys of the same one are good for this endpoint";
     }
 }
 
@@ -213,6 +216,7 @@ pub mod mr {
         REMOTE_WRITE = (1, 1), "Remote write allowed";
         LOCAL_WRITE = (2, 1), "Local write allowed (receives)";
         KEY_HI = (8, 24), "Upper 24 bits of the key";
+        PD = (32, 16), "Protection domain: only endpoints of the same one may use or offer the key";
         BASE = (64, 64), "First address";
         LENGTH = (128, 64), "Length in bytes; base + length must not wrap";
     }

@@ -125,6 +125,9 @@ coded_enum! {
         Finished = 26, "finished";
         /// The NIC is not enabled.
         Disabled = 27, "disabled";
+        /// A write whose key, rights, bounds or protection domain are refused:
+        /// its message is aborted.
+        RemoteAccess = 29, "remote_access";
         /// First packet refused with BUSY: the endpoint holds as many contexts as
         /// its quota allows.
         BusyQuota = 30, "busy_quota";

@@ -24,7 +24,10 @@ pub struct WorkCompletion {
     pub status: Status,
     /// Message length in bytes.
     pub len: u32,
-    /// The sender's tag.
+    /// The message was a write. A receive with it was used up by a write with
+    /// immediate; its buffer was not touched.
+    pub write: bool,
+    /// The sender's tag; of a write, the remote address of its first byte.
     pub tag: u64,
     /// The sender's immediate, if it sent one.
     pub immediate: Option<u32>,
@@ -183,6 +186,7 @@ impl CompletionQueue {
             receive,
             status,
             len: u32_at(done::LENGTH),
+            write: entry[done::FLAGS] & queue::DONE_WRITE != 0,
             tag: u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32,
             immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
             endpoint,
@@ -208,6 +212,7 @@ impl Default for WorkCompletion {
             receive: false,
             status: Status::Success,
             len: 0,
+            write: false,
             tag: 0,
             immediate: None,
             endpoint: 0,

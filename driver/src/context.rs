@@ -53,6 +53,8 @@ struct Tables {
     keys: Numbers,
     endpoints: Numbers,
     cqs: Numbers,
+    /// Protection domains given out so far.
+    domains: u16,
 }
 
 #[derive(Debug, Default)]
@@ -129,11 +131,26 @@ impl Shared {
         self.tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    pub(crate) fn release_key(&self, key: u32) {
+    /// Revokes a key; of a key that peers may write by, waits until what was
+    /// checked against it before is out of the NIC.
+    pub(crate) fn release_key(&self, key: u32, drain: bool) {
         let index = (key & 0xFF) as usize;
-        // A device that is gone has no key left to revoke.
-        let _ = self.write_table(table::MR, index, Word::new());
+        // A device that is gone has no key left to revoke, and writes no more.
+        let revoked = self.write_table(table::MR, index, Word::new());
+        if drain && revoked.is_ok() {
+            let _ = self.fence();
+        }
         self.tables().keys.give_back(index);
+    }
+
+    /// Waits until every payload that was checked against the tables as they
+    /// stood before this call is in host memory or thrown away.
+    pub(crate) fn fence(&self) -> Result<(), DeviceError> {
+        self.device.write(regs::FENCE.offset, 1)?;
+        match self.wait_until(|| Ok(self.device.read(regs::FENCE_STATUS.offset)? & 1 == 0))? {
+            Some(_) => Ok(()),
+            None => Err(DeviceError::Gone("payload on its way to host memory never arrived".into())),
+        }
     }
 
     pub(crate) fn release_cq(&self, index: usize) {
@@ -161,6 +178,7 @@ impl Shared {
         self: &Arc<Self>,
         memory: &Arc<DmaMemory>,
         access: Access,
+        pd: u16,
     ) -> Result<MemoryRegion, RegisterError> {
         let count = self.keys;
         let (index, reuse) = self.tables().keys.take(count).ok_or(RegisterError::NoKey(count))?;
@@ -171,6 +189,7 @@ impl Shared {
                 .with(regs::mr::REMOTE_WRITE, access.remote_write.into())
                 .with(regs::mr::LOCAL_WRITE, access.local_write.into())
                 .with(regs::mr::KEY_HI, hi.into())
+                .with(regs::mr::PD, pd.into())
                 .with(regs::mr::BASE, address)
                 .with(regs::mr::LENGTH, memory.len() as u64);
             self.write_table(table::MR, index, word).inspect_err(|_| self.device.unmap(address))?;
@@ -178,7 +197,7 @@ impl Shared {
         });
         match result {
             Ok((address, key)) => {
-                Ok(MemoryRegion { shared: self.clone(), memory: memory.clone(), address, key })
+                Ok(MemoryRegion { shared: self.clone(), memory: memory.clone(), address, key, access })
             }
             Err(error) => {
                 self.tables().keys.give_back(index);
@@ -241,9 +260,13 @@ impl Context {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// A domain to register memory and create endpoints in.
+    /// A domain to register memory and create endpoints in: an endpoint reads and
+    /// writes, and lets peers write, only memory of its own domain. (A NIC tells
+    /// 65,536 of them apart; the next one is the first again.)
     pub fn alloc_pd(&self) -> ProtectionDomain {
-        ProtectionDomain { shared: self.shared.clone() }
+        let mut tables = self.shared.tables();
+        tables.domains = tables.domains.wrapping_add(1);
+        ProtectionDomain { shared: self.shared.clone(), number: tables.domains }
     }
 
     /// A completion queue of `entries` (a power of two). It must have room for
@@ -283,12 +306,13 @@ impl Context {
 #[derive(Clone, Debug)]
 pub struct ProtectionDomain {
     shared: Arc<Shared>,
+    number: u16,
 }
 
 impl ProtectionDomain {
     /// Registers memory.
     pub fn register(&self, memory: &Arc<DmaMemory>, access: Access) -> Result<MemoryRegion, RegisterError> {
-        self.shared.register(memory, access)
+        self.shared.register(memory, access, self.number)
     }
 
     /// Creates an endpoint for reliable messages.
@@ -298,7 +322,7 @@ impl ProtectionDomain {
         send_cq: &CompletionQueue,
         recv_cq: &CompletionQueue,
     ) -> Result<Endpoint, CreateError> {
-        Endpoint::create(&self.shared, options, send_cq, recv_cq, None)
+        Endpoint::create(&self.shared, self.number, options, send_cq, recv_cq, None)
     }
 
     /// Creates a receive ring of `entries` (a power of two) that endpoints can
@@ -309,7 +333,7 @@ impl ProtectionDomain {
         entries: usize,
         errors: &CompletionQueue,
     ) -> Result<SharedReceive, CreateError> {
-        SharedReceive::create(&self.shared, entries, errors)
+        SharedReceive::create(&self.shared, self.number, entries, errors)
     }
 
     /// Creates an endpoint for reliable messages whose receives are posted to
@@ -321,7 +345,7 @@ impl ProtectionDomain {
         recv_cq: &CompletionQueue,
         receives: &SharedReceive,
     ) -> Result<Endpoint, CreateError> {
-        Endpoint::create(&self.shared, options, send_cq, recv_cq, Some(receives))
+        Endpoint::create(&self.shared, self.number, options, send_cq, recv_cq, Some(receives))
     }
 }
 

@@ -10,7 +10,7 @@ use tessera_abi::wire::{ipv4_gid, packet_count};
 use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
 use crate::error::{CreateError, PostError};
-use crate::memory::{DmaMemory, MemoryRegion};
+use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
 use crate::ring::{ring_log2, Outstanding};
 use crate::shared_receive::{SharedReceive, SharedRing};
 
@@ -73,6 +73,28 @@ pub struct SendRequest<'a> {
     pub immediate: Option<u32>,
     /// The collective's round it is part of, if the receiver
     /// [registered](Endpoint::register_round) that; else it means nothing.
+    pub round: Option<u16>,
+    /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
+    pub payload_size: u32,
+}
+
+/// A write into a peer's memory.
+#[derive(Clone, Debug)]
+pub struct WriteRequest<'a> {
+    /// Returned in the completion.
+    pub work_id: u64,
+    /// Memory to write from.
+    pub region: &'a MemoryRegion,
+    /// Bytes of it. They must not change until the completion.
+    pub range: Range<usize>,
+    /// An endpoint of the protection domain that the peer's memory belongs to.
+    pub to: AddressHandle,
+    /// Where the bytes go.
+    pub remote: RemoteMemory,
+    /// Reported to the peer in a completion that takes one of its receives,
+    /// whose buffer is not touched. Without it the peer is told nothing.
+    pub immediate: Option<u32>,
+    /// The peer's round that this message is of, see [`Endpoint::register_round`].
     pub round: Option<u16>,
     /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
     pub payload_size: u32,
@@ -178,6 +200,7 @@ pub struct Endpoint {
 impl Endpoint {
     pub(crate) fn create(
         shared: &Arc<Shared>,
+        pd: u16,
         options: &EndpointOptions,
         send_cq: &CompletionQueue,
         recv_cq: &CompletionQueue,
@@ -223,7 +246,8 @@ impl Endpoint {
             .with(regs::endpoint::RECV_CQ, recv_cq.index as u64)
             .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
             .with(regs::endpoint::SHARES, shared_ring.is_some().into())
-            .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64));
+            .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))
+            .with(regs::endpoint::PD, pd.into());
         let ring_index = shared_ring.map_or(index, |ring| ring.ring.index) as u16;
         send_cq.attached.attach(index as u16, None, &sends.outstanding);
         recv_cq.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
@@ -266,38 +290,67 @@ impl Endpoint {
 
     /// Posts a tagged send. The bytes must stay as they are until its completion.
     pub fn post_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
-        let (address, len) = checked(request.region, &request.range)?;
-        if !request.payload_size.is_power_of_two() || !(256..=4096).contains(&request.payload_size) {
-            return Err(PostError::PayloadSize(request.payload_size));
+        let SendRequest { work_id, region, range, to, tag, immediate, round, payload_size } = request;
+        let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
+        entry[send::OPCODE] = queue::OP_SEND;
+        put(&mut entry, send::TAG, &tag.to_le_bytes());
+        self.submit(&entry, *work_id)
+    }
+
+    /// Posts a write. It ends in [`Status::RemoteAccess`](crate::Status) unless the
+    /// key permits the whole of it, from its first packet to its last. Writes
+    /// have no order among each other or with sends: to tell the peer that the
+    /// bytes are there, use the immediate, or wait for the completion.
+    pub fn post_write(&mut self, request: &WriteRequest<'_>) -> Result<(), PostError> {
+        let WriteRequest { work_id, region, range, to, remote, immediate, round, payload_size } = request;
+        let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
+        entry[send::OPCODE] = queue::OP_WRITE;
+        put(&mut entry, send::RKEY, &remote.rkey.to_le_bytes());
+        put(&mut entry, send::REMOTE_ADDRESS, &remote.address.to_le_bytes());
+        self.submit(&entry, *work_id)
+    }
+
+    /// What sends and writes have in common.
+    fn message(
+        &self,
+        region: &MemoryRegion,
+        range: &Range<usize>,
+        to: &AddressHandle,
+        (immediate, round): (Option<u32>, Option<u16>),
+        payload_size: u32,
+    ) -> Result<[u8; queue::SEND_ENTRY_LEN], PostError> {
+        let (address, len) = checked(region, range)?;
+        if !payload_size.is_power_of_two() || !(256..=4096).contains(&payload_size) {
+            return Err(PostError::PayloadSize(payload_size));
         }
-        if request.to.qkey != self.options.qkey {
-            return Err(PostError::QKey { own: self.options.qkey, peer: request.to.qkey });
+        if to.qkey != self.options.qkey {
+            return Err(PostError::QKey { own: self.options.qkey, peer: to.qkey });
         }
-        let payload_log2 = request.payload_size.trailing_zeros() as u8;
-        let too_long = PostError::TooLong { len: len as u64, payload: request.payload_size };
+        let payload_log2 = payload_size.trailing_zeros() as u8;
+        let too_long = PostError::TooLong { len: len as u64, payload: payload_size };
         let length = u32::try_from(len).map_err(|_| too_long.clone())?;
         packet_count(length, payload_log2).ok_or(too_long)?;
-        let place = self.sends.place()?;
 
         let mut entry = [0; queue::SEND_ENTRY_LEN];
-        let mut put = |at: usize, bytes: &[u8]| entry[at..at + bytes.len()].copy_from_slice(bytes);
-        put(send::OPCODE, &[queue::OP_SEND]);
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        let flags = flag(request.immediate.is_some(), queue::SEND_IMM)
-            | flag(request.round.is_some(), queue::SEND_ROUND);
-        put(send::FLAGS, &[flags]);
-        put(send::PAYLOAD_LOG2, &[payload_log2]);
-        put(send::LENGTH, &length.to_le_bytes());
-        put(send::ADDRESS, &address.to_le_bytes());
-        put(send::LKEY, &request.region.lkey().to_le_bytes());
-        put(send::TAG, &request.tag.to_le_bytes());
-        put(send::IMMEDIATE, &request.immediate.unwrap_or(0).to_le_bytes());
-        put(send::ROUND, &request.round.unwrap_or(0).to_le_bytes());
-        put(send::QKEY, &request.to.qkey.to_le_bytes());
-        put(send::ENDPOINT, &request.to.endpoint.to_le_bytes());
-        put(send::MAC, &request.to.mac);
-        put(send::GID, &request.to.gid);
-        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry, request.work_id)
+        entry[send::FLAGS] =
+            flag(immediate.is_some(), queue::SEND_IMM) | flag(round.is_some(), queue::SEND_ROUND);
+        entry[send::PAYLOAD_LOG2] = payload_log2;
+        put(&mut entry, send::LENGTH, &length.to_le_bytes());
+        put(&mut entry, send::ADDRESS, &address.to_le_bytes());
+        put(&mut entry, send::LKEY, &region.lkey().to_le_bytes());
+        put(&mut entry, send::IMMEDIATE, &immediate.unwrap_or(0).to_le_bytes());
+        put(&mut entry, send::ROUND, &round.unwrap_or(0).to_le_bytes());
+        put(&mut entry, send::QKEY, &to.qkey.to_le_bytes());
+        put(&mut entry, send::ENDPOINT, &to.endpoint.to_le_bytes());
+        put(&mut entry, send::MAC, &to.mac);
+        put(&mut entry, send::GID, &to.gid);
+        Ok(entry)
+    }
+
+    fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
+        let place = self.sends.place()?;
+        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, entry, work_id)
     }
 
     /// Posts a receive. Receives are taken in the order they were posted, by
@@ -335,6 +388,10 @@ impl Drop for Endpoint {
             self.shared.device.unmap(ring.address);
         }
     }
+}
+
+fn put(entry: &mut [u8], at: usize, bytes: &[u8]) {
+    entry[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
 /// Device address and length of a range of a region.

@@ -138,17 +138,34 @@ impl Access {
     pub const READ: Self = Self { local_write: false, remote_write: false };
     /// For receive buffers.
     pub const LOCAL_WRITE: Self = Self { local_write: true, remote_write: false };
+    /// For memory that peers write, and nothing else.
+    pub const REMOTE_WRITE: Self = Self { local_write: false, remote_write: true };
 }
 
-/// Memory registered with a NIC: reachable, and named by a key with bounds and
-/// rights. Dropping it revokes the key; requests still outstanding on it end in
-/// `local_protection` or were already past the check.
+/// Where in a peer's memory a write goes. A plain value, for the program to pass
+/// on to its peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RemoteMemory {
+    /// Address of the first byte, as the peer's NIC knows it.
+    pub address: u64,
+    /// [`MemoryRegion::rkey`] of the peer's region.
+    pub rkey: u32,
+}
+
+/// Memory registered with a NIC: reachable from the endpoints of its protection
+/// domain, and named by a key with bounds and rights.
+///
+/// Dropping it revokes the key; requests still outstanding on it end in
+/// `local_protection` or were already past the check. Writes of peers end: when
+/// the drop returns, none that was checked before is still on its way here, and
+/// later ones are refused with [`Status::RemoteAccess`](crate::Status).
 #[derive(Debug)]
 pub struct MemoryRegion {
     pub(crate) shared: Arc<Shared>,
     pub(crate) memory: Arc<DmaMemory>,
     pub(crate) address: u64,
     pub(crate) key: u32,
+    pub(crate) access: Access,
 }
 
 impl MemoryRegion {
@@ -168,6 +185,18 @@ impl MemoryRegion {
     pub fn lkey(&self) -> u32 {
         self.key
     }
+    /// The key by which peers write here; needs [`Access::remote_write`].
+    pub fn rkey(&self) -> u32 {
+        self.key
+    }
+    /// What a peer needs to know to write here, from byte `offset` on.
+    ///
+    /// # Panics
+    /// When `offset` lies behind the end, as slices do.
+    pub fn remote(&self, offset: usize) -> RemoteMemory {
+        assert!(offset <= self.len(), "byte {offset} is outside the {} bytes of this region", self.len());
+        RemoteMemory { address: self.address + offset as u64, rkey: self.key }
+    }
     /// The address of the first byte as the NIC knows it.
     pub fn address(&self) -> u64 {
         self.address
@@ -176,7 +205,7 @@ impl MemoryRegion {
 
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
-        self.shared.release_key(self.key);
+        self.shared.release_key(self.key, self.access.remote_write);
         self.shared.device.unmap(self.address);
     }
 }

@@ -54,6 +54,7 @@ pub struct SharedReceive {
 impl SharedReceive {
     pub(crate) fn create(
         shared: &Arc<Shared>,
+        pd: u16,
         entries: usize,
         errors: &CompletionQueue,
     ) -> Result<Self, CreateError> {
@@ -67,7 +68,8 @@ impl SharedReceive {
             .with(regs::endpoint::RING, 1)
             .with(regs::endpoint::RQ_BASE, ring.address)
             .with(regs::endpoint::RQ_LOG2, log2.into())
-            .with(regs::endpoint::RECV_CQ, errors.index as u64);
+            .with(regs::endpoint::RECV_CQ, errors.index as u64)
+            .with(regs::endpoint::PD, pd.into());
         errors.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
         let ring = SharedRing { shared: shared.clone(), index, ring, attached: errors.attached.clone() };
         // From here on dropping `ring` gives everything back.

@@ -29,8 +29,9 @@ pub struct Context {
     pub opener: DataHeader,
     /// Where replies go.
     pub reply: Reply,
-    /// The receive it fills and that entry's running index.
-    pub receive: (u16, RecvEntry),
+    /// The receive it takes, with that entry's running index; none of a write
+    /// without immediate.
+    pub receive: Option<(u16, RecvEntry)>,
     /// The ring that entry is of.
     pub ring: u16,
     /// Packets of the message.
@@ -79,7 +80,7 @@ impl Context {
         key: Key,
         origin: &Origin,
         packet: &DataHeader,
-        (ring, receive): (u16, (u16, RecvEntry)),
+        (ring, receive): (u16, Option<(u16, RecvEntry)>),
         settings: &Settings,
     ) -> Self {
         let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
@@ -112,6 +113,8 @@ impl Context {
         packet.length == own.length
             && packet.payload_log2 == own.payload_log2
             && packet.tag == own.tag
+            && (packet.flags ^ own.flags) & flag::WRITE == 0
+            && (own.flags & flag::WRITE == 0 || packet.rkey == own.rkey)
             && immediate(packet) == immediate(own)
             && packet.initial_window == own.initial_window
             && packet.round() == own.round()
@@ -127,6 +130,14 @@ impl Context {
     //= RD-2
     pub fn round(&self) -> Option<Name> {
         Some(((self.reply.local & 0xFF) as u8, self.opener.round()?))
+    }
+
+    /// Where its first byte goes.
+    pub fn base(&self) -> u64 {
+        match self.receive {
+            Some((_, entry)) if self.opener.flags & flag::WRITE == 0 => entry.address,
+            _ => self.opener.tag,
+        }
     }
 
     /// Lowest index not arrived.

@@ -13,7 +13,7 @@
 //! the link has room. Of things due at one tick the order is arrival, host,
 //! timer, and it is the caller who keeps it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
@@ -25,10 +25,10 @@ use crate::counters::Counters;
 use crate::feedback::Outgoing;
 use crate::path_scheduler::{PacketKind, PathScheduler};
 use crate::queue::{Completion, RecvEntry, SendEntry};
-use crate::receiver::Receiver;
+use crate::receiver::{Packet, Receiver};
 use crate::rx_parse::{self, Inbound};
 use crate::sender::{self, Chosen, Request, Sender};
-use crate::settings::{Endpoint, Identity, MemoryKey, Settings, SettingsError};
+use crate::settings::{Endpoint, Identity, MemoryKey, Right, Settings, SettingsError};
 use crate::Ticks;
 
 /// A host memory read failed.
@@ -94,7 +94,7 @@ pub struct Nic {
     identity: Identity,
     enabled: bool,
     endpoints: BTreeMap<u16, Endpoint>,
-    shared_rings: BTreeSet<u16>,
+    shared_rings: BTreeMap<u16, u16>,
     keys: BTreeMap<u8, MemoryKey>,
     sends: BTreeMap<u16, u16>,
     recvs: BTreeMap<u16, u16>,
@@ -112,7 +112,7 @@ impl Nic {
             identity,
             enabled: true,
             endpoints: BTreeMap::new(),
-            shared_rings: BTreeSet::new(),
+            shared_rings: BTreeMap::new(),
             keys: BTreeMap::new(),
             sends: BTreeMap::new(),
             recvs: BTreeMap::new(),
@@ -136,8 +136,8 @@ impl Nic {
 
     /// Writes an endpoint table entry that is a shared ring and nothing else.
     //= RO-10
-    pub fn set_shared_ring(&mut self, index: u16) {
-        self.shared_rings.insert(index);
+    pub fn set_shared_ring(&mut self, index: u16, pd: u16) {
+        self.shared_rings.insert(index, pd);
     }
 
     /// Writes a key table entry.
@@ -150,9 +150,14 @@ impl Nic {
         self.paths.set_place(place, k);
     }
 
-    fn permits(&self, lkey: u32, address: u64, length: u32, write: bool) -> bool {
-        let key = self.keys.get(&((lkey & 0xFF) as u8)).filter(|key| key.key == lkey);
-        length == 0 || key.is_some_and(|key| key.covers(address, length) && (!write || key.local_write))
+    /// Clears a key table entry: a region is deregistered.
+    pub fn revoke_key(&mut self, key: u32) {
+        self.keys.remove(&((key & 0xFF) as u8));
+    }
+
+    fn permits(&self, pd: u16, key: u32, (address, length): (u64, u32), right: Right) -> bool {
+        let held = self.keys.get(&((key & 0xFF) as u8)).filter(|held| held.key == key && held.pd == pd);
+        length == 0 || held.is_some_and(|held| held.covers(address, length) && held.has(right))
     }
 
     fn endpoint(&self, number: u32) -> Result<Endpoint, PostError> {
@@ -173,7 +178,7 @@ impl Nic {
             self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
             return Ok(index);
         };
-        if !self.permits(entry.lkey, entry.address, entry.length, false) {
+        if !self.permits(endpoint.pd, entry.lkey, (entry.address, entry.length), Right::Any) {
             let status = Status::LocalProtection as u8;
             self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
             return Ok(index);
@@ -185,29 +190,28 @@ impl Nic {
     /// Posts a receive entry of endpoint `number`; returns its running index.
     pub fn post_recv(&mut self, now: Ticks, number: u32, entry: RecvEntry) -> Result<u16, PostError> {
         let endpoint = self.endpoint(number)?;
-        Ok(self.post_to_ring(now, endpoint.index(), entry))
+        Ok(self.post_to_ring(now, (endpoint.index(), endpoint.pd), entry))
     }
 
     /// Posts a receive entry to a shared ring; returns its running index.
     //= RO-10
     pub fn post_shared_recv(&mut self, now: Ticks, ring: u16, entry: RecvEntry) -> Result<u16, PostError> {
-        if !self.shared_rings.contains(&ring) {
-            return Err(PostError::NoRing(ring));
-        }
-        Ok(self.post_to_ring(now, ring, entry))
+        let pd = *self.shared_rings.get(&ring).ok_or(PostError::NoRing(ring))?;
+        Ok(self.post_to_ring(now, (ring, pd), entry))
     }
 
-    fn post_to_ring(&mut self, now: Ticks, ring: u16, entry: RecvEntry) -> u16 {
+    fn post_to_ring(&mut self, now: Ticks, (ring, pd): (u16, u16), entry: RecvEntry) -> u16 {
         let next = self.recvs.entry(ring).or_default();
         let index = *next;
         *next = next.wrapping_add(1);
-        if self.permits(entry.lkey, entry.address, entry.length, true) {
+        if self.permits(pd, entry.lkey, (entry.address, entry.length), Right::LocalWrite) {
             self.receiver.post(ring, index, entry);
         } else {
             self.out.completions.push_back(Completion {
                 opcode: DONE_RECV,
                 status: Status::LocalProtection as u8,
                 immediate: None,
+                write: false,
                 endpoint: ring,
                 entry: index,
                 length: 0,
@@ -239,18 +243,26 @@ impl Nic {
     /// one reason it was counted under.
     //= RX-7
     pub fn handle_frame(&mut self, now: Ticks, frame: &[u8]) -> Result<(), Drop> {
-        let counters = &mut self.out.counters;
-        counters.event(Counter::RxFrames);
+        self.out.counters.event(Counter::RxFrames);
         let judged = rx_parse::judge(frame, &self.identity, |index| self.endpoints.get(&index).copied());
         let result = match judged {
             Err(reason) => Err(reason),
             Ok(_) if !self.enabled => Err(Drop::Disabled),
             Ok(Inbound::Data(origin, header, payload)) => {
-                counters.event(if header.probe { Counter::RxProbe } else { Counter::RxData });
-                self.receiver.handle(now, &origin, &header, payload, &mut self.out)
+                //= WR-1
+                let permitted = header.flags & flag::WRITE == 0
+                    || self.permits(
+                        origin.local.pd,
+                        header.rkey,
+                        (header.tag, header.length),
+                        Right::RemoteWrite,
+                    );
+                self.out.counters.event(if header.probe { Counter::RxProbe } else { Counter::RxData });
+                let packet = Packet { origin, header, payload, permitted };
+                self.receiver.handle(now, &packet, &mut self.out)
             }
             Ok(Inbound::Feedback(origin, header)) => {
-                counters.event(Counter::RxFeedback);
+                self.out.counters.event(Counter::RxFeedback);
                 self.sender.handle(now, &origin, &header, &mut self.out)
             }
         };

@@ -40,8 +40,10 @@ pub struct SendEntry {
     pub lkey: u32,
     /// Initial window, packets; 0 = the NIC's default.
     pub initial_window: u8,
-    /// Tag.
+    /// Tag of a send; of a write, the remote address of its first byte.
     pub tag: u64,
+    /// Remote key of a write, else 0.
+    pub rkey: u32,
     /// Destination's Q_Key.
     pub qkey: u32,
     /// Destination endpoint number.
@@ -55,6 +57,7 @@ pub struct SendEntry {
 impl SendEntry {
     /// Reads an entry.
     pub fn parse(b: &[u8; queue::SEND_ENTRY_LEN]) -> Self {
+        let write = b[send::OPCODE] == queue::OP_WRITE;
         Self {
             opcode: b[send::OPCODE],
             immediate: (b[send::FLAGS] & queue::SEND_IMM != 0).then(|| le32(b, send::IMMEDIATE)),
@@ -65,7 +68,8 @@ impl SendEntry {
             address: le64(b, send::ADDRESS),
             lkey: le32(b, send::LKEY),
             initial_window: b[send::INITIAL_WINDOW],
-            tag: le64(b, send::TAG),
+            tag: le64(b, if write { send::REMOTE_ADDRESS } else { send::TAG }),
+            rkey: if write { le32(b, send::RKEY) } else { 0 },
             qkey: le32(b, send::QKEY),
             endpoint: le32(b, send::ENDPOINT) & 0xFF_FFFF,
             mac: le(b, send::MAC),
@@ -88,7 +92,12 @@ impl SendEntry {
         put(&mut b, send::ADDRESS, &self.address.to_le_bytes());
         put(&mut b, send::LKEY, &self.lkey.to_le_bytes());
         b[send::INITIAL_WINDOW] = self.initial_window;
-        put(&mut b, send::TAG, &self.tag.to_le_bytes());
+        if self.is_write() {
+            put(&mut b, send::RKEY, &self.rkey.to_le_bytes());
+            put(&mut b, send::REMOTE_ADDRESS, &self.tag.to_le_bytes());
+        } else {
+            put(&mut b, send::TAG, &self.tag.to_le_bytes());
+        }
         put(&mut b, send::IMMEDIATE, &self.immediate.unwrap_or(0).to_le_bytes());
         put(&mut b, send::QKEY, &self.qkey.to_le_bytes());
         put(&mut b, send::ENDPOINT, &self.endpoint.to_le_bytes());
@@ -97,10 +106,15 @@ impl SendEntry {
         b
     }
 
+    /// A write, else a send.
+    pub fn is_write(&self) -> bool {
+        self.opcode == queue::OP_WRITE
+    }
+
     /// Packets of the message, or `None` when the entry makes no sense.
     pub fn count(&self) -> Option<u32> {
         let size = tessera_abi::params::MIN_PAYLOAD_LOG2..=tessera_abi::params::MAX_PAYLOAD_LOG2;
-        if self.opcode != queue::OP_SEND || !size.contains(&self.payload_log2) {
+        if !matches!(self.opcode, queue::OP_SEND | queue::OP_WRITE) || !size.contains(&self.payload_log2) {
             return None;
         }
         wire::packet_count(self.length, self.payload_log2)
@@ -148,13 +162,15 @@ pub struct Completion {
     pub status: u8,
     /// The immediate, when the message has one.
     pub immediate: Option<u32>,
+    /// The message was a write.
+    pub write: bool,
     /// Local endpoint's table index.
     pub endpoint: u16,
     /// Running index of the entry this ends.
     pub entry: u16,
     /// Message length, bytes.
     pub length: u32,
-    /// Tag.
+    /// Tag; of a write, the remote address of its first byte.
     pub tag: u64,
     /// Message.
     pub message: MessageId,
@@ -175,6 +191,7 @@ impl Completion {
             opcode: b[done::OPCODE],
             status: b[done::STATUS],
             immediate: (b[done::FLAGS] & queue::DONE_IMM != 0).then(|| le32(b, done::IMMEDIATE)),
+            write: b[done::FLAGS] & queue::DONE_WRITE != 0,
             endpoint: le16(b, done::ENDPOINT),
             entry: le16(b, done::ENTRY),
             length: le32(b, done::LENGTH),
@@ -192,7 +209,8 @@ impl Completion {
         let mut b = [0; queue::COMPLETION_LEN];
         b[done::OPCODE] = self.opcode;
         b[done::STATUS] = self.status;
-        b[done::FLAGS] = if self.immediate.is_some() { queue::DONE_IMM } else { 0 };
+        b[done::FLAGS] = if self.immediate.is_some() { queue::DONE_IMM } else { 0 }
+            | if self.write { queue::DONE_WRITE } else { 0 };
         put(&mut b, done::ENDPOINT, &self.endpoint.to_le_bytes());
         put(&mut b, done::ENTRY, &self.entry.to_le_bytes());
         put(&mut b, done::LENGTH, &self.length.to_le_bytes());
@@ -225,18 +243,22 @@ mod tests {
             lkey: 0x501,
             initial_window: 8,
             tag: 0xFEED_FACE_CAFE_BEEF,
+            rkey: 0,
             qkey: 0x8001_0203,
             endpoint: 0x12_3456,
             mac: [1, 2, 3, 4, 5, 6],
             gid: wire::ipv4_gid([10, 0, 0, 1]),
         };
         assert_eq!(SendEntry::parse(&entry.emit()), entry);
+        let write = SendEntry { opcode: queue::OP_WRITE, rkey: 0x1234_5678, ..entry };
+        assert_eq!(SendEntry::parse(&write.emit()), write);
         let recv = RecvEntry { address: u64::MAX - 5, length: 17, lkey: 0xAB };
         assert_eq!(RecvEntry::parse(&recv.emit()), recv);
         let done = Completion {
             opcode: queue::DONE_RECV,
             status: 3,
             immediate: None,
+            write: true,
             endpoint: 5,
             entry: 0xFFFF,
             length: 1,

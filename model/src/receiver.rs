@@ -37,6 +37,19 @@ enum Timer {
     Tombstone(Place),
 }
 
+/// A verified DATA or PROBE.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its TRH.
+    pub header: DataHeader,
+    /// Payload.
+    pub payload: &'a [u8],
+    /// Not a write, or one that its key permits now.
+    pub permitted: bool,
+}
+
 /// The receiving half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -112,14 +125,8 @@ impl Receiver {
     }
 
     /// A verified DATA or PROBE.
-    pub fn handle(
-        &mut self,
-        now: Ticks,
-        origin: &Origin,
-        packet: &DataHeader,
-        payload: &[u8],
-        out: &mut Output,
-    ) -> Result<(), Drop> {
+    pub fn handle(&mut self, now: Ticks, arrival: &Packet<'_>, out: &mut Output) -> Result<(), Drop> {
+        let Packet { origin, header: packet, .. } = arrival;
         let gid = wire::ipv4_gid(origin.ip);
         let key = Key { gid, endpoint: origin.endpoint, slot: packet.message.slot() };
         let found = self.lookup.find(&key);
@@ -128,7 +135,7 @@ impl Receiver {
             match (generation_age(packet.message.generation(), entry.generation), entry.held) {
                 //= RO-3
                 (Age::Older, _) => return Err(Drop::Stale),
-                (Age::Same, Held::Context(id)) => return self.arrive(now, id, origin, packet, payload, out),
+                (Age::Same, Held::Context(id)) => return self.arrive(now, id, arrival, out),
                 //= RO-2
                 (Age::Same, Held::Tombstone(status)) => {
                     let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
@@ -150,7 +157,7 @@ impl Receiver {
             out.feedback.push_back(feedback::stateless(now, origin, packet, fb::ABORT, status));
             return Err(Drop::NoContext);
         }
-        self.open(now, place, key, origin, packet, payload, out)
+        self.open(now, place, key, arrival, out)
     }
 
     fn busy(
@@ -166,17 +173,15 @@ impl Receiver {
     }
 
     //= RO-6
-    #[allow(clippy::too_many_arguments)] // one packet and where it may go; a struct would only rename them
     fn open(
         &mut self,
         now: Ticks,
         replaced: Option<Place>,
         key: Key,
-        origin: &Origin,
-        packet: &DataHeader,
-        payload: &[u8],
+        arrival: &Packet<'_>,
         out: &mut Output,
     ) -> Result<(), Drop> {
+        let Packet { origin, header: packet, .. } = arrival;
         let Some(place) = replaced.or_else(|| self.lookup.vacancy(&key)) else {
             return self.busy(now, origin, packet, Drop::BusyConflict, out);
         };
@@ -190,20 +195,28 @@ impl Receiver {
         if quota != 0 && self.contexts_of(endpoint) >= quota as usize {
             return self.busy(now, origin, packet, Drop::BusyQuota, out);
         }
-        let posted = self.receives.get_mut(&ring).filter(|queue| !queue.is_empty());
-        let Some(posted) = posted else {
-            return self.busy(now, origin, packet, Drop::BusyReceive, out);
-        };
-        let generation = packet.message.generation();
-        if posted.front().is_some_and(|(_, entry)| entry.length < packet.length) {
-            let status = Status::Length as u8;
-            self.bury(now, place, key, generation, status);
-            out.feedback.push_back(feedback::stateless(now, origin, packet, fb::ABORT, status));
-            return Ok(());
+        //= WR-1
+        if !arrival.permitted {
+            self.bar(now, place, key, arrival, Status::RemoteAccess, out);
+            return Err(Drop::RemoteAccess);
         }
-        let (Some(receive), Some(id)) = (posted.pop_front(), self.free.pop()) else {
+        let write = packet.flags & flag::WRITE != 0;
+        let mut receive = None;
+        if !write || packet.flags & flag::IMM != 0 {
+            let queue = self.receives.entry(ring).or_default();
+            let Some(&(_, entry)) = queue.front() else {
+                return self.busy(now, origin, packet, Drop::BusyReceive, out);
+            };
+            if !write && entry.length < packet.length {
+                self.bar(now, place, key, arrival, Status::Length, out);
+                return Ok(());
+            }
+            receive = queue.pop_front();
+        }
+        let Some(id) = self.free.pop() else {
             return self.busy(now, origin, packet, Drop::BusyResources, out);
         };
+        let generation = packet.message.generation();
         self.pool.take();
         self.timers.set(Timer::Tombstone(place), None);
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
@@ -212,21 +225,36 @@ impl Receiver {
         context.halvings = context.round().map_or(0, |name| self.rounds.halvings(name));
         self.contexts[id as usize] = Some(context);
         out.counters.event(Counter::RxOpened);
-        self.arrive(now, id, origin, packet, payload, out)
+        self.arrive(now, id, arrival, out)
     }
 
-    fn arrive(
+    /// Refuses a message for good, before it has a context.
+    fn bar(
         &mut self,
         now: Ticks,
-        id: u32,
-        origin: &Origin,
-        packet: &DataHeader,
-        payload: &[u8],
+        place: Place,
+        key: Key,
+        arrival: &Packet<'_>,
+        status: Status,
         out: &mut Output,
-    ) -> Result<(), Drop> {
+    ) {
+        let Packet { origin, header, .. } = arrival;
+        self.bury(now, place, key, header.message.generation(), status as u8);
+        out.feedback.push_back(feedback::stateless(now, origin, header, fb::ABORT, status as u8));
+    }
+
+    fn arrive(&mut self, now: Ticks, id: u32, arrival: &Packet<'_>, out: &mut Output) -> Result<(), Drop> {
+        let Packet { origin, header: packet, payload, permitted } = arrival;
         let Some(context) = self.contexts[id as usize].as_mut() else { return Err(Drop::Mismatch) };
         if !context.matches(origin, packet) {
             return Err(Drop::Mismatch);
+        }
+        //= WR-1
+        if !permitted {
+            context.reply.mac = origin.mac;
+            self.end(now, id, Status::RemoteAccess, true, out);
+            self.grants(now, out);
+            return Err(Drop::RemoteAccess);
         }
         let hash = SourceTable::hash(&context.key.gid);
         let arrived = context.arrive(now, origin, packet, self.sources.of(hash), &self.settings)?;
@@ -242,7 +270,7 @@ impl Receiver {
             self.credit.settle(payload.len() as u64);
             out.counters.event(Counter::RxNew);
             if !payload.is_empty() {
-                let address = context.receive.1.address + ((packet.index as u64) << packet.payload_log2);
+                let address = context.base() + ((packet.index as u64) << packet.payload_log2);
                 out.writes.push_back(Write { address, bytes: payload.to_vec() });
             }
         }
@@ -351,21 +379,25 @@ impl Receiver {
         self.pool.give(context.window.held());
         self.timers.set(Timer::Context(id), None);
         self.free.push(id);
-        let opener = &context.opener;
-        out.completions.push_back(Completion {
-            opcode: DONE_RECV,
-            status: status as u8,
-            immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
-            endpoint: context.endpoint(),
-            entry: context.receive.0,
-            length: opener.length,
-            tag: opener.tag,
-            message: opener.message,
-            peer_endpoint: context.key.endpoint,
-            peer_gid: context.key.gid,
-            timestamp: now as u32,
-            ring: context.ring,
-        });
+        let opener = context.opener;
+        //= WR-1
+        if let Some((entry, _)) = context.receive {
+            out.completions.push_back(Completion {
+                opcode: DONE_RECV,
+                status: status as u8,
+                immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
+                write: opener.flags & flag::WRITE != 0,
+                endpoint: context.endpoint(),
+                entry,
+                length: opener.length,
+                tag: opener.tag,
+                message: opener.message,
+                peer_endpoint: context.key.endpoint,
+                peer_gid: context.key.gid,
+                timestamp: now as u32,
+                ring: context.ring,
+            });
+        }
         let completed = status == Status::Success;
         out.counters.event(if completed { Counter::RxCompleted } else { Counter::RxAborted });
         //= RO-4

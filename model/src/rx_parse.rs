@@ -137,7 +137,7 @@ pub fn judge<'a>(
 
 //= RX-6
 fn fields<'a>(header: &DataHeader, rest: &'a [u8], pad: usize) -> Result<&'a [u8], Drop> {
-    if header.flags & (flag::WRITE | flag::HOST_RECOVERY) != 0 {
+    if header.flags & flag::HOST_RECOVERY != 0 {
         return Err(Drop::Unsupported);
     }
     if !(MIN_PAYLOAD_LOG2..=MAX_PAYLOAD_LOG2).contains(&header.payload_log2) {

@@ -367,6 +367,7 @@ pub fn completion(now: Ticks, entry: &SendEntry, local: u32, index: u16, status:
         opcode: DONE_SEND,
         status,
         immediate: entry.immediate,
+        write: entry.is_write(),
         endpoint: (local & 0xFF) as u16,
         entry: index,
         length: entry.length,

@@ -193,12 +193,14 @@ pub struct Endpoint {
     pub shared_ring: Option<u16>,
     /// Receive contexts it may hold, 0 = as many as there are.
     pub rx_quota: u16,
+    /// Protection domain.
+    pub pd: u16,
 }
 
 impl Endpoint {
-    /// An endpoint with a ring of its own and no quota.
+    /// An endpoint with a ring of its own and no quota, in protection domain 1.
     pub fn new(number: u32, qkey: u32) -> Self {
-        Self { number, qkey, shared_ring: None, rx_quota: 0 }
+        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1 }
     }
 
     /// Table index of the ring its receives come from.
@@ -221,11 +223,35 @@ pub struct MemoryKey {
     pub base: u64,
     /// Length, bytes.
     pub length: u64,
+    /// Protection domain.
+    pub pd: u16,
     /// Receives may write here.
     pub local_write: bool,
+    /// Writes of peers may write here.
+    pub remote_write: bool,
+}
+
+/// What a buffer is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// The NIC reads: every key permits that.
+    Any,
+    /// The NIC writes what was received.
+    LocalWrite,
+    /// A peer writes.
+    RemoteWrite,
 }
 
 impl MemoryKey {
+    /// Whether it gives a right.
+    pub fn has(&self, right: Right) -> bool {
+        match right {
+            Right::Any => true,
+            Right::LocalWrite => self.local_write,
+            Right::RemoteWrite => self.remote_write,
+        }
+    }
+
     /// Whether `address .. address + length` lies inside.
     pub fn covers(&self, address: u64, length: u32) -> bool {
         let end = address as u128 + length as u128;

@@ -205,6 +205,9 @@ impl Slot {
         if self.entry.round.is_some() {
             flags |= flag::ROUND;
         }
+        if self.entry.is_write() {
+            flags |= flag::WRITE;
+        }
         DataHeader {
             probe,
             flags,
@@ -216,7 +219,7 @@ impl Slot {
             initial_window: self.window as u8,
             length: self.entry.length,
             tag: self.entry.tag,
-            rkey: 0,
+            rkey: self.entry.rkey,
             immediate: self.entry.immediate.unwrap_or(0),
             round: self.entry.round.unwrap_or(0),
             rtt: self.srtt.unwrap_or(0) as u16,

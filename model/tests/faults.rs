@@ -345,6 +345,7 @@ fn local_errors_complete_and_free_the_slot() {
         lkey: KEY,
         initial_window: 0,
         tag: 1,
+        rkey: 0,
         qkey: QKEY,
         endpoint: endpoint(1, 0),
         mac: world.nodes[1].identity.mac,

@@ -157,14 +157,6 @@ fn every_reason_has_its_frame() {
             Drop::Trh,
         ),
         (
-            "write",
-            |f| {
-                f[TRH_AT + 1] |= flag::WRITE;
-                seal(f)
-            },
-            Drop::Unsupported,
-        ),
-        (
             "host recovery",
             |f| {
                 f[TRH_AT + 1] |= flag::HOST_RECOVERY;
@@ -232,6 +224,14 @@ fn every_reason_has_its_frame() {
             "immediate",
             |f| {
                 f[TRH_AT + 1] ^= flag::IMM;
+                seal(f)
+            },
+            Drop::Mismatch,
+        ),
+        (
+            "write of a send",
+            |f| {
+                f[TRH_AT + 1] |= flag::WRITE;
                 seal(f)
             },
             Drop::Mismatch,

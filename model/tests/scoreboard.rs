@@ -19,7 +19,14 @@ fn setups(world: &World, config: &Config) -> Vec<NicSetup> {
         identity: node.identity,
         settings: node.settings,
         endpoints: (0..4).map(|e| Endpoint::new(endpoint(i, e), QKEY)).collect(),
-        keys: vec![MemoryKey { key: KEY, base: BASE, length: 1 << 40, local_write: true }],
+        keys: vec![MemoryKey {
+            key: KEY,
+            base: BASE,
+            length: 1 << 40,
+            pd: 1,
+            local_write: true,
+            remote_write: true,
+        }],
         places: Vec::new(),
         time_at_zero: node.offset * CLOCKS_PER_TICK as u64,
     });
@@ -71,6 +78,9 @@ fn run(nics: usize, faults: Faults, settings: Settings, seed: u64) -> Run {
         }
         world.send(from, to, i % 4, length, if i == 4 { 12 } else { 8 });
     }
+    world.recv(1, 2, 200_001);
+    world.write((0, 1, 2), 30_001, Some(77), |_| {});
+    world.write((1, 0, 1), 70_000, None, |_| {});
     world.wake(ticks(1500), 0);
     let end = ticks(8 * settings.time_wait as u64);
     assert!(world.run_with(end, |world, _| world.recv(4 % nics, 3, 200_001)));
@@ -118,7 +128,7 @@ fn model_nics_are_clean() {
         total.feedbacks += summary.feedbacks;
         total.retransmissions += summary.retransmissions;
     }
-    assert_eq!(total.completions, 40 * 14);
+    assert_eq!(total.completions, 40 * 17);
     assert!(
         total.writes > 40 * 1000 && total.feedbacks > 40 * 60 && total.retransmissions > 200,
         "{total:?}"
@@ -281,6 +291,7 @@ fn completions_are_held_to_their_messages() {
             caught("a wrong status", &run, change(|c| c.status = 3), |f| matches!(f, Fault::Status(3)));
             caught("a wrong length", &run, change(|c| c.length ^= 8), |f| matches!(f, Fault::Field { .. }));
             caught("a wrong tag", &run, change(|c| c.tag ^= 8), |f| matches!(f, Fault::Field { .. }));
+            caught("a wrong kind", &run, change(|c| c.write ^= true), |f| matches!(f, Fault::Field { .. }));
             caught("a wrong entry", &run, change(|c| c.entry ^= 0x4000), |f| {
                 matches!(f, Fault::UnknownCompletion { .. })
             });

@@ -13,7 +13,7 @@ const RING: u16 = 200;
 fn world(quota: u16) -> World {
     let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 3);
     let nic = &mut world.nodes[1].nic;
-    nic.set_shared_ring(RING);
+    nic.set_shared_ring(RING, 1);
     for e in 0..2 {
         let shared_ring = Some(RING);
         nic.set_endpoint(Endpoint { shared_ring, rx_quota: quota, ..Endpoint::new(endpoint(1, e), QKEY) });

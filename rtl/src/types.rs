@@ -116,7 +116,11 @@ pub struct RxData {
     pub length: Bits<32>,
     /// Packets in the message, computed from length and payload_log2.
     pub count: Bits<24>,
+    /// Of a send; of a write, the address of its first byte.
     pub tag: Bits<64>,
+    pub rkey: Bits<32>,
+    /// A write that its key does not permit: `access` says so.
+    pub denied: Bit,
     pub imm: Bits<32>,
     pub round: Bits<16>,
     pub rtt: Bits<16>,
@@ -197,7 +201,11 @@ pub struct TxRequest {
     pub traffic_class: Bits<4>,
     /// 1..=255; 0 (wire value of 256) is not requested by hosts.
     pub initial_window: Bits<8>,
+    /// Of a send; of a write, the remote address of its first byte.
     pub tag: Bits<64>,
+    pub rkey: Bits<32>,
+    /// A write, else a send.
+    pub write: Bit,
     pub imm: Bits<32>,
     /// The immediate is valid.
     pub has_imm: Bit,
@@ -225,6 +233,7 @@ pub struct TxPacket {
     pub initial_window: Bits<8>,
     pub length: Bits<32>,
     pub tag: Bits<64>,
+    pub rkey: Bits<32>,
     pub imm: Bits<32>,
     pub round: Bits<16>,
     pub rtt: Bits<16>,
@@ -275,6 +284,8 @@ pub struct Done {
     pub receive: Bit,
     pub status: Bits<8>,
     pub has_imm: Bit,
+    /// The message was a write.
+    pub write: Bit,
     pub endpoint: Bits<8>,
     /// The receive is of the endpoint's own ring, even if it uses a shared one.
     pub own: Bit,
@@ -355,12 +366,12 @@ pub struct TimerInsert {
 /// `RxData`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RxWork {
-    /// 0 found, 1 opened, 2 drop the payload (already counted and answered; not
-    /// sent for a packet without payload),
+    /// 0 found, 1 opened, 2 drop the payload (already answered; counted too unless
+    /// `denied`; not sent for a packet without payload unless `denied`),
     /// 3 abort the context with `replaced` (already answered BUSY; drop the payload).
     pub verdict: Bits<2>,
     pub context: Bits<12>,
-    /// Opened: the receive taken.
+    /// Opened: where the first byte goes, and the receive taken.
     pub buffer: Bits<64>,
     pub entry: Bits<16>,
     pub src_mac: Bits<48>,
@@ -380,6 +391,10 @@ pub struct RxWork {
     pub length: Bits<32>,
     pub count: Bits<24>,
     pub tag: Bits<64>,
+    pub rkey: Bits<32>,
+    /// Its write is not permitted: of verdict 0 a reason to abort, of verdict 2
+    /// what it is to be counted as.
+    pub denied: Bit,
     pub imm: Bits<32>,
     pub round: Bits<16>,
     pub rtt: Bits<16>,

@@ -11,7 +11,7 @@ use tessera_abi::regs::{self, Reg};
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, Context, ContextOptions, CreateError, DeviceError, DmaMemory,
     Endpoint, EndpointOptions, MemoryRegion, OpenError, PollError, PostError, ProtectionDomain, RecvRequest,
-    RegisterError, SendRequest, Status, WorkCompletion,
+    RegisterError, RemoteMemory, SendRequest, Status, WorkCompletion, WriteRequest,
 };
 
 /// Ring sizes of each host's endpoint.
@@ -93,8 +93,10 @@ pub struct Arrived {
     pub work_id: u64,
     /// Bytes.
     pub len: usize,
-    /// See [`untag`].
+    /// See [`untag`]; of a write with immediate, where it went.
     pub tag: u64,
+    /// Of a write with immediate, the number it was posted with.
+    pub written: Option<u32>,
 }
 
 /// One delivered message, for the statistics.
@@ -258,6 +260,31 @@ impl Session {
         Ok(())
     }
 
+    /// Posts a write of a range of a region into the peer's memory; with
+    /// `notify` its number is the immediate, and takes one of the peer's receives.
+    pub fn write(
+        &mut self,
+        region: &MemoryRegion,
+        range: Range<usize>,
+        remote: RemoteMemory,
+        (phase, from, to, number): (u8, usize, usize, usize),
+        notify: bool,
+    ) -> Result<(), SessionError> {
+        let request = WriteRequest {
+            work_id: tag(phase, from, to, number),
+            region,
+            range,
+            to: self.peers[to],
+            remote,
+            immediate: notify.then_some(number as u32),
+            round: None,
+            payload_size: self.payload_size,
+        };
+        self.hosts[from].endpoint.post_write(&request)?;
+        self.sends_open += 1;
+        Ok(())
+    }
+
     /// Posts a receive.
     pub fn recv(
         &mut self,
@@ -279,7 +306,7 @@ impl Session {
             any |= taken > 0;
             for done in &completions[..taken] {
                 if done.status != Status::Success {
-                    let (_, from, to, number) = untag(done.tag);
+                    let (_, from, to, number) = untag(if done.receive { done.tag } else { done.work_id });
                     return Err(SessionError::Failed {
                         nic: host.nic,
                         receive: done.receive,
@@ -296,7 +323,14 @@ impl Session {
                     let done_at = done_at.max(posted);
                     self.samples.push(Sample { bytes: done.len.into(), posted, done: done_at });
                     let len = done.len as usize;
-                    arrived.push(Arrived { nic: host.nic, work_id: done.work_id, len, tag: done.tag });
+                    let written = done.immediate.filter(|_| done.write);
+                    arrived.push(Arrived {
+                        nic: host.nic,
+                        work_id: done.work_id,
+                        len,
+                        tag: done.tag,
+                        written,
+                    });
                 } else {
                     self.sends_open -= 1;
                 }

@@ -155,7 +155,7 @@ pub fn any_length(rng: &mut Rng) -> usize {
 
 /// Flags of DATA and PROBE that this version knows.
 fn data_flags(rng: &mut Rng) -> u8 {
-    (rng.bits(8) as u8) & !(wire::flag::WRITE | wire::flag::HOST_RECOVERY | wire::flag::ROUND)
+    (rng.bits(8) as u8) & !(wire::flag::HOST_RECOVERY | wire::flag::ROUND)
 }
 
 /// A DATA packet with this payload length, right in all its fields.
@@ -200,7 +200,7 @@ fn header(rng: &mut Rng, probe: bool, payload_log2: u8, index: u32, length: u32)
         initial_window: rng.bits(8) as u8,
         length,
         tag: rng.next_u64(),
-        rkey: 0,
+        rkey: rng.bits(32) as u32,
         immediate: rng.bits(32) as u32,
         round: rng.bits(16) as u16,
         rtt: rng.bits(16) as u16,
@@ -285,6 +285,7 @@ pub fn tx_packet(layout: &Layout, to: &Station, local: &Station, packet: &Packet
     layout.put(&mut word, "initial_window", header.initial_window);
     layout.put(&mut word, "length", header.length);
     layout.put(&mut word, "tag", header.tag);
+    layout.put(&mut word, "rkey", header.rkey);
     layout.put(&mut word, "imm", header.immediate);
     layout.put(&mut word, "round", header.round);
     layout.put(&mut word, "rtt", header.rtt);

@@ -24,6 +24,7 @@ struct Done {
     own: bool,
     status: u8,
     has_imm: bool,
+    write: bool,
     endpoint: u8,
     entry: u16,
     length: u32,
@@ -41,6 +42,7 @@ impl Done {
             own: rng.chance(0.3),
             status: rng.bits(8) as u8,
             has_imm: rng.chance(0.5),
+            write: rng.chance(0.5),
             endpoint,
             entry: rng.bits(16) as u16,
             length: rng.bits(32) as u32,
@@ -58,7 +60,11 @@ impl Done {
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         put(done::OPCODE, &[if self.receive { queue::DONE_RECV } else { queue::DONE_SEND }]);
         put(done::STATUS, &[self.status]);
-        put(done::FLAGS, &[if self.has_imm { queue::DONE_IMM } else { 0 }]);
+        put(
+            done::FLAGS,
+            &[if self.has_imm { queue::DONE_IMM } else { 0 }
+                | if self.write { queue::DONE_WRITE } else { 0 }],
+        );
         put(done::ENDPOINT, &u16::from(self.endpoint).to_le_bytes());
         put(done::ENTRY, &self.entry.to_le_bytes());
         put(done::LENGTH, &self.length.to_le_bytes());
@@ -190,6 +196,7 @@ impl<'a> Bench<'a> {
             ("own", done.own.into()),
             ("status", done.status.into()),
             ("has_imm", done.has_imm.into()),
+            ("write", done.write.into()),
             ("endpoint", done.endpoint.into()),
             ("entry", done.entry.into()),
             ("length", done.length.into()),

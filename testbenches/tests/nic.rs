@@ -8,7 +8,7 @@ use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions,
-    RecvRequest, SendRequest, Status, WorkCompletion,
+    ProtectionDomain, RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
@@ -198,6 +198,7 @@ fn the_same_seed_gives_the_same_run() {
 /// One host without a session, for requests that must fail.
 struct Lone {
     context: Context,
+    pd: ProtectionDomain,
     cq: CompletionQueue,
     endpoint: Endpoint,
 }
@@ -209,13 +210,14 @@ fn lone(cluster: &SharedCluster, nic: usize, settings: &[(regs::Reg, u32)]) -> L
     let cq = context.create_cq(64).unwrap();
     let options =
         EndpointOptions { qkey: 9, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
-    let endpoint = context.alloc_pd().create_endpoint(&options, &cq, &cq).unwrap();
-    Lone { context, cq, endpoint }
+    let pd = context.alloc_pd();
+    let endpoint = pd.create_endpoint(&options, &cq, &cq).unwrap();
+    Lone { context, pd, cq, endpoint }
 }
 
 impl Lone {
     fn send(&mut self, to: AddressHandle, len: usize) {
-        let region = self.context.alloc_pd().register(&DmaMemory::new(len), Access::READ).unwrap();
+        let region = self.pd.register(&DmaMemory::new(len), Access::READ).unwrap();
         let request = SendRequest {
             work_id: 1,
             region: &region,
@@ -273,7 +275,7 @@ fn a_receive_posted_late_is_found() {
     let (mut a, mut b) = pair(&[]);
     a.send(b.endpoint.address(), 100);
     assert!(a.completion(200).is_none());
-    let region = b.context.alloc_pd().register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
+    let region = b.pd.register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
     b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..100 }).unwrap();
     let sent = a.completion(5000).expect("the send ends");
     let received = b.completion(5000).expect("the receive ends");
@@ -285,7 +287,7 @@ fn a_receive_posted_late_is_found() {
 #[test]
 fn a_receive_that_is_too_short_stays_and_the_sender_is_told() {
     let (mut a, mut b) = pair(&[]);
-    let region = b.context.alloc_pd().register(&DmaMemory::new(50), Access::LOCAL_WRITE).unwrap();
+    let region = b.pd.register(&DmaMemory::new(50), Access::LOCAL_WRITE).unwrap();
     b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..50 }).unwrap();
     a.send(b.endpoint.address(), 100);
     assert_eq!(a.completion(3000).expect("the send ends").status, Status::Length);
@@ -300,7 +302,7 @@ fn a_wrong_qkey_reaches_nothing() {
     let stranger = AddressHandle { qkey: 10, ..b.endpoint.address() };
     let options =
         EndpointOptions { qkey: 10, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
-    a.endpoint = a.context.alloc_pd().create_endpoint(&options, &a.cq, &a.cq).unwrap();
+    a.endpoint = a.pd.create_endpoint(&options, &a.cq, &a.cq).unwrap();
     a.send(stranger, 100);
     assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
     assert!(b.context.dropped(DropReason::QKey).unwrap() > 0);

@@ -7,12 +7,12 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tessera_abi::queue::OP_SEND;
+use tessera_abi::queue::{OP_SEND, OP_WRITE};
 use tessera_abi::regs::{self, Reg};
-use tessera_driver::{Access, DmaMemory, MemoryRegion};
+use tessera_driver::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 use tessera_model::queue::{RecvEntry, SendEntry};
 use tessera_model::scoreboard::{Event, NicSetup, Scoreboard, Tolerance};
-use tessera_model::settings::{Endpoint, Identity, Settings};
+use tessera_model::settings::{Endpoint, Identity, MemoryKey, Settings};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
@@ -42,6 +42,7 @@ struct Judged {
 }
 
 enum Post {
+    Key(MemoryKey),
     Send(u16, SendEntry, Vec<u8>),
     Recv(u16, RecvEntry),
     /// A round's id and the messages it needs.
@@ -97,6 +98,7 @@ impl Judged {
             lkey: region.lkey(),
             initial_window: 0,
             tag: tessera_sim::session::tag(phase, from, to, number),
+            rkey: 0,
             qkey: peer.qkey,
             endpoint: peer.endpoint,
             mac: peer.mac,
@@ -111,6 +113,54 @@ impl Judged {
     fn register(&mut self, nic: usize, id: u16, messages: u16) {
         self.posts.push((self.session.clock(), nic, Post::Round(id, messages)));
         self.session.register_round(nic, id, messages).unwrap();
+    }
+
+    /// Memory of a NIC that its peers may write.
+    fn window(&mut self, nic: usize, len: usize) -> MemoryRegion {
+        let region = self.session.register(nic, &DmaMemory::new(len), Access::REMOTE_WRITE).unwrap();
+        let key = MemoryKey {
+            key: region.rkey(),
+            base: region.address(),
+            length: len as u64,
+            // The first domain that the driver gives out.
+            pd: 1,
+            local_write: false,
+            remote_write: true,
+        };
+        self.posts.push((self.session.clock(), nic, Post::Key(key)));
+        region
+    }
+
+    fn write(
+        &mut self,
+        region: &MemoryRegion,
+        remote: RemoteMemory,
+        what: (u8, usize, usize, usize),
+        notify: bool,
+    ) {
+        let (_, from, to, number) = what;
+        let peer = self.session.address(to);
+        let entry = SendEntry {
+            opcode: OP_WRITE,
+            immediate: notify.then_some(number as u32),
+            payload_log2: PAYLOAD_LOG2,
+            traffic_class: 0,
+            length: region.len() as u32,
+            address: region.address(),
+            lkey: region.lkey(),
+            initial_window: 0,
+            tag: remote.address,
+            rkey: remote.rkey,
+            round: None,
+            qkey: peer.qkey,
+            endpoint: peer.endpoint,
+            mac: peer.mac,
+            gid: peer.gid,
+        };
+        let payload = region.memory().to_vec(0, region.len());
+        self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
+        self.sends[from] = self.sends[from].wrapping_add(1);
+        self.session.write(region, 0..region.len(), remote, what, notify).unwrap();
     }
 
     fn recv(&mut self, nic: usize, region: &MemoryRegion, range: Range<usize>, id: u64) {
@@ -133,6 +183,10 @@ impl Judged {
             let mut tell_posts = |board: &mut Scoreboard, until: u64| {
                 while let Some((clock, _, post)) = posts.next_if(|(clock, ..)| *clock < until) {
                     match post {
+                        Post::Key(key) => {
+                            let index = (key.key & 0xFF) as u8;
+                            board.observe(*clock, nic, Event::Key { index, key: Some(key) });
+                        }
                         Post::Send(index, entry, payload) => {
                             board.observe(
                                 *clock,
@@ -220,6 +274,72 @@ impl Judged {
         }
     }
 
+    /// Every NIC writes each size to every other, every second one with an
+    /// immediate, beside sends.
+    //= WR-2 test
+    fn exchange_writes(&mut self, sizes: &[usize]) {
+        let nics = self.session.nics();
+        let largest = sizes.iter().copied().max().unwrap();
+        let peers = nics - 1;
+        let told = sizes.len() / 2 * peers;
+        let mut regions = Vec::new();
+        let mut windows = Vec::new();
+        for nic in 0..nics {
+            // One place per sender and size; receives are for immediates and sends alike.
+            windows.push(self.window(nic, nics * sizes.len() * largest));
+            let sink = self
+                .session
+                .register(nic, &DmaMemory::new((told + peers) * 5000), Access::LOCAL_WRITE)
+                .unwrap();
+            for place in 0..told + peers {
+                self.recv(nic, &sink, place * 5000..(place + 1) * 5000, place as u64);
+            }
+            regions.push(sink);
+        }
+        let byte = |i: usize, from: usize, to: usize, number: usize| {
+            (i * 13 + i / 253 + from * 7 + to * 3 + number * 31 + 1) as u8
+        };
+        for from in 0..nics {
+            for to in (0..nics).filter(|to| *to != from) {
+                for (number, &len) in sizes.iter().enumerate() {
+                    let bytes: Vec<_> = (0..len).map(|i| byte(i, from, to, number)).collect();
+                    let source =
+                        self.session.register(from, &DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+                    let place = (from * sizes.len() + number) * largest;
+                    self.write(&source, windows[to].remote(place), (2, from, to, number), number % 2 == 1);
+                    regions.push(source);
+                }
+                let source = self.session.register(from, &DmaMemory::new(5000), Access::READ).unwrap();
+                self.send(&source, 0..5000, (1, from, to, 99));
+                regions.push(source);
+            }
+        }
+        self.judge();
+        let (mut received, mut written) = (0, 0);
+        while received < nics * (told + peers) || self.session.sends_open() > 0 {
+            for arrived in self.session.poll().unwrap() {
+                received += 1;
+                written += arrived.written.iter().len();
+            }
+            self.judge();
+        }
+        assert_eq!(written, nics * told);
+        for to in 0..nics {
+            for from in (0..nics).filter(|from| *from != to) {
+                for (number, &len) in sizes.iter().enumerate() {
+                    let place = (from * sizes.len() + number) * largest;
+                    let bytes = windows[to].memory().to_vec(place, len);
+                    let good = bytes.iter().enumerate().all(|(i, &b)| b == byte(i, from, to, number));
+                    assert!(good, "write {from}->{to} #{number}");
+                }
+            }
+        }
+        for _ in 0..200 {
+            self.session.hosts[0].context.wait().unwrap();
+            self.judge();
+        }
+    }
+
     /// The violations; `least` frames must have been judged for none to mean anything.
     fn finish(self, least: u64) -> Result<(), String> {
         let (summary, violations) = self.board.finish(self.session.clock());
@@ -260,6 +380,21 @@ fn loss_copies_and_damage_keep_the_contract() {
             let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.002, ..Faults::default() };
             let mut judged = Judged::new(3, faults, seed);
             judged.exchange(&SIZES[..7]);
+            judged.finish(500).map_err(|told| format!("{loss:?}: {told}"))?;
+        }
+        Ok(())
+    });
+}
+
+//= WR-1 test
+//= WR-2 test
+#[test]
+fn writes_keep_the_contract() {
+    soak("nic_scoreboard::writes", |seed| {
+        for loss in [Loss::Uniform(0.0), Loss::Uniform(0.02)] {
+            let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.001, ..Faults::default() };
+            let mut judged = Judged::new(3, faults, seed);
+            judged.exchange_writes(&[0, 1, 4096, 4097, 50_000, 300_000]);
             judged.finish(500).map_err(|told| format!("{loss:?}: {told}"))?;
         }
         Ok(())

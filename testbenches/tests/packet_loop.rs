@@ -153,6 +153,7 @@ fn expect(bench: &mut Loop, packet: &Packet) {
                     ("initial_window", header.initial_window.into()),
                     ("length", header.length.into()),
                     ("tag", header.tag),
+                    ("rkey", header.rkey.into()),
                     ("imm", header.immediate.into()),
                     ("rtt", header.rtt.into()),
                     ("payload_len", packet.payload.len() as u64),

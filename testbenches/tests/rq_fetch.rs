@@ -38,6 +38,9 @@ const BASE: u64 = 0x7000_0000;
 const LENGTH: u64 = 0x1000_0000;
 const WRITABLE: u32 = 0x123456 << 8 | 20;
 const READ_ONLY: u32 = 0x654321 << 8 | 21;
+/// As the first, but of a protection domain that no endpoint here is of.
+const FOREIGN: u32 = 0x123456 << 8 | 22;
+const DOMAIN: u64 = 0xC077;
 
 /// How an entry must end, worked out from the contract alone.
 fn verdict(entry: &Recv) -> Status {
@@ -62,7 +65,7 @@ fn any(rng: &mut Rng) -> Recv {
         return entry;
     }
     match rng.below(5) {
-        0 => entry.lkey = READ_ONLY,
+        0 => entry.lkey = *rng.pick(&[READ_ONLY, FOREIGN]),
         1 => entry.lkey ^= 1 << rng.below(32),
         2 => entry.address = BASE - rng.range(1..100),
         3 => entry.address = BASE + LENGTH - u64::from(entry.length) + rng.range(1..100),
@@ -238,7 +241,8 @@ impl<'a> Bench<'a> {
             offered: 0,
             dut,
         };
-        for (lkey, write) in [(WRITABLE, 1), (READ_ONLY, 0)] {
+        for (lkey, write, domain) in [(WRITABLE, 1, DOMAIN), (READ_ONLY, 0, DOMAIN), (FOREIGN, 1, DOMAIN ^ 1)]
+        {
             bench.host.table(
                 table::MR,
                 (lkey & 0xFF).into(),
@@ -247,6 +251,7 @@ impl<'a> Bench<'a> {
                     (mr::LOCAL_WRITE, write),
                     (mr::REMOTE_WRITE, 1),
                     (mr::KEY_HI, (lkey >> 8).into()),
+                    (mr::PD, domain),
                     (mr::BASE, BASE),
                     (mr::LENGTH, LENGTH),
                 ],
@@ -270,6 +275,7 @@ impl<'a> Bench<'a> {
                 (endpoint::RQ_BASE, base),
                 (endpoint::RQ_LOG2, log2.into()),
                 (endpoint::SQ_BASE, !0),
+                (endpoint::PD, DOMAIN),
             ],
         );
         while self.host.pending() > 0 {
@@ -440,6 +446,7 @@ fn refusals_have_their_reason() {
         let cases = [
             (good.clone(), Status::Success),
             (Recv { lkey: READ_ONLY, ..good.clone() }, Status::LocalProtection),
+            (Recv { lkey: FOREIGN, ..good.clone() }, Status::LocalProtection),
             (Recv { lkey: WRITABLE ^ 1, ..good.clone() }, Status::LocalProtection),
             (Recv { lkey: WRITABLE ^ 1 << 8, ..good.clone() }, Status::LocalProtection),
             (Recv { length: LENGTH as u32 + 1, ..good.clone() }, Status::LocalProtection),

@@ -153,6 +153,7 @@ impl<'a> Bench<'a> {
                     ("length", header.length.into()),
                     ("count", count.into()),
                     ("tag", header.tag),
+                    ("rkey", header.rkey.into()),
                     ("imm", header.immediate.into()),
                     ("round", header.round.into()),
                     ("rtt", header.rtt.into()),
@@ -363,7 +364,7 @@ const SPOILS: &[Spoil] = &[
     ("drop_q_key", "q_key", |f, rng| f[wire::DETH_AT + rng.below(4) as usize] ^= 1 << rng.below(8)),
     ("drop_trh", "version", |f, rng| f[TRH] ^= 0x10 << rng.below(4)),
     ("drop_trh", "type", |f, rng| f[TRH] = f[TRH] & 0xF0 | *rng.pick(&[0, 4, 5, 8, 15])),
-    ("drop_unsupported", "flag", |f, rng| f[TRH + 1] |= *rng.pick(&[4, 8])),
+    ("drop_unsupported", "flag", |f, _| f[TRH + 1] |= 8),
     ("drop_fields", "payload size", |f, rng| {
         f[TRH + 3] = f[TRH + 3] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])
     }),
@@ -651,7 +652,7 @@ fn disabled_comes_last() {
             bench.input.send(packets::frame(&route, &packet));
         }
         let mut wrong = packets::frame(&route, &packets::data(rng, 5));
-        wrong[TRH + 1] |= wire::flag::WRITE;
+        wrong[TRH + 1] |= wire::flag::HOST_RECOVERY;
         reseal(&mut wrong);
         bench.input.send(wrong);
         bench.run(31);

@@ -39,9 +39,24 @@ struct Send {
     to: u32,
     mac: [u8; 6],
     gid: [u8; 16],
+    rkey: u32,
+    remote: u64,
 }
 
 impl Send {
+    fn is_write(&self) -> bool {
+        self.opcode == queue::OP_WRITE
+    }
+
+    /// What the message carries where a send has its tag.
+    fn name(&self) -> u64 {
+        if self.is_write() {
+            self.remote
+        } else {
+            self.tag
+        }
+    }
+
     fn bytes(&self) -> [u8; queue::SEND_ENTRY_LEN] {
         let mut out = [0xEE; queue::SEND_ENTRY_LEN];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -60,6 +75,8 @@ impl Send {
         put(send::ENDPOINT, &self.to.to_le_bytes());
         put(send::MAC, &self.mac);
         put(send::GID, &self.gid);
+        put(send::RKEY, &self.rkey.to_le_bytes());
+        put(send::REMOTE_ADDRESS, &self.remote.to_le_bytes());
         out
     }
 }
@@ -71,6 +88,7 @@ struct Key {
     hi: u32,
     base: u64,
     length: u64,
+    domain: u16,
 }
 
 impl Key {
@@ -80,9 +98,9 @@ impl Key {
 }
 
 /// What must become of an entry, worked out from the contract alone.
-fn verdict(entry: &Send, keys: &[Key]) -> Status {
+fn verdict(entry: &Send, keys: &[Key], domain: u16) -> Status {
     let size = 1u64.checked_shl(entry.payload_log2.into()).unwrap_or(0);
-    if entry.opcode != queue::OP_SEND || !(8..=12).contains(&entry.payload_log2) {
+    if !matches!(entry.opcode, queue::OP_SEND | queue::OP_WRITE) || !(8..=12).contains(&entry.payload_log2) {
         return Status::BadRequest;
     }
     if u64::from(entry.length).div_ceil(size) > u64::from(MAX_PACKETS) {
@@ -91,7 +109,7 @@ fn verdict(entry: &Send, keys: &[Key]) -> Status {
     let inside = |key: &Key| {
         let (from, to) = (u128::from(entry.address), u128::from(entry.address) + u128::from(entry.length));
         let (base, end) = (u128::from(key.base), u128::from(key.base) + u128::from(key.length));
-        key.lkey() == entry.lkey && from >= base && to <= end
+        key.lkey() == entry.lkey && key.domain == domain && from >= base && to <= end
     };
     if entry.length == 0 || keys.iter().any(inside) {
         Status::Success
@@ -103,6 +121,7 @@ fn verdict(entry: &Send, keys: &[Key]) -> Status {
 struct Ring {
     base: u64,
     log2: u8,
+    domain: u16,
     posted: u16,
     /// Entries whose outcome is still to come: (index, entry, its read fails).
     due: VecDeque<(u16, Send, bool)>,
@@ -116,6 +135,8 @@ struct Bench<'a> {
     refusals: StreamMonitor,
     memory: SharedMemory,
     keys: Vec<Key>,
+    /// Of endpoints that are written next.
+    domain: u16,
     rings: BTreeMap<u8, Ring>,
     /// Outcomes seen: (clock, endpoint).
     seen: Vec<(u64, u8)>,
@@ -138,6 +159,7 @@ impl<'a> Bench<'a> {
             refusals: StreamMonitor::new(dut, "refused", stall, rng).unwrap(),
             memory,
             keys: Vec::new(),
+            domain: KEY.domain,
             rings: BTreeMap::new(),
             seen: Vec::new(),
             dut,
@@ -148,7 +170,13 @@ impl<'a> Bench<'a> {
         self.host.table(
             table::MR,
             key.index.into(),
-            &[(mr::VALID, 1), (mr::KEY_HI, key.hi.into()), (mr::BASE, key.base), (mr::LENGTH, key.length)],
+            &[
+                (mr::VALID, 1),
+                (mr::KEY_HI, key.hi.into()),
+                (mr::BASE, key.base),
+                (mr::LENGTH, key.length),
+                (mr::PD, key.domain.into()),
+            ],
         );
         self.keys.retain(|k| k.index != key.index);
         self.keys.push(key);
@@ -165,9 +193,10 @@ impl<'a> Bench<'a> {
                 (endpoint::SQ_BASE, base),
                 (endpoint::SQ_LOG2, log2.into()),
                 (endpoint::RQ_BASE, !0),
+                (endpoint::PD, self.domain.into()),
             ],
         );
-        self.rings.insert(index, Ring { base, log2, posted: 0, due: VecDeque::new() });
+        self.rings.insert(index, Ring { base, log2, domain: self.domain, posted: 0, due: VecDeque::new() });
     }
 
     /// Puts an entry in the ring; `ring` tells the NIC.
@@ -212,14 +241,15 @@ impl<'a> Bench<'a> {
         let ring = self.rings.get_mut(&index).unwrap_or_else(|| panic!("nothing was posted at {index}"));
         let (entry, meant, fails) = ring.due.pop_front().expect("an entry that was not posted");
         assert_eq!(get("entry") as u16, entry, "endpoint {index} out of order");
-        let status = if fails { Status::LocalDma } else { verdict(&meant, &self.keys) };
+        let status = if fails { Status::LocalDma } else { verdict(&meant, &self.keys, ring.domain) };
         assert_eq!(sent, status == Status::Success, "endpoint {index} entry {entry}: {meant:x?} {status:?}");
         self.seen.push((clock, index));
         if !sent {
             assert_eq!(get("status"), status as u64, "endpoint {index} entry {entry}: {meant:x?}");
             assert_eq!((get("receive"), get("has_imm")), (0, 0));
             if !fails {
-                assert_eq!((get("tag"), get("length")), (meant.tag, meant.length.into()));
+                assert_eq!((get("tag"), get("length")), (meant.name(), meant.length.into()));
+                assert_eq!(get("write"), u64::from(meant.is_write()));
             }
             return;
         }
@@ -247,7 +277,9 @@ impl<'a> Bench<'a> {
             ("payload_log2", meant.payload_log2.into()),
             ("traffic_class", u64::from(meant.class & 0xF)),
             ("initial_window", window),
-            ("tag", meant.tag),
+            ("tag", meant.name()),
+            ("rkey", if meant.is_write() { meant.rkey.into() } else { 0 }),
+            ("write", u64::from(meant.is_write())),
             ("imm", meant.imm.into()),
             ("has_imm", u64::from(meant.flags & queue::SEND_IMM)),
             ("round", meant.round.into()),
@@ -271,7 +303,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-const KEY: Key = Key { index: 7, hi: 0xABCDEF, base: 0x10_0000, length: 0x1_0000_0000 };
+const KEY: Key = Key { index: 7, hi: 0xABCDEF, base: 0x10_0000, length: 0x1_0000_0000, domain: 0x9051 };
 
 fn plain(rng: &mut Rng) -> Send {
     let payload_log2 = rng.range(8..13) as u8;
@@ -282,7 +314,7 @@ fn plain(rng: &mut Rng) -> Send {
         _ => rng.below(1 << 31),
     } as u32;
     Send {
-        opcode: queue::OP_SEND,
+        opcode: *rng.pick(&[queue::OP_SEND, queue::OP_WRITE]),
         flags: rng.bits(8) as u8,
         payload_log2,
         class: rng.bits(8) as u8,
@@ -297,6 +329,8 @@ fn plain(rng: &mut Rng) -> Send {
         to: rng.bits(32) as u32,
         mac: rng.bytes(6).try_into().unwrap(),
         gid: rng.bytes(16).try_into().unwrap(),
+        rkey: rng.bits(32) as u32,
+        remote: rng.next_u64(),
     }
 }
 
@@ -346,10 +380,12 @@ fn refusals_have_their_status_and_order() {
         bench.key(KEY);
         // A region that ends at the top of the address space is whole; one
         // that runs over it is not.
-        let top = Key { index: 8, hi: 1, base: u64::MAX - 0xFFF, length: 0x1000 };
-        let over = Key { index: 9, hi: 2, base: u64::MAX - 0xFFF, length: 0x1001 };
+        let top = Key { index: 8, hi: 1, base: u64::MAX - 0xFFF, length: 0x1000, ..KEY };
+        let over = Key { index: 9, hi: 2, base: u64::MAX - 0xFFF, length: 0x1001, ..KEY };
+        let foreign = Key { index: 10, hi: 3, domain: KEY.domain ^ 0x8000, ..KEY };
         bench.key(top);
         bench.key(over);
+        bench.key(foreign);
         bench.endpoint(3, 0x8000, 6, true);
         let good = Send { length: 100, payload_log2: 10, address: KEY.base, ..plain(rng) };
         let cases = [
@@ -366,6 +402,9 @@ fn refusals_have_their_status_and_order() {
             (Send { address: KEY.base + KEY.length - 100, ..good.clone() }, Status::Success),
             (Send { address: KEY.base + KEY.length - 99, ..good.clone() }, Status::LocalProtection),
             (Send { address: u64::MAX - 10, ..good.clone() }, Status::LocalProtection),
+            (Send { lkey: foreign.lkey(), ..good.clone() }, Status::LocalProtection),
+            (Send { opcode: queue::OP_WRITE, ..good.clone() }, Status::Success),
+            (Send { opcode: 4, ..good.clone() }, Status::BadRequest),
             (Send { length: 0, lkey: 0, address: u64::MAX, ..good.clone() }, Status::Success),
             (Send { opcode: 9, lkey: 0, ..good.clone() }, Status::BadRequest),
             (Send { lkey: top.lkey(), address: top.base, length: 0x1000, ..good.clone() }, Status::Success),
@@ -380,7 +419,7 @@ fn refusals_have_their_status_and_order() {
         ];
         bench.keys.retain(|key| key.index != over.index);
         for (entry, status) in cases {
-            assert_eq!(verdict(&entry, &bench.keys), status, "the reference on {entry:x?}");
+            assert_eq!(verdict(&entry, &bench.keys, KEY.domain), status, "the reference on {entry:x?}");
             bench.post(3, entry, false);
         }
         bench.ring(3);
@@ -400,6 +439,7 @@ fn every_entry_comes_out_once_and_in_its_order() {
             for i in 0..12u64 {
                 let index = (i * 21 + rng.below(21)) as u8;
                 let log2 = rng.range(1..6) as u8;
+                bench.domain = KEY.domain ^ u16::from(rng.chance(0.15));
                 bench.endpoint(index, 0x10_0000 * (i + 1) + 64 * rng.below(64), log2, true);
                 used.push(index);
             }

@@ -47,7 +47,7 @@ pub struct NicSetup {
     pub settings: Settings,
     /// Endpoints.
     pub endpoints: Vec<Endpoint>,
-    /// Memory keys; only refusals of posts depend on them.
+    /// Memory keys there from the beginning; later ones are events.
     pub keys: Vec<MemoryKey>,
     /// Places of path policy `weighted`, from the first on; the rest are 0.
     pub places: Vec<u8>,
@@ -115,6 +115,13 @@ pub enum Event<'a> {
         round: u16,
         /// Messages it needs.
         messages: u16,
+    },
+    /// A memory key's table entry was written; `None` revokes it.
+    Key {
+        /// Table index: the key's low eight bits.
+        index: u8,
+        /// The key.
+        key: Option<&'a MemoryKey>,
     },
     /// A payload write became visible.
     Wrote {
@@ -193,7 +200,7 @@ impl Scoreboard {
     pub fn new(setups: Vec<NicSetup>, tolerance: Tolerance) -> Self {
         let side = |(nic, setup): (usize, NicSetup)| Side {
             sending: Sending::default(),
-            receiving: Receiving::new(&setup.settings),
+            receiving: Receiving::new(&setup.settings, &setup.keys),
             paths: Paths::new(&setup.settings, &setup.places),
             bench: Bench {
                 nic,
@@ -290,6 +297,7 @@ impl Scoreboard {
             Event::Registered { endpoint, round, messages } => {
                 receiving.registered(bench, ((endpoint & 0xFF) as u8, round), messages);
             }
+            Event::Key { index, key } => receiving.key(bench, index, key.copied()),
             Event::Wrote { address, bytes } => receiving.wrote(bench, address, bytes),
             Event::Completed(entry) => {
                 let done = Completion::parse(entry);

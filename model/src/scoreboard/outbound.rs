@@ -383,6 +383,7 @@ impl Sending {
         let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
         let immediate = if entry.immediate.is_some() { flag::IMM } else { 0 };
         let round = if entry.round.is_some() { flag::ROUND } else { 0 };
+        let write = if entry.is_write() { flag::WRITE } else { 0 };
         let pairs = [
             ("destination MAC", mac(route.dst_mac), mac(entry.mac)),
             ("destination address", ip(route.dst_ip), ip(entry.ip())),
@@ -395,7 +396,8 @@ impl Sending {
             ("initial window", header.initial_window as u64, (message.window & 0xFF) as u64),
             ("length", header.length as u64, entry.length as u64),
             ("tag", header.tag, entry.tag),
-            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, (immediate | round) as u64),
+            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, (immediate | round | write) as u64),
+            ("rkey", header.rkey as u64, entry.rkey as u64),
             ("reserved flag", (header.flags >> 7) as u64, 0),
         ];
         for (field, got, want) in pairs {
@@ -429,6 +431,7 @@ impl Sending {
         let entry = &posted.entry;
         bench.field(done.message, "TX-10", "length", done.length as u64, entry.length as u64);
         bench.field(done.message, "TX-10", "tag", done.tag, entry.tag);
+        bench.field(done.message, "WR-2", "write flag", done.write as u64, entry.is_write() as u64);
         bench.field(done.message, "TX-10", "peer endpoint", done.peer_endpoint as u64, entry.endpoint as u64);
         if done.peer_gid != entry.gid {
             let fault = Fault::Field { field: "peer GID", got: 1, want: 0 };

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
-use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND};
+use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND, OP_WRITE};
 use tessera_abi::regs::Counter;
 use tessera_abi::status::Status;
 use tessera_abi::wire::{self, fb, Trh};
@@ -154,6 +154,8 @@ pub struct Node {
     pub recvs: BTreeMap<(u16, u16), Buffer>,
     pub sends: BTreeMap<(u16, u16), SendEntry>,
     pub done: Vec<(u64, Completion)>,
+    /// Where peers may write: address -> length, and whose bytes ([`byte`]).
+    pub windows: BTreeMap<u64, (u32, u64)>,
     link_free: u64,
     burst_until: u64,
 }
@@ -223,7 +225,14 @@ impl World {
             for e in 0..4 {
                 nic.set_endpoint(Endpoint::new(endpoint(i, e), QKEY));
             }
-            nic.set_key(MemoryKey { key: KEY, base: BASE, length: 1 << 40, local_write: true });
+            nic.set_key(MemoryKey {
+                key: KEY,
+                base: BASE,
+                length: 1 << 40,
+                pd: 1,
+                local_write: true,
+                remote_write: true,
+            });
             Node {
                 nic,
                 identity,
@@ -234,6 +243,7 @@ impl World {
                 recvs: BTreeMap::new(),
                 sends: BTreeMap::new(),
                 done: Vec::new(),
+                windows: BTreeMap::new(),
                 link_free: 0,
                 burst_until: 0,
             }
@@ -308,6 +318,7 @@ impl World {
             lkey: KEY,
             initial_window: window,
             tag,
+            rkey: 0,
             qkey: QKEY,
             endpoint: endpoint(to, e),
             mac: self.nodes[to].identity.mac,
@@ -321,6 +332,64 @@ impl World {
         self.drain(from);
         self.pump(from);
         tag
+    }
+
+    /// Posts a write into fresh memory of `to`, changed by `edit`; returns where
+    /// it goes and the number of its bytes, see [`World::written`].
+    pub fn write(
+        &mut self,
+        (from, to, e): (usize, usize, usize),
+        length: u32,
+        immediate: Option<u32>,
+        edit: impl FnOnce(&mut SendEntry),
+    ) -> u64 {
+        let number = self.next_tag << 8 | from as u64;
+        self.next_tag += 1;
+        let target = self.allocate(to, length);
+        self.nodes[to].windows.insert(target, (length, number));
+        let address = self.allocate(from, length);
+        let at = (address - BASE) as usize;
+        let payload: Vec<u8> = (0..length as u64).map(|i| byte(number, i)).collect();
+        self.nodes[from].memory[at..at + length as usize].copy_from_slice(&payload);
+        let mut entry = SendEntry {
+            opcode: OP_WRITE,
+            immediate,
+            payload_log2: 8,
+            traffic_class: 1,
+            length,
+            address,
+            lkey: KEY,
+            initial_window: 0,
+            tag: target,
+            rkey: KEY,
+            round: None,
+            qkey: QKEY,
+            endpoint: endpoint(to, e),
+            mac: self.nodes[to].identity.mac,
+            gid: self.nodes[to].identity.gid(),
+        };
+        edit(&mut entry);
+        let local = endpoint(from, e);
+        let now = self.now(from);
+        let index = self.nodes[from].nic.post_send(now, local, entry).expect("endpoint exists");
+        self.nodes[from].sends.insert(((local & 0xFF) as u16, index), entry);
+        self.see(from, || Seen::Send { endpoint: local, index, entry, payload });
+        self.drain(from);
+        self.pump(from);
+        target
+    }
+
+    /// Whether a window holds all of its bytes, and whether it holds none.
+    pub fn written(&self, node: usize, target: u64) -> (bool, bool) {
+        let (length, number) = self.nodes[node].windows[&target];
+        let at = (target - BASE) as usize;
+        let bytes = &self.nodes[node].memory[at..at + length as usize];
+        let guard = &self.nodes[node].memory[at + length as usize..][..64];
+        assert!(guard.iter().all(|&byte| byte == 0xA5), "guard bytes behind {target:#x} changed");
+        (
+            bytes.iter().enumerate().all(|(i, &b)| b == byte(number, i as u64)),
+            bytes.iter().all(|&b| b == 0xA5),
+        )
     }
 
     /// Posts a receive of `length` bytes.
@@ -370,6 +439,8 @@ impl World {
                     && write.address >= buffer.entry.address
                     && end <= buffer.entry.address + buffer.entry.length as u64
             });
+            let window = this.windows.range(..=write.address).next_back();
+            let inside = inside || window.is_some_and(|(start, (len, _))| end <= start + *len as u64);
             assert!(
                 inside,
                 "write of {} bytes at {:#x} outside every open buffer",
@@ -410,7 +481,9 @@ impl World {
                 let buffer = this.recvs.get_mut(&(done.ring, done.entry)).expect("a posted receive");
                 assert!(buffer.open, "one completion per receive");
                 buffer.open = false;
-                if done.status == Status::Success as u8 {
+                if done.write {
+                    assert!(done.immediate.is_some(), "a write without immediate takes no receive");
+                } else if done.status == Status::Success as u8 {
                     let at = (buffer.entry.address - BASE) as usize;
                     let good =
                         (0..done.length as u64).all(|i| this.memory[at + i as usize] == byte(done.tag, i));

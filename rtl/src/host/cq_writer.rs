@@ -140,6 +140,7 @@ pub struct CqWriter {
     sent: Constant<Bits<8>>,
     received: Constant<Bits<8>>,
     imm_flag: Constant<Bits<8>>,
+    write_flag: Constant<Bits<8>>,
     at_send_cq: Constant<Bits<9>>,
     at_recv_cq: Constant<Bits<9>>,
     at_shares: Constant<Bits<9>>,
@@ -249,6 +250,7 @@ impl CqWriter {
             sent: byte(queue::DONE_SEND),
             received: byte(queue::DONE_RECV),
             imm_flag: byte(queue::DONE_IMM),
+            write_flag: byte(queue::DONE_WRITE),
             at_send_cq: lsb(regs::endpoint::SEND_CQ),
             at_recv_cq: lsb(regs::endpoint::RECV_CQ),
             at_shares: lsb(regs::endpoint::SHARES),
@@ -428,6 +430,9 @@ impl Logic for CqWriter {
         self.flags.next = 0.into();
         if self.word.q.val().has_imm {
             self.flags.next = self.imm_flag.val();
+        }
+        if self.word.q.val().write {
+            self.flags.next = self.flags.val() | self.write_flag.val();
         }
         self.phase.next = 1.into();
         if self.pass.val().get_bit(0) {

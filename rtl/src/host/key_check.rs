@@ -1,19 +1,22 @@
-//! Whether a key permits a buffer: an own copy of the memory key table.
+//! Whether a key permits a buffer: an own copy of the memory key table, and of
+//! the protection domains of endpoints.
 //!
 //! ```text
-//!   lkey[7:0] ──> key table ──┬─ valid, upper 24 bits, rights ──┐
-//!                             └─ base, base + length ──┐        v
-//!   address, length ── address + length ───────────────┴──> permitted
+//!   key[7:0] ──> key table ──┬─ valid, upper 24 bits, right, domain ──┐
+//!   endpoint ──> domains ────│──── same domain? ──────────────────────┤
+//!                            └─ base, base + length ──┐               v
+//!   address, length ── address + length ──────────────┴──────────> permitted
 //!        clock n                  n + 1                       n + 2
 //! ```
 //!
 //! A buffer of no bytes needs no key. Sums are one bit wider than addresses, so
-//! neither a buffer nor a region that wraps is ever permitted.
+//! neither a buffer nor a region that wraps is ever permitted. The block checks
+//! one right, chosen when it is made; [`Right::Any`] asks for none.
 //!
 //! Contract: the inputs are held from clock n on; `permitted` holds from n + 2
 //! and follows a table write three clocks later.
 //!
-//! Verified by `testbenches/tests/sq_fetch.rs` and `rq_fetch.rs`.
+//! Verified by `testbenches/tests/sq_fetch.rs`, `rq_fetch.rs` and `access.rs`.
 
 use super::cleared_ram::ClearedRam;
 use super::lsb;
@@ -22,11 +25,23 @@ use crate::types::TableWrite;
 use tessera_abi::params::Config;
 use tessera_abi::regs;
 
+/// What a buffer is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// The local NIC reads, which every key permits.
+    Any,
+    /// The local NIC writes.
+    LocalWrite,
+    /// A peer writes.
+    RemoteWrite,
+}
+
 /// A memory key as the check needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct MemoryKey {
     pub exists: Bit,
-    pub local_write: Bit,
+    pub right: Bit,
+    pub domain: Bits<16>,
     pub hi: Bits<24>,
     pub base: Bits<64>,
     pub length: Bits<64>,
@@ -37,13 +52,16 @@ pub struct KeyCheck {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub table_write: Signal<In, TableWrite>,
-    pub lkey: Signal<In, Bits<32>>,
+    pub key: Signal<In, Bits<32>>,
+    /// Whose domain the key has to be of.
+    pub endpoint: Signal<In, Bits<8>>,
     pub address: Signal<In, Bits<64>>,
     pub length: Signal<In, Bits<32>>,
     pub permitted: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
     keys: ClearedRam<MemoryKey, 8>,
-    /// Key and rights fit; of the clock before.
+    domains: ClearedRam<Bits<16>, 8>,
+    /// Key, right and domain fit; of the clock before.
     fits: Dff<Bit>,
     below: Dff<Bit>,
     last: Dff<Bits<65>>,
@@ -51,41 +69,53 @@ pub struct KeyCheck {
     key_index: Signal<Local, Bits<8>>,
     /// The region runs past the end of the address space.
     limit_wraps: Signal<Local, Bit>,
-    needs_write: Constant<Bit>,
-    this_table: Constant<Bits<4>>,
+    key_table: Constant<Bits<4>>,
+    endpoint_table: Constant<Bits<4>>,
     /// Index bits that no key of this size has.
     beyond: Constant<Bits<8>>,
     at_exists: Constant<Bits<9>>,
-    at_local_write: Constant<Bits<9>>,
+    at_right: Constant<Bits<9>>,
+    at_domain: Constant<Bits<9>>,
+    at_endpoint_domain: Constant<Bits<9>>,
     at_hi: Constant<Bits<9>>,
     at_base: Constant<Bits<9>>,
     at_length: Constant<Bits<9>>,
 }
 
 impl KeyCheck {
-    /// `needs_write`: the buffer will be written, so the key needs LOCAL_WRITE.
-    pub fn new(config: &Config, needs_write: bool) -> Self {
+    /// A check for `right`.
+    pub fn new(config: &Config, right: Right) -> Self {
+        let right = match right {
+            // Whoever exists may be read from.
+            Right::Any => regs::mr::VALID,
+            Right::LocalWrite => regs::mr::LOCAL_WRITE,
+            Right::RemoteWrite => regs::mr::REMOTE_WRITE,
+        };
         Self {
             clk: Default::default(),
             rst: Default::default(),
             table_write: Default::default(),
-            lkey: Default::default(),
+            key: Default::default(),
+            endpoint: Default::default(),
             address: Default::default(),
             length: Default::default(),
             permitted: Default::default(),
             ready: Default::default(),
             keys: ClearedRam::new(config.mrs_log2, "block"),
+            domains: ClearedRam::new(config.endpoints_log2, "distributed"),
             fits: Default::default(),
             below: Default::default(),
             last: Default::default(),
             limit: Default::default(),
             key_index: Default::default(),
             limit_wraps: Default::default(),
-            needs_write: Constant::new(needs_write),
-            this_table: Constant::new(u64::from(regs::table::MR).into()),
+            key_table: Constant::new(u64::from(regs::table::MR).into()),
+            endpoint_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             beyond: Constant::new((0xFFu64 >> config.mrs_log2 << config.mrs_log2).into()),
             at_exists: lsb(regs::mr::VALID),
-            at_local_write: lsb(regs::mr::LOCAL_WRITE),
+            at_right: lsb(right),
+            at_domain: lsb(regs::mr::PD),
+            at_endpoint_domain: lsb(regs::endpoint::PD),
             at_hi: lsb(regs::mr::KEY_HI),
             at_base: lsb(regs::mr::BASE),
             at_length: lsb(regs::mr::LENGTH),
@@ -99,26 +129,37 @@ impl Logic for KeyCheck {
         dff_setup!(self, clk, fits, below, last, limit);
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
-        self.ready.next = self.keys.ready.val();
+        self.domains.clk.next = self.clk.val();
+        self.domains.rst.next = self.rst.val();
+        self.ready.next = self.keys.ready.val() & self.domains.ready.val();
+
+        self.domains.write_enable.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val());
+        self.domains.write_address.next = self.table_write.val().index;
+        self.domains.write_data.next =
+            self.table_write.val().entry.get_bits::<16>(self.at_endpoint_domain.val().index());
+        self.domains.read_address.next = self.endpoint.val();
 
         self.keys.write_enable.next =
-            self.table_write.val().valid & (self.table_write.val().table == self.this_table.val());
+            self.table_write.val().valid & (self.table_write.val().table == self.key_table.val());
         self.keys.write_address.next = self.table_write.val().index;
         self.keys.write_data.next.exists = self.table_write.val().entry.get_bit(self.at_exists.val().index());
-        self.keys.write_data.next.local_write =
-            self.table_write.val().entry.get_bit(self.at_local_write.val().index());
+        self.keys.write_data.next.right = self.table_write.val().entry.get_bit(self.at_right.val().index());
+        self.keys.write_data.next.domain =
+            self.table_write.val().entry.get_bits::<16>(self.at_domain.val().index());
         self.keys.write_data.next.hi = self.table_write.val().entry.get_bits::<24>(self.at_hi.val().index());
         self.keys.write_data.next.base =
             self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
         self.keys.write_data.next.length =
             self.table_write.val().entry.get_bits::<64>(self.at_length.val().index());
 
-        self.key_index.next = self.lkey.val().get_bits::<8>(0);
+        self.key_index.next = self.key.val().get_bits::<8>(0);
         self.keys.read_address.next = self.key_index.val();
 
         self.fits.d.next = self.keys.read_data.val().exists
-            & (self.keys.read_data.val().local_write | !self.needs_write.val())
-            & (self.keys.read_data.val().hi == self.lkey.val().get_bits::<24>(8))
+            & self.keys.read_data.val().right
+            & (self.keys.read_data.val().domain == self.domains.read_data.val())
+            & (self.keys.read_data.val().hi == self.key.val().get_bits::<24>(8))
             & ((self.key_index.val() & self.beyond.val()) == 0);
         self.below.d.next = self.address.val() < self.keys.read_data.val().base;
         self.last.d.next = bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 32>(self.length.val());

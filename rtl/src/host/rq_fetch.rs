@@ -32,7 +32,7 @@
 //! Verified by `testbenches/tests/rq_fetch.rs`.
 
 use super::cleared_ram::ClearedRam;
-use super::key_check::KeyCheck;
+use super::key_check::{KeyCheck, Right};
 use super::ring_reader::{RingKind, RingReader};
 use crate::prelude::*;
 use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Receive, TableWrite};
@@ -185,7 +185,7 @@ impl RqFetch {
             refused_ready: Default::default(),
             ready: Default::default(),
             reader: RingReader::new(config, &RingKind::receive(config.rq_prefetch_log2)),
-            keys: KeyCheck::new(config, true),
+            keys: KeyCheck::new(config, Right::LocalWrite),
             entries: SdpRam::new(endpoints + config.rq_prefetch_log2),
             puts_store: counts(),
             puts_ask: counts(),
@@ -316,7 +316,8 @@ impl Logic for RqFetch {
         // Storing: entry by entry, two to a beat.
         self.length.next = self.raw.q.val().get_bits::<32>(self.at_length.val().index());
         self.address.next = self.raw.q.val().get_bits::<64>(self.at_address.val().index());
-        self.keys.lkey.next = self.raw.q.val().get_bits::<32>(self.at_lkey.val().index());
+        self.keys.endpoint.next = self.reader.record_data.val().endpoint;
+        self.keys.key.next = self.raw.q.val().get_bits::<32>(self.at_lkey.val().index());
         self.keys.length.next = self.length.val();
         self.keys.address.next = self.address.val();
         self.index.next = self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
@@ -488,6 +489,7 @@ impl Logic for RqFetch {
                 self.out.d.next.status = self.local_dma.val();
             }
             self.out.d.next.has_imm = false;
+            self.out.d.next.write = false;
             self.out.d.next.endpoint = self.reader.record_data.val().endpoint;
             self.out.d.next.own = true;
             self.out.d.next.entry = self.index.val();

@@ -24,7 +24,7 @@
 
 use super::bit_of;
 use super::byte_order::ByteReverse;
-use super::key_check::KeyCheck;
+use super::key_check::{KeyCheck, Right};
 use super::ring_reader::{RingKind, RingReader};
 use crate::prelude::*;
 use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Settings, TableWrite, TxRequest};
@@ -76,6 +76,7 @@ pub struct SqFetch {
     /// Entries of the record at the front that are done.
     step: Dff<Bits<4>>,
     malformed: Dff<Bit>,
+    is_write: Dff<Bit>,
     count: Dff<Bits<25>>,
     out: Dff<TxRequest>,
     out_status: Dff<Bits<8>>,
@@ -99,6 +100,7 @@ pub struct SqFetch {
     too_many: Signal<Local, Bit>,
     one: Constant<Bits<33>>,
     op_send: Constant<Bits<8>>,
+    op_write: Constant<Bits<8>>,
     smallest: Constant<Bits<8>>,
     largest: Constant<Bits<8>>,
     has_imm: Constant<Bits<8>>,
@@ -123,12 +125,15 @@ pub struct SqFetch {
     at_endpoint: Constant<Bits<9>>,
     at_mac: Constant<Bits<9>>,
     at_gid: Constant<Bits<9>>,
+    at_rkey: Constant<Bits<9>>,
+    at_remote: Constant<Bits<9>>,
 }
 
 /// The kernel takes fields from the beat that holds them.
 const _: () = {
     assert!(queue::SEND_ENTRY_LEN == 128);
     assert!(send::MAC + 6 <= 64 && send::ENDPOINT + 4 <= 64 && send::GID >= 64);
+    assert!(send::RKEY >= 64 && send::REMOTE_ADDRESS >= 64);
 };
 
 impl SqFetch {
@@ -156,7 +161,7 @@ impl SqFetch {
             refused_ready: Default::default(),
             ready: Default::default(),
             reader: RingReader::new(config, &RingKind::send()),
-            keys: KeyCheck::new(config, false),
+            keys: KeyCheck::new(config, Right::Any),
             mac: ByteReverse::new(),
             gid: ByteReverse::new(),
             state: Default::default(),
@@ -168,6 +173,7 @@ impl SqFetch {
             failed: Default::default(),
             step: Default::default(),
             malformed: Default::default(),
+            is_write: Default::default(),
             count: Default::default(),
             out: Default::default(),
             out_status: Default::default(),
@@ -191,6 +197,7 @@ impl SqFetch {
             too_many: Default::default(),
             one: Constant::new(1u64.into()),
             op_send: Constant::new(u64::from(queue::OP_SEND).into()),
+            op_write: Constant::new(u64::from(queue::OP_WRITE).into()),
             smallest: Constant::new(u64::from(params::MIN_PAYLOAD_LOG2).into()),
             largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
             has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
@@ -215,6 +222,8 @@ impl SqFetch {
             at_endpoint: bit_of(send::ENDPOINT),
             at_mac: bit_of(send::MAC),
             at_gid: bit_of(send::GID),
+            at_rkey: bit_of(send::RKEY),
+            at_remote: bit_of(send::REMOTE_ADDRESS),
         }
     }
 }
@@ -222,7 +231,20 @@ impl SqFetch {
 impl Logic for SqFetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, first, first_valid, second, endpoint, entry, failed, step, malformed);
+        dff_setup!(
+            self,
+            clk,
+            state,
+            first,
+            first_valid,
+            second,
+            endpoint,
+            entry,
+            failed,
+            step,
+            malformed,
+            is_write
+        );
         dff_setup!(self, clk, count, out, out_status, out_good, out_valid);
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
@@ -263,7 +285,12 @@ impl Logic for SqFetch {
         self.mac.value.next =
             bit_cast::<128, 48>(self.first.q.val().get_bits::<48>(self.at_mac.val().index())) << 80;
         self.gid.value.next = self.second.q.val().get_bits::<128>(self.at_gid.val().index());
-        self.keys.lkey.next = self.lkey.val();
+        self.keys.key.next = self.lkey.val();
+        // The check begins with the clock of the gathering.
+        self.keys.endpoint.next = self.endpoint.q.val();
+        if self.state.q.val() == Step::Gather {
+            self.keys.endpoint.next = self.reader.record_data.val().endpoint;
+        }
         self.keys.address.next = self.address.val();
         self.keys.length.next = self.length.val();
 
@@ -311,7 +338,9 @@ impl Logic for SqFetch {
                 }
             }
             Step::Weigh => {
-                self.malformed.d.next = (self.opcode.val() != self.op_send.val())
+                self.is_write.d.next = self.opcode.val() == self.op_write.val();
+                self.malformed.d.next = ((self.opcode.val() != self.op_send.val())
+                    & (self.opcode.val() != self.op_write.val()))
                     | (self.payload.val() < self.smallest.val())
                     | (self.payload.val() > self.largest.val());
                 self.count.d.next = self.packets.val().get_bits::<25>(0);
@@ -354,6 +383,13 @@ impl Logic for SqFetch {
                         self.out.d.next.initial_window = self.settings.val().initial_window;
                     }
                     self.out.d.next.tag = self.first.q.val().get_bits::<64>(self.at_tag.val().index());
+                    self.out.d.next.rkey = 0.into();
+                    if self.is_write.q.val() {
+                        self.out.d.next.tag =
+                            self.second.q.val().get_bits::<64>(self.at_remote.val().index());
+                        self.out.d.next.rkey = self.second.q.val().get_bits::<32>(self.at_rkey.val().index());
+                    }
+                    self.out.d.next.write = self.is_write.q.val();
                     self.out.d.next.imm = self.first.q.val().get_bits::<32>(self.at_imm.val().index());
                     self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
                     self.out.d.next.in_round = (self.flags.val() & self.in_round.val()) != 0;
@@ -374,6 +410,7 @@ impl Logic for SqFetch {
         self.refused_data.next.own = false;
         self.refused_data.next.status = self.out_status.q.val();
         self.refused_data.next.has_imm = false;
+        self.refused_data.next.write = self.out.q.val().write;
         self.refused_data.next.endpoint = self.out.q.val().endpoint;
         self.refused_data.next.entry = self.out.q.val().entry;
         self.refused_data.next.length = self.out.q.val().length;

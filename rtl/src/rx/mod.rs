@@ -1,13 +1,17 @@
 //! The receiver behind the packet parser: messages being received and their bytes.
 
+mod access;
 mod context;
+mod fence;
 mod grant;
 mod lookup;
 mod placement;
 mod receiver;
 mod words;
 
+pub use access::Access;
 pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
+pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
 pub use lookup::{
     Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,

@@ -28,6 +28,8 @@
 //! - `write_status` is taken in every clock. A status for a tag that has no
 //!   write open is ignored;
 //! - `dma_error` pulses one clock after a failed status;
+//! - `issued` pulses the clock after a command of kind 0, 1 or 3 was carried
+//!   out: the entry of a write is then in the ring;
 //! - after reset the marks are cleared, one context per clock, until `ready`.
 //!
 //! Verified by `testbenches/tests/placement.rs`.
@@ -65,6 +67,10 @@ pub struct Placement {
     pub fence_valid: Signal<Out, Bit>,
     pub fence_data: Signal<Out, PlaceFence>,
     pub fence_ready: Signal<In, Bit>,
+    /// For `fence`: a payload's command was carried out, and the ends of the ring.
+    pub issued: Signal<Out, Bit>,
+    pub ring_head: Signal<Out, Bits<7>>,
+    pub ring_tail: Signal<Out, Bits<7>>,
     pub dma_error: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
 
@@ -123,6 +129,7 @@ pub struct Placement {
     retire: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
     broke: Dff<Bit>,
+    has_issued: Dff<Bit>,
     clear_at: Dff<Bits<13>>,
     cleared: Dff<Bit>,
 
@@ -162,6 +169,9 @@ impl Placement {
             fence_valid: Default::default(),
             fence_data: Default::default(),
             fence_ready: Default::default(),
+            issued: Default::default(),
+            ring_head: Default::default(),
+            ring_tail: Default::default(),
             dma_error: Default::default(),
             ready: Default::default(),
             commands: Fifo::new(5),
@@ -210,6 +220,7 @@ impl Placement {
             retire: Default::default(),
             moves: Default::default(),
             broke: Default::default(),
+            has_issued: Default::default(),
             clear_at: Default::default(),
             cleared: Default::default(),
             one: Constant::new(1u64.into()),
@@ -246,6 +257,7 @@ impl Logic for Placement {
             fence,
             fence_full,
             broke,
+            has_issued,
             clear_at,
             cleared
         );
@@ -256,6 +268,9 @@ impl Logic for Placement {
         self.ring.clock.next = self.clk.val();
         self.marks.clock.next = self.clk.val();
         self.ready.next = self.cleared.q.val();
+        self.issued.next = self.has_issued.q.val();
+        self.ring_head.next = self.head.q.val();
+        self.ring_tail.next = self.tail.q.val();
 
         // Issue: entry, descriptor and steering of one command in one clock.
         self.commands.in_valid.next = self.place_valid.val();
@@ -271,6 +286,8 @@ impl Logic for Placement {
             & self.room.val()
             & !self.descriptor_valid.q.val();
         self.commands.out_ready.next = self.issue.val();
+        // A bare fence has no payload.
+        self.has_issued.d.next = self.issue.val() & (self.is_write.val() | !self.is_fence.val());
 
         self.descriptor.d.next.address = self.command.val().address;
         self.descriptor.d.next.length = self.command.val().length;
@@ -436,6 +453,7 @@ impl Logic for Placement {
             self.newer.d.next = false;
             self.fence_full.d.next = false;
             self.broke.d.next = false;
+            self.has_issued.d.next = false;
             self.clear_at.d.next = 0.into();
             self.cleared.d.next = false;
         }

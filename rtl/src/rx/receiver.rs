@@ -57,6 +57,7 @@ pub struct Receiver {
     pub rx_new: Signal<Out, Bit>,
     pub rx_completed: Signal<Out, Bit>,
     pub rx_aborted: Signal<Out, Bit>,
+    pub remote_access: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
     pub rounds_done: Signal<Out, Bit>,
@@ -113,6 +114,7 @@ impl Receiver {
             rx_new: Default::default(),
             rx_completed: Default::default(),
             rx_aborted: Default::default(),
+            remote_access: Default::default(),
             nack_expiries: Default::default(),
             grants_sent: Default::default(),
             rounds_done: Default::default(),
@@ -176,6 +178,7 @@ impl Logic for Receiver {
         self.rx_new.next = self.contexts.rx_new.val();
         self.rx_completed.next = self.contexts.rx_completed.val();
         self.rx_aborted.next = self.contexts.rx_aborted.val();
+        self.remote_access.next = self.contexts.remote_access.val();
         self.nack_expiries.next = self.contexts.nack_expiries.val();
         self.grants_sent.next = self.contexts.grants_sent.val();
         self.judged.next = self.contexts.judged.val();

@@ -22,8 +22,12 @@ pub struct ContextFixed {
     pub round: Bits<16>,
     /// Wire value, 0 = 256.
     pub initial_window: Bits<8>,
-    /// Address of the receive taken, and its entry.
+    /// A write: its bytes go to `tag`.
+    pub write: Bit,
+    /// Address of the receive taken; of a write, its rkey (a write needs no
+    /// address besides `tag`).
     pub buffer: Bits<64>,
+    /// The entry of the receive taken.
     pub entry: Bits<16>,
 }
 

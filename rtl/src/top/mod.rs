@@ -6,8 +6,8 @@
 //!                            <─ rq_fetch ─┐            ^ ^                │ dma_data reads   ^
 //!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │                                   │ feedback (merge, FIFO)
 //!                                         v              │ feedback                          │
-//!  s_axis ─> rx_parse ─ data ─> lookup ─> receiver ─ place ─> placement ─> dma_data writes   │
-//!                 └── feedback ─> sender     └──────────── feedback ─────────────────────────┘
+//!  s_axis ─> rx_parse ─> access ─> lookup ─> receiver ─ place ─> placement ─> dma_data writes│
+//!                 └── feedback ─> sender         └──────── feedback ─────────────────────────┘
 //! ```
 //!
 //! Here are the ports; [`wiring`] joins the blocks. [`NarrowNic`] puts gears at
@@ -33,7 +33,7 @@ use crate::host::rq_fetch::RqFetch;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::rx::{Lookup, Placement, Receiver};
+use crate::rx::{Access, Lookup, Placement, Receiver, RxFence};
 use crate::stream::{Fifo, Merge};
 use crate::tx::{PayloadReader, Sender};
 use crate::types::TxFeedback;
@@ -162,6 +162,8 @@ pub struct TesseraNic {
     ctrl_read_mux: CtrlReadMux,
     cq_writer: CqWriter,
     rx_parse: RxParse,
+    access: Access,
+    rx_fence: RxFence,
     lookup: Lookup,
     receiver: Receiver,
     placement: Placement,
@@ -268,6 +270,8 @@ impl TesseraNic {
             ctrl_read_mux: CtrlReadMux::new(),
             cq_writer: CqWriter::new(config),
             rx_parse: RxParse::new(config),
+            access: Access::new(config),
+            rx_fence: RxFence::new(),
             lookup: Lookup::new(config),
             receiver: Receiver::new(config),
             placement: Placement::new(config),

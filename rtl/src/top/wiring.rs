@@ -21,6 +21,10 @@ impl Logic for TesseraNic {
         self.cq_writer.rst.next = self.rst.val();
         self.rx_parse.clk.next = self.clk.val();
         self.rx_parse.rst.next = self.rst.val();
+        self.access.clk.next = self.clk.val();
+        self.access.rst.next = self.rst.val();
+        self.rx_fence.clk.next = self.clk.val();
+        self.rx_fence.rst.next = self.rst.val();
         self.lookup.clk.next = self.clk.val();
         self.lookup.rst.next = self.rst.val();
         self.receiver.clk.next = self.clk.val();
@@ -61,6 +65,7 @@ impl Logic for TesseraNic {
         self.cq_writer.table_write.next = self.registers.table_write.val();
         self.rx_parse.table_write.next = self.registers.table_write.val();
         self.lookup.table_write.next = self.registers.table_write.val();
+        self.access.table_write.next = self.registers.table_write.val();
         self.tx_build.table_write.next = self.registers.table_write.val();
         self.path_scheduler.table_write.next = self.registers.table_write.val();
         self.sq_fetch.doorbell.next = self.registers.doorbell.val();
@@ -150,9 +155,18 @@ impl Logic for TesseraNic {
         self.rx_parse.s_axis_tlast.next = self.s_axis_tlast.val();
         self.rx_parse.s_axis_tuser.next = self.s_axis_tuser.val();
         self.s_axis_tready.next = self.rx_parse.s_axis_tready.val();
-        self.lookup.packet_valid.next = self.rx_parse.data_valid.val();
-        self.lookup.packet_data.next = self.rx_parse.data_data.val();
-        self.rx_parse.data_ready.next = self.lookup.packet_ready.val();
+        self.access.packet_valid.next = self.rx_parse.data_valid.val();
+        self.access.packet_data.next = self.rx_parse.data_data.val();
+        self.rx_parse.data_ready.next = self.access.packet_ready.val();
+        self.lookup.packet_valid.next = self.access.checked_valid.val();
+        self.lookup.packet_data.next = self.access.checked_data.val();
+        self.access.checked_ready.next = self.lookup.packet_ready.val();
+        self.rx_fence.start.next = self.registers.fence_begin.val();
+        self.rx_fence.entered.next = self.access.entered.val();
+        self.rx_fence.issued.next = self.placement.issued.val();
+        self.rx_fence.ring_head.next = self.placement.ring_head.val();
+        self.rx_fence.ring_tail.next = self.placement.ring_tail.val();
+        self.registers.fence_busy.next = self.rx_fence.busy.val();
         self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
         self.rq_fetch.ask_ring.next = self.lookup.ask_ring.val();
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
@@ -259,6 +273,7 @@ impl Logic for TesseraNic {
         self.registers.ready.next = self.sq_fetch.ready.val()
             & self.rq_fetch.ready.val()
             & self.cq_writer.ready.val()
+            & self.access.ready.val()
             & self.lookup.ready.val()
             & self.receiver.ready.val()
             & self.placement.ready.val()
@@ -292,6 +307,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.lookup.no_context.val().into()) << 25)
             | (bit_cast::<64, 1>(self.lookup.finished.val().into()) << 26)
             | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27)
+            | (bit_cast::<64, 1>(self.receiver.remote_access.val().into()) << 29)
             | (bit_cast::<64, 1>(self.lookup.busy_quota.val().into()) << 30);
         self.rx_events.next = (bit_cast::<64, 1>(self.rx_parse.rx_frames.val().into()) << 32)
             | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
@@ -359,6 +375,7 @@ const _: () = {
     assert!(DropReason::NoContext as u8 == 25);
     assert!(DropReason::Finished as u8 == 26);
     assert!(DropReason::Disabled as u8 == 27);
+    assert!(DropReason::RemoteAccess as u8 == 29);
     assert!(DropReason::BusyQuota as u8 == 30);
     assert!(Counter::RxFrames as u8 == 32);
     assert!(Counter::RxData as u8 == 33);

@@ -29,6 +29,7 @@ pub struct PacketMaker {
     retx: Signal<Local, Bits<8>>,
     imm: Signal<Local, Bits<8>>,
     in_round: Signal<Local, Bits<8>>,
+    write: Signal<Local, Bits<8>>,
     est: Signal<Local, Bits<8>>,
     /// The address here is still that of the whole message.
     draft: Dff<TxPacket>,
@@ -42,6 +43,7 @@ pub struct PacketMaker {
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
     flag_round: Constant<Bits<8>>,
+    flag_write: Constant<Bits<8>>,
     flag_est: Constant<Bits<8>>,
 }
 
@@ -61,6 +63,7 @@ impl PacketMaker {
             retx: Default::default(),
             imm: Default::default(),
             in_round: Default::default(),
+            write: Default::default(),
             est: Default::default(),
             draft: Default::default(),
             offset: Default::default(),
@@ -73,6 +76,7 @@ impl PacketMaker {
             flag_retx: flag(flag::RETX),
             flag_imm: flag(flag::IMM),
             flag_round: flag(flag::ROUND),
+            flag_write: flag(flag::WRITE),
             flag_est: flag(flag::EST),
         }
     }
@@ -109,6 +113,10 @@ impl Logic for PacketMaker {
         if self.message.val().in_round {
             self.in_round.next = self.flag_round.val();
         }
+        self.write.next = 0.into();
+        if self.message.val().write {
+            self.write.next = self.flag_write.val();
+        }
         self.est.next = 0.into();
         if self.state.val().heard {
             self.est.next = self.flag_est.val();
@@ -119,8 +127,12 @@ impl Logic for PacketMaker {
         self.draft.d.next.qkey = self.message.val().qkey;
         self.draft.d.next.endpoint = self.message.val().endpoint;
         self.draft.d.next.probe = self.probe.val();
-        self.draft.d.next.flags =
-            self.ar.val() | self.retx.val() | self.imm.val() | self.in_round.val() | self.est.val();
+        self.draft.d.next.flags = self.ar.val()
+            | self.retx.val()
+            | self.write.val()
+            | self.imm.val()
+            | self.in_round.val()
+            | self.est.val();
         self.draft.d.next.payload_log2 = self.message.val().payload_log2;
         self.draft.d.next.traffic_class = self.message.val().traffic_class;
         self.draft.d.next.slot = self.job.val().slot;
@@ -129,6 +141,7 @@ impl Logic for PacketMaker {
         self.draft.d.next.initial_window = self.message.val().initial_window;
         self.draft.d.next.length = self.message.val().length;
         self.draft.d.next.tag = self.message.val().tag;
+        self.draft.d.next.rkey = self.message.val().rkey;
         self.draft.d.next.imm = self.message.val().imm;
         self.draft.d.next.round = self.message.val().round;
         self.draft.d.next.rtt = self.state.val().srtt;

@@ -263,7 +263,7 @@ impl RxJudge {
             kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
             kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
-            refused_flags: Constant::new(u64::from(wire::flag::WRITE | wire::flag::HOST_RECOVERY).into()),
+            refused_flags: Constant::new(u64::from(wire::flag::HOST_RECOVERY).into()),
             // Up to the DETH: what is looked at before the TRH must be there.
             shortest: Constant::new(((wire::TRH_AT + wire::ICRC_LEN) as u64).into()),
             longest: Constant::new((params::MAX_FRAME as u64).into()),

@@ -397,6 +397,8 @@ impl Logic for RxParse {
         self.words.in_data.next.length = self.trh.q.val().length;
         self.words.in_data.next.count = self.judge.verdict.val().count;
         self.words.in_data.next.tag = self.trh.q.val().tag;
+        self.words.in_data.next.rkey = self.trh.q.val().rkey;
+        self.words.in_data.next.denied = false;
         self.words.in_data.next.imm = self.trh.q.val().imm;
         self.words.in_data.next.round = self.trh.q.val().round;
         self.words.in_data.next.rtt = self.trh.q.val().rtt;

@@ -350,7 +350,7 @@ impl Logic for TxBuild {
         self.trh.d.next.initial_window = self.a_packet.q.val().initial_window;
         self.trh.d.next.length = self.a_packet.q.val().length;
         self.trh.d.next.tag = self.a_packet.q.val().tag;
-        self.trh.d.next.rkey = 0.into();
+        self.trh.d.next.rkey = self.a_packet.q.val().rkey;
         self.trh.d.next.imm = self.a_packet.q.val().imm;
         self.trh.d.next.round = self.a_packet.q.val().round;
         self.trh.d.next.rtt = self.a_packet.q.val().rtt;

@@ -80,6 +80,7 @@ pub const JUDGES: &[Judge] = &[
             "feedback",
         ],
     },
+    Judge { test: "access", blocks: &["access", "rx_fence"] },
     Judge { test: "placement", blocks: &["placement"] },
     Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
     Judge { test: "timer_wheel", blocks: &["timer_wheel", "timer_place"] },

@@ -184,6 +184,7 @@ impl<'a> Bench<'a> {
         packet.set("slot", key.2);
         packet.set("generation", u128::from(generation));
         packet.set("flags", u128::from(flags));
+        packet.set("denied", 0);
         packet.set("endpoint", u128::from(rng.below(4)));
         packet.set("length", u128::from(rng.below(1 << 20)));
         if rng.chance(0.3) {

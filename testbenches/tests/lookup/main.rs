@@ -148,6 +148,47 @@ fn ro_6_every_refusal_in_its_order() {
     });
 }
 
+//= WR-1 test
+#[test]
+fn wr_1_writes_open_without_a_receive_and_denied_ones_are_barred() {
+    tb::run("lookup::writes", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        let mut write = |bench: &mut Bench, slot: u128, flags: u8, denied: u128, payload: bool| {
+            let mut packet = bench.some_packet((3, 3, slot), 5, flags | flag::WRITE, rng);
+            packet.set("denied", denied);
+            packet.set("endpoint", 1);
+            if !payload {
+                packet.set("payload_len", 0);
+            }
+            bench.offer(packet);
+            bench.settle();
+            bench.last.event
+        };
+        assert_eq!(write(&mut bench, 1, 0, 0, true), Some("opened"));
+        // With an immediate a receive is needed, but no room in it.
+        assert_eq!(write(&mut bench, 2, flag::IMM, 0, true), Some("busy_receive"));
+        bench.post(1, Posted { address: 0, length: 0, entry: 9 });
+        assert_eq!(write(&mut bench, 2, flag::IMM, 0, true), Some("opened"));
+        assert_eq!(write(&mut bench, 3, flag::IMM, 0, true), Some("busy_receive"), "it was consumed");
+        // Not permitted: for good, whatever is posted; it comes before the receive.
+        for (slot, payload) in [(4, true), (5, false)] {
+            assert_eq!(write(&mut bench, slot, flag::IMM, 1, payload), None);
+            assert_eq!(write(&mut bench, slot, flag::IMM, 0, true), Some("finished"));
+        }
+        assert_eq!(bench.tombstones(), 2);
+        // An open one is found, and told that its rights are gone.
+        assert_eq!(write(&mut bench, 1, 0, 1, true), None);
+        assert_eq!(
+            bench.last.work.as_ref().map(|work| (work.get("verdict"), work.get("denied"))),
+            Some((0, 1))
+        );
+        // Without room it is BUSY as others are, and counted as that.
+        bench.reference.block_available = false;
+        write(&mut bench, 6, flag::EST, 1, true);
+        assert_eq!(write(&mut bench, 6, 0, 1, true), Some("busy_resources"));
+    });
+}
+
 #[test]
 fn ro_6_contexts_and_tombstone_places_run_out() {
     tb::run("lookup::places", &design("lookup", &SMALL), |dut, rng| {
@@ -326,7 +367,10 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
             };
             let est = if rng.chance(0.2) { flag::EST } else { 0 };
             let flags = est | (rng.next_u64() as u8 & !flag::EST);
-            let packet = bench.some_packet(keys[i], generation, flags, rng);
+            let mut packet = bench.some_packet(keys[i], generation, flags, rng);
+            if flags & flag::WRITE != 0 && rng.chance(0.2) {
+                packet.set("denied", 1);
+            }
             bench.offer(packet);
             offered += 1;
         }

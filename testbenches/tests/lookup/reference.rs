@@ -165,7 +165,9 @@ impl Reference {
                     return self.counted(outcome);
                 }
                 (Age::Same, Held::Context { number, .. }) => {
-                    outcome.work = Some(work(packet, 0, number, None));
+                    let mut found = work(packet, 0, number, None);
+                    found.set("denied", packet.get("denied"));
+                    outcome.work = Some(found);
                     return self.counted(outcome);
                 }
                 (Age::Same, Held::Tombstone { status, .. }) => {
@@ -212,23 +214,43 @@ impl Reference {
             Some("busy_resources")
         } else if used_up {
             Some("busy_quota")
-        } else if receive.is_none() {
-            Some("busy_receive")
         } else {
             None
         };
-        if let (Some(receive), None) = (receive, refused) {
-            let held = if u128::from(receive.length) < packet.get("length") {
-                let status = Status::Length as u8;
+        //= WR-1 test
+        let flags = packet.get("flags") as u8;
+        let write = flags & flag::WRITE != 0;
+        let denied = packet.get("denied") != 0;
+        let asks = !write || flags & flag::IMM != 0;
+        let refused = refused.or((!denied && asks && receive.is_none()).then_some("busy_receive"));
+        if refused.is_none() {
+            let mut barred = None;
+            if denied {
+                barred = Some(Status::RemoteAccess as u8);
+                // Also without payload: the word is what is counted.
+                let mut word = work(packet, 2, 0, None);
+                word.set("denied", 1);
+                outcome.work = Some(word);
+            } else if !write && receive.is_some_and(|r| u128::from(r.length) < packet.get("length")) {
+                barred = Some(Status::Length as u8);
+            }
+            let held = if let Some(status) = barred {
                 outcome.feedback = Some(feedback(packet, fb::ABORT, status));
                 Held::Tombstone { status, until: now + self.time_wait }
             } else {
-                self.receives.get_mut(&ring).unwrap().pop_front();
+                let receive = receive.filter(|_| asks);
+                if asks {
+                    self.receives.get_mut(&ring).unwrap().pop_front();
+                }
                 let number = self.free.pop_front().unwrap();
                 self.owners.insert(number, endpoint);
                 outcome.feedback = None;
                 outcome.event = Some("opened");
-                outcome.work = Some(work(packet, 1, number, Some(receive)));
+                let mut word = work(packet, 1, number, receive);
+                if write {
+                    word.set("buffer", packet.get("tag"));
+                }
+                outcome.work = Some(word);
                 Held::Context { number, away: false }
             };
             let entry = Some(Entry { key, generation, held });
@@ -280,6 +302,7 @@ impl Reference {
 fn work(packet: &Record, verdict: u128, context: u64, receive: Option<Posted>) -> Record {
     let mut work = packet.clone();
     work.set("verdict", verdict);
+    work.set("denied", 0);
     // Without a verdict on a context or an opening these carry nothing.
     if verdict != 2 {
         work.set("context", u128::from(context));

@@ -119,6 +119,23 @@ pub struct Bench<'a> {
     unequal: u64,
 }
 
+/// The fence is back: what the host is told, and the sender next.
+fn over(message: &mut Message, error: bool) -> u64 {
+    let mut status = message.status;
+    if error && status == SUCCESS {
+        (message.status, status) = (REMOTE_DMA, LOCAL_DMA);
+    }
+    message.phase = if status == REPLACED { Phase::Answered } else { Phase::Told };
+    status
+}
+
+/// A write without immediate goes on without a completion.
+fn unreported(message: &mut Message) {
+    if let (Phase::Fenced { error }, false) = (message.phase, message.first.reports()) {
+        over(message, error);
+    }
+}
+
 impl<'a> Bench<'a> {
     pub fn new(dut: &'a mut Dut, registers: Registers, stall: Pattern, rng: &mut Rng) -> Self {
         let lsb = |dut: &Dut, port: &str, field: &str| {
@@ -139,6 +156,7 @@ impl<'a> Bench<'a> {
             "rx_new",
             "rx_completed",
             "rx_aborted",
+            "remote_access",
             "nack_expiries",
             "grants_sent",
             "rounds_done",
@@ -280,6 +298,8 @@ impl<'a> Bench<'a> {
             ("length", packet.length),
             ("count", packet.count()),
             ("tag", packet.tag),
+            ("rkey", packet.rkey),
+            ("denied", u64::from(packet.denied)),
             ("imm", packet.imm),
             ("round", packet.round),
             ("rtt", packet.rtt),
@@ -431,6 +451,9 @@ impl<'a> Bench<'a> {
         let has_payload = packet.payload() != 0;
         match packet.verdict {
             2 => {
+                if packet.denied {
+                    expect(&mut self.events, "remote_access");
+                }
                 if has_payload {
                     self.places.push_back(Place::Drop);
                 }
@@ -455,7 +478,12 @@ impl<'a> Bench<'a> {
         message.begun = true;
         let was_open = message.phase == Phase::Open;
         let verdict = message.packet(packet, self.now, self.registers.ack_every);
-        let complete = was_open && message.phase == Phase::Fencing;
+        let complete = was_open && message.phase == Phase::Fencing && verdict != Verdict::Denied;
+        if verdict == Verdict::Denied {
+            self.places.push_back(Place::Fence { context: packet.context });
+            expect(&mut self.events, "rx_aborted");
+            expect(&mut self.events, "remote_access");
+        }
         if has_payload {
             self.places.push_back(if verdict == Verdict::New {
                 let address = message.first.buffer.wrapping_add(packet.index << packet.log2);
@@ -472,7 +500,7 @@ impl<'a> Bench<'a> {
             Verdict::Duplicate => expect(&mut self.events, "duplicate"),
             Verdict::NotGranted => expect(&mut self.events, "not_granted"),
             Verdict::Mismatch => expect(&mut self.events, "mismatch"),
-            Verdict::Nothing => {}
+            Verdict::Nothing | Verdict::Denied => {}
         }
     }
 
@@ -552,6 +580,7 @@ impl<'a> Bench<'a> {
         let sampled = (get("sample"), get("ev_echo"), get("arrival"), get("echo"));
         let sample_of = |p: &Packet| (1, p.ev, p.arrival & 0xFFFF_FFFF, p.timestamp & 0xFFFF_FFFF);
         if flags & (COMPLETE | ABORT) != 0 {
+            unreported(message);
             assert_eq!(message.phase, Phase::Told, "an end is told before its completion");
             message.phase = Phase::Answered;
             let status = get("status");
@@ -640,14 +669,13 @@ impl<'a> Bench<'a> {
         let Phase::Fenced { error } = message.phase else {
             panic!("a completion in phase {:?}", message.phase);
         };
-        let mut status = message.status;
-        if error && status == SUCCESS {
-            (message.status, status) = (REMOTE_DMA, LOCAL_DMA);
-        }
+        assert!(message.first.reports(), "WR-1: a completion that ends no receive");
+        let status = over(message, error);
         let first = &message.first;
         let gid = [word.bits(self.peer_lsb, 64), word.bits(self.peer_lsb + 64, 64)];
         assert_eq!(gid, first.gid);
         assert_eq!((get("receive"), get("status")), (1, status));
+        assert_eq!(get("write") != 0, first.flags & WRITE != 0);
         assert_eq!((get("has_imm") != 0, get("imm")), (first.flags & IMM != 0, first.imm));
         assert_eq!(
             (get("endpoint"), get("entry"), get("length")),
@@ -657,7 +685,6 @@ impl<'a> Bench<'a> {
             (get("tag"), get("slot"), get("peer_endpoint")),
             (first.tag, first.slot, first.src_endpoint)
         );
-        message.phase = if status == REPLACED { Phase::Answered } else { Phase::Told };
     }
 
     fn on_retire(&mut self, word: &Word) {
@@ -666,6 +693,7 @@ impl<'a> Bench<'a> {
         let context = get("context");
         let message = self.messages.get_mut(&self.owners[&context]).unwrap();
         if get("bury") != 0 {
+            unreported(message);
             // The feedback may still be in its register: told, not seen here.
             assert!(matches!(message.phase, Phase::Answered | Phase::Told), "{:?}", message.phase);
             assert_eq!(get("status"), message.status);

@@ -552,6 +552,73 @@ fn ro4_a_replaced_message_gives_everything_back_silently() {
     });
 }
 
+/// The first packet of a write.
+fn write(context: u64, length: u64, flags: u64) -> Packet {
+    let tag = 0x7_7000_0000 + (context << 24);
+    Packet { flags: WRITE | flags, tag, buffer: tag, rkey: 0xABCD_0123, ..message(context, length, 0) }
+}
+
+//= WR-1 test
+#[test]
+fn wr1_a_write_goes_to_its_address_and_reports_only_an_immediate() {
+    run("write", REGISTERS, |bench, _| {
+        for (context, length, flags) in [(1, 700 * 256 + 3, 0), (2, 900, IMM), (3, 100, 0), (4, 0, IMM)] {
+            let first = write(context, length, flags);
+            bench.fill(&first, 0..first.count());
+            bench.settle(3000);
+            let end = bench.seen.last().unwrap();
+            assert_eq!((end.generation, end.flags), (first.generation, COMPLETE));
+        }
+        assert_eq!(bench.event("rx_completed"), 4);
+    });
+}
+
+//= RO-9 test
+//= WR-1 test
+#[test]
+fn wr1_rights_that_go_end_the_message_and_others_packets_do_not() {
+    run("denied", REGISTERS, |bench, _| {
+        let blocks = bench.free_blocks();
+        for (context, flags) in [(1, 0), (2, IMM)] {
+            let first = write(context, 700 * 256, flags);
+            bench.fill(&first, 0..200);
+            let aborted = bench.event("rx_aborted");
+            let strange = [
+                Packet { rkey: first.rkey ^ 1 << 31, ..first.clone() },
+                Packet { rkey: first.rkey ^ 1, denied: true, ..first.clone() },
+                Packet { flags: first.flags & !WRITE, ..first.clone() },
+                Packet { tag: first.tag + 256, ..first.clone() },
+            ];
+            for packet in strange {
+                bench.data(&packet, 200, 10, AR);
+            }
+            assert_eq!((bench.event("mismatch") % 4, bench.event("rx_aborted")), (0, aborted));
+            // A copy, a PROBE or what was not granted: whatever shows it.
+            let shows = Packet { denied: true, ..first.clone() };
+            match flags {
+                0 => bench.probe(&shows, 200),
+                _ => bench.data(&shows, 5, 10, 0),
+            }
+            bench.settle(2000);
+            let end = bench.seen.last().unwrap();
+            assert_eq!((end.generation, end.flags, end.status), (first.generation, ABORT, REMOTE_ACCESS));
+            assert_eq!(bench.free_blocks(), blocks);
+        }
+        // Counted for lookup, which has told the sender.
+        bench.pass(&Packet { verdict: 2, denied: true, probe: true, ..write(9, 100, 0) });
+        bench.pass(&Packet { verdict: 2, denied: true, ..write(9, 100, 0) });
+        bench.settle(100);
+        assert_eq!(bench.event("remote_access"), 4);
+        // Of a send the key means nothing.
+        let first = message(3, 3 * 256, 8);
+        bench.data(&first, 0, 10, 0);
+        bench.data(&Packet { rkey: 77, ..first.clone() }, 1, 10, 0);
+        bench.fill(&first, 0..3);
+        bench.settle(1000);
+        assert_eq!(bench.seen.last().unwrap().flags, COMPLETE);
+    });
+}
+
 #[test]
 fn a_failed_write_is_told_on_both_sides() {
     run("dma error", REGISTERS, |bench, _| {

@@ -31,6 +31,8 @@ struct Sender {
     heard: u64,
     /// Falls silent at this index.
     dies_at: u64,
+    /// Its rights are gone from this index on.
+    denied_at: u64,
     replaced_at: u64,
     sent_away: bool,
 }
@@ -92,7 +94,13 @@ impl Network<'_, '_> {
         }
         let Some(mut packet) = out else { return };
         if self.rng.chance(self.weather.wrong) {
-            let strange = Packet { tag: packet.tag ^ 1 << self.rng.below(64), ..packet.clone() };
+            let strange = match self.rng.below(3) {
+                0 if packet.flags & WRITE != 0 => {
+                    Packet { rkey: packet.rkey ^ 1 << self.rng.below(32), ..packet.clone() }
+                }
+                1 => Packet { flags: packet.flags ^ WRITE, ..packet.clone() },
+                _ => Packet { tag: packet.tag ^ 1 << self.rng.below(64), ..packet.clone() },
+            };
             self.launch(strange);
         }
         if self.rng.chance(self.weather.wrong) && !packet.probe {
@@ -120,6 +128,7 @@ impl Network<'_, '_> {
             }
             packet.context = message.context;
             let sender = self.senders.get_mut(&generation).unwrap();
+            packet.denied = packet.flags & WRITE != 0 && sender.next >= sender.denied_at;
             if sender.next >= sender.replaced_at && !sender.sent_away {
                 sender.sent_away = true;
                 packet.verdict = 3;
@@ -132,10 +141,15 @@ impl Network<'_, '_> {
             let free = (0..16).find(|context| !self.bench.owners.contains_key(context));
             let (Some(context), true) = (free, self.bench.block_ready()) else { return };
             packet.verdict = 1;
+            if packet.flags & WRITE != 0 {
+                packet.buffer = packet.tag;
+            }
             packet.context = context;
             let sender = self.senders.get_mut(&generation).unwrap();
             // The first to arrive opens with what it says.
             sender.first.tag = packet.tag;
+            sender.first.rkey = packet.rkey;
+            sender.first.flags = sender.first.flags & !WRITE | packet.flags & WRITE;
         }
         self.bench.offer(&packet);
     }
@@ -196,6 +210,10 @@ fn storm(
                 if rng.chance(0.3) {
                     (first.flags, first.imm) = (first.flags | IMM, rng.bits(32));
                 }
+                if rng.chance(0.4) {
+                    first.flags |= WRITE;
+                    first.rkey = rng.bits(32);
+                }
                 first
             })
             .collect();
@@ -218,6 +236,7 @@ fn storm(
                     let half = 1 + network.rng.below(count);
                     let fate = |chance: bool| if chance { half } else { u64::MAX };
                     let dies_at = fate(network.rng.chance(weather.dies));
+                    let denied_at = fate(network.rng.chance(weather.dies));
                     let replaced_at = fate(network.rng.chance(weather.replaces));
                     network.senders.insert(
                         generation,
@@ -228,6 +247,7 @@ fn storm(
                             again: BTreeSet::new(),
                             heard: network.bench.now,
                             dies_at,
+                            denied_at,
                             replaced_at,
                             sent_away: false,
                         },
@@ -269,7 +289,9 @@ fn storm(
         assert_eq!(bench.free_blocks(), blocks, "blocks return");
         for (generation, message) in &bench.messages {
             let sender = &senders[generation];
-            let fated = sender.dies_at != u64::MAX || sender.sent_away || weather.fence_error > 0.0;
+            let fated = sender.dies_at.min(sender.denied_at) != u64::MAX
+                || sender.sent_away
+                || weather.fence_error > 0.0;
             if !fated {
                 assert_eq!(message.status, SUCCESS, "{generation} of {} packets", message.count());
             }

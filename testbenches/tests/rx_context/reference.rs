@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 pub const AR: u64 = 1;
 pub const RETX: u64 = 2;
+pub const WRITE: u64 = 4;
 pub const ROUND: u64 = 16;
 pub const IMM: u64 = 32;
 pub const COMPLETE: u64 = 1;
@@ -15,6 +16,7 @@ pub const SUCCESS: u64 = 0;
 pub const GAVE_UP: u64 = 3;
 pub const REPLACED: u64 = 4;
 pub const REMOTE_DMA: u64 = 5;
+pub const REMOTE_ACCESS: u64 = 6;
 pub const LOCAL_DMA: u64 = 21;
 
 /// A word of the `work` stream.
@@ -37,6 +39,8 @@ pub struct Packet {
     pub window: u64,
     pub length: u64,
     pub tag: u64,
+    pub rkey: u64,
+    pub denied: bool,
     pub imm: u64,
     pub round: u64,
     pub rtt: u64,
@@ -53,6 +57,11 @@ impl Packet {
 
     pub fn round(&self) -> Option<u64> {
         (self.flags & ROUND != 0).then_some(self.round)
+    }
+
+    /// A receive was taken for it, which a completion has to end.
+    pub fn reports(&self) -> bool {
+        self.flags & WRITE == 0 || self.flags & IMM != 0
     }
 
     pub fn payload(&self) -> u64 {
@@ -127,6 +136,8 @@ pub enum Verdict {
     Duplicate,
     NotGranted,
     Mismatch,
+    /// WR-1: it ends the message.
+    Denied,
     Nothing,
 }
 
@@ -190,6 +201,9 @@ impl Message {
 
     fn differs(&self, p: &Packet) -> bool {
         let f = &self.first;
+        if (p.flags ^ f.flags) & WRITE != 0 || (f.flags & WRITE != 0 && p.rkey != f.rkey) {
+            return true;
+        }
         (p.length, p.log2, p.tag, p.flags & IMM, p.imm, p.window, p.endpoint, p.src_endpoint)
             != (f.length, f.log2, f.tag, f.flags & IMM, f.imm, f.window, f.endpoint, f.src_endpoint)
             || p.round() != f.round()
@@ -207,6 +221,11 @@ impl Message {
         }
         if self.phase != Phase::Open {
             return if p.probe { Verdict::Nothing } else { Verdict::Duplicate };
+        }
+        if p.denied {
+            self.phase = Phase::Fencing;
+            self.status = REMOTE_ACCESS;
+            return Verdict::Denied;
         }
         if !p.probe && p.index >= self.grant {
             if p.verdict == 1 {

@@ -117,6 +117,11 @@ pub struct Feedback {
     pub ev: u64,
 }
 
+/// Every third request is a write, with this key.
+fn rkey(entry: u64) -> Option<u64> {
+    (entry % 3 == 1).then_some(0x2222_0000 | entry & 0xFFFF)
+}
+
 pub struct Bench<'a> {
     pub dut: &'a mut Dut,
     pub rng: Rng,
@@ -283,6 +288,8 @@ impl<'a> Bench<'a> {
             ("traffic_class", entry & 15),
             ("initial_window", request.window & 255),
             ("tag", entry.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            ("rkey", rkey(entry).unwrap_or(0)),
+            ("write", u64::from(rkey(entry).is_some())),
             ("imm", request.imm.unwrap_or(0)),
             ("has_imm", u64::from(request.imm.is_some())),
             ("round", request.round.unwrap_or(0)),
@@ -380,6 +387,7 @@ impl<'a> Bench<'a> {
                 assert_eq!(get("tag"), entry.wrapping_mul(0x9E37_79B9_7F4A_7C15));
                 assert_eq!(get("peer_endpoint"), request.dst_endpoint);
                 assert_eq!(get("has_imm"), u64::from(request.imm.is_some()));
+                assert_eq!(get("write"), u64::from(rkey(entry).is_some()));
             }
             assert!(
                 !self.on_their_way.iter().any(|p| (p.1, p.2) == (slot, generation)),
@@ -415,7 +423,10 @@ impl<'a> Bench<'a> {
         assert_eq!(flags & flag::IMM != 0, request.imm.is_some());
         assert_eq!(get("round"), request.round.unwrap_or(0));
         assert_eq!(flags & flag::ROUND != 0, request.round.is_some());
-        assert_eq!(flags & !(flag::AR | flag::RETX | flag::EST | flag::IMM | flag::ROUND), 0);
+        assert_eq!(flags & flag::WRITE != 0, rkey(entry).is_some());
+        assert_eq!(get("rkey"), rkey(entry).unwrap_or(0));
+        let known = flag::AR | flag::RETX | flag::EST | flag::WRITE | flag::IMM | flag::ROUND;
+        assert_eq!(flags & !known, 0);
         let offset = index << request.payload_log2;
         if probe {
             assert_eq!(get("payload_len"), 0);

@@ -172,6 +172,11 @@ impl Receiving {
                 message.sequence = header.sequence;
             }
             message.told = Some(Status::Success as u8);
+            if !message.takes_receive() {
+                // Nobody is told but the sender: this is its end.
+                message.done.get_or_insert((bench.clock, Status::Success as u8));
+                self.live.remove(&name);
+            }
             return;
         }
         let settings = &bench.setup.settings;
@@ -186,6 +191,8 @@ impl Receiving {
             }
             Ok(Status::GaveUp) => repeats || silent,
             Ok(Status::Replaced) => repeats || message.replaced,
+            //= WR-1
+            Ok(Status::RemoteAccess) => repeats || message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
             _ => repeats,
         };
@@ -193,6 +200,10 @@ impl Receiving {
             bench.fault(Some(id), "RO-2", Fault::Status(header.status));
         }
         message.told = Some(header.status);
+        if !message.takes_receive() {
+            message.done.get_or_insert((bench.clock, header.status));
+            self.live.remove(&name);
+        }
     }
 
     fn reported(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {

@@ -71,6 +71,8 @@ pub(super) struct Message {
     /// Status the sender was told.
     pub(super) told: Option<u8>,
     pub(super) replaced: bool,
+    /// A packet of it was not permitted, or may have been.
+    pub(super) denied: bool,
 }
 impl Answerable {
     /// `packet` as the next arrival of `message`.
@@ -127,6 +129,7 @@ impl Message {
             done: None,
             told: None,
             replaced: false,
+            denied: false,
         }
     }
 

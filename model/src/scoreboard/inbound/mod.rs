@@ -11,6 +11,7 @@
 
 mod feedback;
 mod message;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +23,11 @@ use crate::interval::{Interval, SourceTable, View};
 use crate::queue::{Completion, RecvEntry};
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
-use crate::settings::Settings;
+use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 use message::{Answerable, Message, Name};
+use writes::{Keys, Rights};
 
 /// Names whatever generation of a slot.
 type Place = ([u8; 4], u32, u16);
@@ -66,12 +68,13 @@ pub(super) struct Receiving {
     duties: Duties<Duty>,
     clocks: TimerWheel<Name>,
     order: BTreeMap<u16, Vec<u16>>,
+    keys: Keys,
 }
 fn hash(ip: [u8; 4]) -> u8 {
     SourceTable::hash(&wire::ipv4_gid(ip))
 }
 impl Receiving {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, keys: &[MemoryKey]) -> Self {
         Self {
             recvs: BTreeMap::new(),
             messages: BTreeMap::new(),
@@ -83,6 +86,7 @@ impl Receiving {
             duties: Duties::default(),
             clocks: TimerWheel::default(),
             order: BTreeMap::new(),
+            keys: Keys::new(keys),
         }
     }
 
@@ -175,11 +179,25 @@ impl Receiving {
         let immediate = |header: &DataHeader| (header.flags & flag::IMM != 0).then_some(header.immediate);
         if (packet.length, packet.payload_log2, packet.tag, packet.initial_window)
             != (own.length, own.payload_log2, own.tag, own.initial_window)
+            || (packet.flags ^ own.flags) & flag::WRITE != 0
+            || (own.flags & flag::WRITE != 0 && packet.rkey != own.rkey)
             || immediate(packet) != immediate(own)
             || packet.round() != own.round()
             || origin.local.number != message.local
         {
             return;
+        }
+        //= WR-1
+        match self.keys.judge(clock, lag, origin, packet) {
+            Rights::Permitted => {}
+            Rights::Either => message.denied = true,
+            Rights::Denied => {
+                // Its answer is the end, or BUSY, in the NIC's own time.
+                message.denied = true;
+                self.clocks.set(name, None);
+                Self::owe(&mut self.duties, bench, message, Answerable { due: false, ..answer }, lag);
+                return;
+            }
         }
         //= RC-1
         if !packet.probe && packet.index >= message.grant {
@@ -277,7 +295,7 @@ impl Receiving {
     fn watch(&mut self, bench: &Bench, name: Name) {
         let Some(message) = self.messages.get(&name) else { return };
         let settings = &bench.setup.settings;
-        let over = message.is_over() || message.complete.is_some() || message.replaced;
+        let over = message.is_over() || message.complete.is_some() || message.replaced || message.denied;
         let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
             let source = self.sources.of(hash(name.0));
             // The NIC may still count a message of the round as unfinished.
@@ -291,6 +309,9 @@ impl Receiving {
     }
 
     pub(super) fn wrote(&mut self, bench: &mut Bench, address: u64, bytes: &[u8]) {
+        if self.wrote_remotely(bench, address, bytes) {
+            return;
+        }
         let end = address + bytes.len() as u64;
         let covers = |recv: &Recv| {
             address >= recv.entry.address && end <= recv.entry.address + recv.entry.length as u64
@@ -315,6 +336,7 @@ impl Receiving {
                     && !message.placed[index as usize]
                     && tenant(bench, message.local).0 == key.0
                     && recv.entry.length >= message.opener.length
+                    && !message.is_write()
             };
             let live = self.live.iter().filter_map(|name| self.messages.get(name));
             let name = match recv.bound {
@@ -396,6 +418,10 @@ impl Receiving {
         bench.field(id, "RC-6", "tag", done.tag, opener.tag);
         let value = |immediate: Option<u32>| immediate.map_or(u64::MAX, |value| value as u64);
         bench.field(id, "RC-6", "immediate", value(done.immediate), value(immediate));
+        bench.field(id, "WR-2", "write flag", done.write as u64, message.is_write() as u64);
+        if !message.takes_receive() {
+            bench.fault(Some(id), "WR-2", Fault::Undue);
+        }
         bench.field(id, "RC-6", "endpoint", done.endpoint as u64, (message.local & 0xFF) as u64);
         let ring = tenant(bench, message.local).0;
         bench.field(id, "RO-10", "ring", done.ring as u64, ring as u64);
@@ -405,13 +431,15 @@ impl Receiving {
             Ok(Status::Success) => {
                 let missing = message.count - message.distinct;
                 let unwritten = message.unwritten();
-                if missing + unwritten > 0 || recv.entry.length < opener.length {
+                let short = recv.entry.length < opener.length && !message.is_write();
+                if missing + unwritten > 0 || short {
                     bench.fault(Some(id), "RC-6", Fault::Early { missing, unwritten });
                 }
                 true
             }
             Ok(Status::GaveUp) => bench.now() + bench.tolerance.timer as u64 >= give_up,
             Ok(Status::Replaced) => message.replaced,
+            Ok(Status::RemoteAccess) => message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
             _ => false,
         };
@@ -434,7 +462,7 @@ impl Receiving {
                 }
             };
             let Some(message) = self.messages.get_mut(&name) else { continue };
-            if bench.tolerance.overflow || message.replaced {
+            if bench.tolerance.overflow || message.replaced || message.denied {
                 continue;
             }
             match duty {

@@ -45,7 +45,7 @@ pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
 pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
-pub const VIEWS: [Reg; 15] = [
+pub const VIEWS: [Reg; 17] = [
     regs::MAGIC,         //  0
     regs::ABI_VERSION,   //  1
     regs::SIZES0,        //  2
@@ -61,6 +61,8 @@ pub const VIEWS: [Reg; 15] = [
     regs::FREE_BLOCKS,   // 12
     regs::TOMBSTONES,    // 13
     regs::TIME,          // 14
+    regs::FENCE,         // 15
+    regs::FENCE_STATUS,  // 16
 ];
 
 /// The kernel cuts addresses at these places.
@@ -117,6 +119,9 @@ pub struct Registers {
     pub now: Signal<Out, Bits<32>>,
     pub table_write: Signal<Out, TableWrite>,
     pub doorbell: Signal<Out, Doorbell>,
+    /// A fence begins; one is not yet over.
+    pub fence_begin: Signal<Out, Bit>,
+    pub fence_busy: Signal<In, Bit>,
     /// Bit `i` adds one to counter `i`.
     pub events: Signal<In, Bits<64>>,
     /// What happened to entropy values.
@@ -146,6 +151,8 @@ pub struct Registers {
     to_data: Dff<Bit>,
     to_command: Dff<Bit>,
     to_doorbell: Dff<Bit>,
+    to_fence: Dff<Bit>,
+    fence_out: Dff<Bit>,
     b_failed: Dff<Bit>,
     command: Dff<Bits<32>>,
     data: Dff<Bits<512>>,
@@ -198,12 +205,13 @@ pub struct Registers {
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
     seen_one: Signal<Local, Bit>,
-    seen: [Signal<Local, Bits<32>>; 15],
-    gathered: [Signal<Local, Bits<32>>; 16],
-    seen_at: [Constant<Bits<21>>; 15],
+    seen: [Signal<Local, Bits<32>>; 17],
+    gathered: [Signal<Local, Bits<32>>; 18],
+    seen_at: [Constant<Bits<21>>; 17],
     fixed: [Constant<Bits<32>>; 5],
     tick_last: Constant<Bits<8>>,
     command_at: Constant<Bits<21>>,
+    fence_at: Constant<Bits<21>>,
     data_base: Constant<Bits<21>>,
     counters_base: Constant<Bits<21>>,
     paths_base: Constant<Bits<21>>,
@@ -256,6 +264,8 @@ impl Registers {
             now: Default::default(),
             table_write: Default::default(),
             doorbell: Default::default(),
+            fence_begin: Default::default(),
+            fence_busy: Default::default(),
             events: Default::default(),
             path_use: Default::default(),
             outstanding: Default::default(),
@@ -281,6 +291,8 @@ impl Registers {
             to_data: Default::default(),
             to_command: Default::default(),
             to_doorbell: Default::default(),
+            to_fence: Default::default(),
+            fence_out: Default::default(),
             b_failed: Default::default(),
             command: Default::default(),
             data: Default::default(),
@@ -336,6 +348,7 @@ impl Registers {
                 .map(|value| Constant::new(u64::from(value).into())),
             tick_last: Constant::new(u64::from(params::CLOCKS_PER_TICK - 1).into()),
             command_at: at(regs::TABLE_COMMAND.offset),
+            fence_at: at(regs::FENCE.offset),
             data_base: at(regs::TABLE_DATA),
             counters_base: at(regs::COUNTERS),
             paths_base: at(regs::PATH_COUNTERS),
@@ -362,6 +375,7 @@ impl Logic for Registers {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
+        dff_setup!(self, clk, to_fence, fence_out);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(
@@ -461,6 +475,7 @@ impl Logic for Registers {
         self.placed.next = bit_cast::<512, 32>(self.w_data.q.val()) << self.word_at.val();
         self.write_out.d.next.valid = false;
         self.bell.d.next.valid = false;
+        self.fence_out.d.next = false;
 
         match self.writing.q.val() {
             Writing::Wait => {
@@ -473,6 +488,7 @@ impl Logic for Registers {
                 self.to_data.d.next = self.aligned.val() & self.in_data.val();
                 self.to_command.d.next =
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
+                self.to_fence.d.next = self.aligned.val() & (self.aw_at.q.val() == self.fence_at.val());
                 self.to_doorbell.d.next = self.aligned.val()
                     & self.in_page.val()
                     & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val() | self.bell_round.val())
@@ -483,7 +499,9 @@ impl Logic for Registers {
                 self.b_failed.d.next = !self.to_file.q.val()
                     & !self.to_data.q.val()
                     & !self.to_command.q.val()
+                    & !self.to_fence.q.val()
                     & !self.to_doorbell.q.val();
+                self.fence_out.d.next = self.to_fence.q.val() & self.w_data.q.val().get_bit(0);
                 self.file.write.next = self.to_file.q.val();
                 if self.to_file.q.val() & (self.aw_at.q.val() == self.control_at.val()) {
                     self.settle.d.next = 15.into();
@@ -526,6 +544,7 @@ impl Logic for Registers {
         }
         self.table_write.next = self.write_out.q.val();
         self.doorbell.next = self.bell.q.val();
+        self.fence_begin.next = self.fence_out.q.val();
 
         // Reads: one word of each source, then their OR.
         self.seen[0].next = self.fixed[0].val();
@@ -549,9 +568,14 @@ impl Logic for Registers {
         self.seen[12].next = bit_cast::<32, 14>(self.free_blocks.val());
         self.seen[13].next = bit_cast::<32, 16>(self.tombstones.val());
         self.seen[14].next = self.ticks.q.val();
+        self.seen[15].next = 0.into();
+        self.seen[16].next = 0.into();
+        if self.fence_busy.val() | self.fence_out.q.val() {
+            self.seen[16].next = 1.into();
+        }
         self.gathered[0].next = 0.into();
         self.seen_one.next = false;
-        for i in 0..15 {
+        for i in 0..17 {
             self.gathered[i + 1].next = self.gathered[i].val();
             if self.ar_at.q.val() == self.seen_at[i].val() {
                 self.seen_one.next = true;
@@ -593,7 +617,7 @@ impl Logic for Registers {
             }
             Reading::Decode => {
                 self.from_file.d.next = self.file.value.val();
-                self.from_views.d.next = self.gathered[15].val();
+                self.from_views.d.next = self.gathered[17].val();
                 self.from_data.d.next = 0.into();
                 if self.r_aligned.val() & self.r_in_data.val() {
                     self.from_data.d.next = self.shifted.val().get_bits::<32>(0);
@@ -654,6 +678,7 @@ impl Logic for Registers {
             self.all_ready.d.next = false;
             self.write_out.d.next.valid = false;
             self.bell.d.next.valid = false;
+            self.fence_out.d.next = false;
             self.reading.d.next = Reading::Wait;
         }
     }

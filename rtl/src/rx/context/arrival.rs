@@ -31,9 +31,11 @@ pub struct Arrival {
     window: Signal<Local, Bits<24>>,
     has_imm: Signal<Local, Bit>,
     in_round: Signal<Local, Bit>,
+    write: Signal<Local, Bit>,
     flag_ar: Constant<Bits<8>>,
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
+    flag_write: Constant<Bits<8>>,
     flag_round: Constant<Bits<8>>,
     empty: Constant<Bits<32>>,
 }
@@ -60,9 +62,11 @@ impl Arrival {
             window: Default::default(),
             has_imm: Default::default(),
             in_round: Default::default(),
+            write: Default::default(),
             flag_ar: code(flag::AR),
             flag_retx: code(flag::RETX),
             flag_imm: code(flag::IMM),
+            flag_write: code(flag::WRITE),
             flag_round: code(flag::ROUND),
             empty: Constant::new(0u64.into()),
         }
@@ -76,6 +80,7 @@ impl Logic for Arrival {
         self.held.next = self.fixed.val();
         self.has_imm.next = (self.word.val().flags & self.flag_imm.val()).any();
         self.in_round.next = (self.word.val().flags & self.flag_round.val()).any();
+        self.write.next = (self.word.val().flags & self.flag_write.val()).any();
         self.wants_answer.next = (self.word.val().flags & self.flag_ar.val()).any();
         self.retx.next = (self.word.val().flags & self.flag_retx.val()).any();
         self.whole.next = (self.word.val().count == 1) & !self.word.val().probe;
@@ -86,6 +91,8 @@ impl Logic for Arrival {
             | (self.has_imm.val() ^ self.held.val().has_imm)
             | (self.in_round.val() ^ self.held.val().in_round)
             | (self.in_round.val() & (self.word.val().round != self.held.val().round))
+            | (self.write.val() ^ self.held.val().write)
+            | (self.write.val() & (self.word.val().rkey != self.held.val().buffer.get_bits::<32>(0)))
             | (self.word.val().initial_window != self.held.val().initial_window)
             | (self.word.val().endpoint != self.held.val().endpoint)
             | (self.word.val().src_endpoint != self.held.val().src_endpoint);
@@ -110,7 +117,11 @@ impl Logic for Arrival {
         self.opened_fixed.next.in_round = self.in_round.val();
         self.opened_fixed.next.round = self.word.val().round;
         self.opened_fixed.next.initial_window = self.word.val().initial_window;
+        self.opened_fixed.next.write = self.write.val();
         self.opened_fixed.next.buffer = self.word.val().buffer;
+        if self.write.val() {
+            self.opened_fixed.next.buffer = bit_cast::<64, 32>(self.word.val().rkey);
+        }
         self.opened_fixed.next.entry = self.word.val().entry;
 
         self.window.next = bit_cast::<24, 8>(self.word.val().initial_window);

@@ -20,6 +20,8 @@ pub struct Ending {
     /// A write failed.
     pub failed: Signal<In, Bit>,
     pub done: Signal<Out, Done>,
+    /// A receive was taken, which `done` ends: not by a write without immediate.
+    pub reports: Signal<Out, Bit>,
     /// Of the tombstone, and of `request` one clock later.
     pub status: Signal<Out, Bits<8>>,
     pub request: Signal<Out, FeedbackRequest>,
@@ -49,6 +51,7 @@ impl Ending {
             live: Default::default(),
             failed: Default::default(),
             done: Default::default(),
+            reports: Default::default(),
             status: Default::default(),
             request: Default::default(),
             told: Default::default(),
@@ -84,6 +87,8 @@ impl Logic for Ending {
             self.status.next = self.remote_dma.val();
         }
         self.done.next.has_imm = self.message.val().has_imm;
+        self.done.next.write = self.message.val().write;
+        self.reports.next = !self.message.val().write | self.message.val().has_imm;
         self.done.next.endpoint = self.message.val().endpoint;
         self.done.next.own = false;
         self.done.next.entry = self.message.val().entry;

@@ -158,6 +158,7 @@ impl Logic for Context {
         self.rx_new.next = self.pulse.q.val().rx_new;
         self.rx_completed.next = self.pulse.q.val().rx_completed;
         self.rx_aborted.next = self.pulse.q.val().rx_aborted;
+        self.remote_access.next = self.pulse.q.val().remote_access;
         self.grants_sent.next = self.pulse.q.val().grants_sent;
         self.judged.next = self.pulse.q.val().judged;
         self.ran_pulse.next.not_granted = false;
@@ -166,6 +167,7 @@ impl Logic for Context {
         self.ran_pulse.next.rx_new = false;
         self.ran_pulse.next.rx_completed = false;
         self.ran_pulse.next.rx_aborted = false;
+        self.ran_pulse.next.remote_access = false;
         self.ran_pulse.next.grants_sent = false;
         self.ran_pulse.next.judged = false;
 
@@ -545,7 +547,7 @@ impl Logic for Context {
             ContextState::Report => {
                 self.done.d.next = self.ending.done.val();
                 self.ran_live.next.status = self.ending.status.val();
-                self.done_full.d.next = true;
+                self.done_full.d.next = self.ending.reports.val();
                 self.ran_state.next = ContextState::Answer;
             }
             ContextState::Answer => {
@@ -768,7 +770,11 @@ impl Logic for Context {
         if self.intake.store.val() {
             self.live.d.next = self.store.val();
         }
-        self.address.d.next = self.fixed.q.val().buffer + bit_cast::<64, 32>(self.offset.q.val());
+        self.start.next = self.fixed.q.val().buffer;
+        if self.fixed.q.val().write {
+            self.start.next = self.fixed.q.val().tag;
+        }
+        self.address.d.next = self.start.val() + bit_cast::<64, 32>(self.offset.q.val());
 
         // The next event's words; what it is judged by is not of what this clock's store changes.
         self.intake.store_live.next = self.store.val();
@@ -837,6 +843,11 @@ impl Logic for Context {
                         } else {
                             if !self.next_open.val() {
                                 self.late.d.next = !self.next_packet.val().probe;
+                            } else if self.next_packet.val().denied {
+                                // WR-1: its rights are gone since it opened.
+                                self.pulse.d.next.remote_access = true;
+                                self.live.d.next.status = self.remote_access_status.val();
+                                self.state.d.next = ContextState::Release;
                             } else {
                                 if !self.next_packet.val().probe & self.next_beyond.val() {
                                     self.pulse.d.next.not_granted = true;
@@ -883,6 +894,9 @@ impl Logic for Context {
                         } else {
                             self.stock.take.next = true;
                         }
+                    }
+                    if (self.next_packet.val().verdict == 2) & self.next_packet.val().denied {
+                        self.pulse.d.next.remote_access = true;
                     }
                     if self.next_packet.val().verdict == 3 {
                         self.live.d.next.status = self.replaced.val();

@@ -16,7 +16,7 @@
 //! clock of most events, with what they left. Times and estimates are the
 //! interval block's, the choice of whom to grant is the grant block's.
 //!
-//! End of a message (RC-6, LD-7, RO-4): blocks and credit go back, a fence
+//! End of a message (RC-6, LD-7, RO-4, WR-1): blocks and credit go back, a fence
 //! follows the last write; when it returns the completion is handed over, then
 //! COMPLETE or ABORT, then the table entry is buried. The number is free when no
 //! timer node is linked and the grant queue does not name it. A message of one
@@ -122,6 +122,7 @@ pub struct ContextPulses {
     pub rx_new: Bit,
     pub rx_completed: Bit,
     pub rx_aborted: Bit,
+    pub remote_access: Bit,
     pub grants_sent: Bit,
     pub judged: Bit,
 }
@@ -177,6 +178,7 @@ pub struct Context {
     pub rx_new: Signal<Out, Bit>,
     pub rx_completed: Signal<Out, Bit>,
     pub rx_aborted: Signal<Out, Bit>,
+    pub remote_access: Signal<Out, Bit>,
     pub nack_expiries: Signal<Out, Bit>,
     pub grants_sent: Signal<Out, Bit>,
     pub rounds_done: Signal<Out, Bit>,
@@ -301,6 +303,7 @@ pub struct Context {
     to_edge: Signal<Local, Bits<9>>,
     crosses: Signal<Local, Bit>,
     granted_bytes: Signal<Local, Bits<32>>,
+    start: Signal<Local, Bits<64>>,
     loose: Signal<Local, Bit>,
     done_now: Signal<Local, Bit>,
     // What the running event leaves.
@@ -326,6 +329,7 @@ pub struct Context {
     say_ce: Constant<Bits<8>>,
     gave_up: Constant<Bits<8>>,
     replaced: Constant<Bits<8>>,
+    remote_access_status: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
 }
 
@@ -385,6 +389,7 @@ impl Context {
             rx_new: Default::default(),
             rx_completed: Default::default(),
             rx_aborted: Default::default(),
+            remote_access: Default::default(),
             nack_expiries: Default::default(),
             grants_sent: Default::default(),
             rounds_done: Default::default(),
@@ -494,6 +499,7 @@ impl Context {
             to_edge: Default::default(),
             crosses: Default::default(),
             granted_bytes: Default::default(),
+            start: Default::default(),
             loose: Default::default(),
             done_now: Default::default(),
             ran_bits: Default::default(),
@@ -517,6 +523,7 @@ impl Context {
             say_ce: code(fb::CE),
             gave_up: code(Status::GaveUp as u8),
             replaced: code(Status::Replaced as u8),
+            remote_access_status: code(Status::RemoteAccess as u8),
             nothing: Constant::new(Bits::<256>::default()),
         }
     }

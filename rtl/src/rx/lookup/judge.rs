@@ -5,7 +5,7 @@
 //!                ──older────────────> stale
 //!                ──newer────────────> context: away, BUSY      tombstone: as not found
 //!  not found     ──EST──────────────> ABORT(no_context)
-//!                ──place? context, block, tombstone place? quota? receive? long enough?──> open
+//!                ──place? context, block, tombstone place? quota? permitted? receive? long enough?──> open
 //! ```
 //!
 //! Contract: combinational, about six LUT levels. Without `act` nothing is
@@ -41,11 +41,15 @@ pub struct LookupJudge {
     pub receive: Signal<In, Receive>,
     /// Only the posted receive decides.
     pub asks: Signal<Out, Bit>,
+    /// The message that opens takes the receive.
+    pub consumes: Signal<Out, Bit>,
     /// The entry found is a tombstone that a newer generation may take.
     pub replaces: Signal<Out, Bit>,
     pub open: Signal<Out, Bit>,
-    /// A tombstone for a message longer than its receive.
-    pub too_long: Signal<Out, Bit>,
+    /// A tombstone for a message longer than its receive, or not permitted.
+    pub barred: Signal<Out, Bit>,
+    /// The packet is to be counted as not permitted.
+    pub denied: Signal<Out, Bit>,
     /// RO-4: the context found is sent away.
     pub away: Signal<Out, Bit>,
     pub work: Signal<Out, Bit>,
@@ -78,8 +82,13 @@ pub struct LookupJudge {
     has_place: Signal<Local, Bit>,
     resources: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
+    is_write: Signal<Local, Bit>,
+    needs_receive: Signal<Local, Bit>,
 
     est_flag: Constant<Bits<8>>,
+    write_flag: Constant<Bits<8>>,
+    imm_flag: Constant<Bits<8>>,
+    remote_access: Constant<Bits<8>>,
     complete: Constant<Bits<8>>,
     abort_flag: Constant<Bits<8>>,
     busy: Constant<Bits<8>>,
@@ -105,9 +114,11 @@ impl LookupJudge {
             used_up: Default::default(),
             receive: Default::default(),
             asks: Default::default(),
+            consumes: Default::default(),
             replaces: Default::default(),
             open: Default::default(),
-            too_long: Default::default(),
+            barred: Default::default(),
+            denied: Default::default(),
             away: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
@@ -134,7 +145,12 @@ impl LookupJudge {
             has_place: Default::default(),
             resources: Default::default(),
             fits: Default::default(),
+            is_write: Default::default(),
+            needs_receive: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
+            write_flag: Constant::new((u64::from(flag::WRITE)).into()),
+            imm_flag: Constant::new((u64::from(flag::IMM)).into()),
+            remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             complete: Constant::new((u64::from(fb::COMPLETE)).into()),
             abort_flag: Constant::new((u64::from(fb::ABORT)).into()),
             busy: Constant::new((u64::from(fb::BUSY)).into()),
@@ -167,11 +183,22 @@ impl Logic for LookupJudge {
         self.resources.next = self.context_available.val()
             & self.block_available.val()
             & (self.others.val() < self.limit.val());
-        self.asks.next = self.opens.val() & self.has_place.val() & self.resources.val() & !self.used_up.val();
-        self.fits.next = self.receive.val().length >= self.packet.val().length;
+        // WR-1: a write without immediate needs no receive, one with it no room in it.
+        self.is_write.next = (self.packet.val().flags & self.write_flag.val()) != 0;
+        self.needs_receive.next =
+            !self.is_write.val() | ((self.packet.val().flags & self.imm_flag.val()) != 0);
+        self.asks.next = self.opens.val()
+            & self.has_place.val()
+            & self.resources.val()
+            & !self.used_up.val()
+            & self.needs_receive.val()
+            & !self.packet.val().denied;
+        self.fits.next = self.is_write.val() | (self.receive.val().length >= self.packet.val().length);
 
         self.open.next = false;
-        self.too_long.next = false;
+        self.consumes.next = false;
+        self.barred.next = false;
+        self.denied.next = false;
         self.away.next = false;
         self.work.next = false;
         self.verdict.next = 2.into();
@@ -203,6 +230,7 @@ impl Logic for LookupJudge {
                     }
                 } else {
                     self.work.next = true;
+                    self.denied.next = self.packet.val().denied;
                     self.verdict.next = 0.into();
                 }
             } else {
@@ -232,26 +260,28 @@ impl Logic for LookupJudge {
                             } else {
                                 if !self.resources.val() {
                                     self.busy_resources.next = true;
+                                } else if self.used_up.val() {
+                                    self.busy_quota.next = true;
+                                } else if self.packet.val().denied {
+                                    // WR-1
+                                    self.barred.next = true;
+                                    self.denied.next = true;
+                                    self.work.next = true;
+                                    self.flags.next = self.abort_flag.val();
+                                    self.status.next = self.remote_access.val();
+                                } else if self.needs_receive.val() & !self.receive.val().available {
+                                    self.busy_receive.next = true;
+                                } else if self.fits.val() {
+                                    self.open.next = true;
+                                    self.consumes.next = self.needs_receive.val();
+                                    self.opened.next = true;
+                                    self.replies.next = false;
+                                    self.work.next = true;
+                                    self.verdict.next = 1.into();
                                 } else {
-                                    if self.used_up.val() {
-                                        self.busy_quota.next = true;
-                                    } else {
-                                        if !self.receive.val().available {
-                                            self.busy_receive.next = true;
-                                        } else {
-                                            if self.fits.val() {
-                                                self.open.next = true;
-                                                self.opened.next = true;
-                                                self.replies.next = false;
-                                                self.work.next = true;
-                                                self.verdict.next = 1.into();
-                                            } else {
-                                                self.too_long.next = true;
-                                                self.flags.next = self.abort_flag.val();
-                                                self.status.next = self.length.val();
-                                            }
-                                        }
-                                    }
+                                    self.barred.next = true;
+                                    self.flags.next = self.abort_flag.val();
+                                    self.status.next = self.length.val();
                                 }
                             }
                         }

@@ -19,8 +19,8 @@
 //!   once more (4 clocks) if the end is in one of its sets. A sweep step takes 4,
 //!   at least one per 64 clocks; more of them while nothing else is to do, and
 //!   these give way to a packet;
-//! - `work` has verdict 2 only for packets with a payload: nothing is to be
-//!   dropped of others;
+//! - `work` has verdict 2 only for packets with a payload, nothing is to be
+//!   dropped of others, and for writes that are not permitted, to be counted;
 //! - after `bury` is taken, no packet taken later is found in the context; work
 //!   words on their way still name it. `free` comes when none can be left. Every
 //!   context is buried once, not before its opening word was taken, and then
@@ -30,7 +30,7 @@
 //!   either generation meanwhile: the same is found, newer ones are BUSY;
 //! - a receive that is posted and on its way is waited for, with all packets
 //!   behind it, at most 512 clocks;
-//! - reasons are judged in the order conflict, resources, quota, receive, length;
+//! - reasons are judged in the order conflict, resources, quota, access, receive, length;
 //! - an endpoint's contexts are counted from opening until their number is free;
 //! - a tombstone lives at least `time_wait`, at most 256 ticks and one sweep of
 //!   the table longer;
@@ -64,7 +64,6 @@ pub use way::{LookupHeld, LookupName, LookupWay};
 use crate::prelude::*;
 use crate::types::{Receive, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
 use tessera_abi::params::Config;
-use tessera_abi::status::Status;
 use tessera_abi::wire::flag;
 
 /// Where an entry is.
@@ -208,7 +207,6 @@ pub struct Lookup {
     bury_set: Signal<Local, Bits<13>>,
 
     est_flag: Constant<Bits<8>>,
-    length: Constant<Bits<8>>,
     sets: Constant<Bits<14>>,
 }
 
@@ -316,7 +314,6 @@ impl Lookup {
             lives_to: Default::default(),
             bury_set: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
-            length: Constant::new((Status::Length as u64).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
         }
     }
@@ -448,6 +445,7 @@ impl Logic for Lookup {
         self.reply.flags.next = self.judge.flags.val();
         self.reply.status.next = self.judge.status.val();
         self.reply.all.next = self.judge.all.val();
+        self.reply.denied.next = self.judge.denied.val();
         if self.judge.open.val() {
             self.reply.number.next = self.numbers.number.val();
         } else {
@@ -460,7 +458,7 @@ impl Logic for Lookup {
         self.feedback_data.next = self.reply.feedback_data.val();
         self.reply.feedback_ready.next = self.feedback_ready.val();
 
-        self.is_consume.d.next = self.judge.open.val();
+        self.is_consume.d.next = self.judge.consumes.val();
         self.consume.next = self.is_consume.q.val();
         self.is_stale.d.next = self.judge.stale.val();
         self.stale.next = self.is_stale.q.val();
@@ -497,13 +495,13 @@ impl Logic for Lookup {
         self.write_hot.next = 0.into();
         self.write_held.next.state = 2.into();
         self.write_held.next.value = self.lives_to.val().get_bits::<24>(8);
-        self.write_held.next.status = self.length.val();
+        self.write_held.next.status = self.judge.status.val();
         if self.judge.open.val() {
             self.write_hot.next = self.place.val();
             self.write_held.next.state = 1.into();
             self.write_held.next.value = bit_cast::<24, 12>(self.numbers.number.val());
         }
-        if self.judge.too_long.val() {
+        if self.judge.barred.val() {
             self.write_hot.next = self.place.val();
         }
         if self.judge.away.val() {
@@ -532,7 +530,7 @@ impl Logic for Lookup {
             self.write_set1.next = self.clear_at.q.val().get_bits::<13>(0);
         }
         self.tables.write.next = self.write_hot.val();
-        self.tables.write_names.next = self.judge.open.val() | self.judge.too_long.val();
+        self.tables.write_names.next = self.judge.open.val() | self.judge.barred.val();
         self.tables.write_set0.next = self.write_set0.val();
         self.tables.write_set1.next = self.write_set1.val();
         self.tables.new_held.next = self.write_held.val();
@@ -557,7 +555,7 @@ impl Logic for Lookup {
 
         // Counts. A sweep step, a packet and an end are never in one clock.
         self.tally.open.next = self.judge.open.val();
-        self.tally.too_long.next = self.judge.too_long.val();
+        self.tally.barred.next = self.judge.barred.val();
         self.tally.replaces.next = self.judge.replaces.val();
         self.tally.bury.next = self.buries.val() & self.ends.word.val().bury;
         self.tally.sweep.next = self.in_clear.val();

@@ -11,7 +11,7 @@
 
 use crate::prelude::*;
 use crate::types::{Receive, RxData, RxWork, TxFeedback};
-use tessera_abi::wire::fb;
+use tessera_abi::wire::{fb, flag};
 
 #[derive(LogicBlock)]
 pub struct LookupReply {
@@ -29,6 +29,7 @@ pub struct LookupReply {
     pub flags: Signal<In, Bits<8>>,
     pub status: Signal<In, Bits<8>>,
     pub all: Signal<In, Bit>,
+    pub denied: Signal<In, Bit>,
     /// Both outputs are empty: `act` may come.
     pub free: Signal<Out, Bit>,
     pub work_valid: Signal<Out, Bit>,
@@ -47,6 +48,7 @@ pub struct LookupReply {
     count: Signal<Local, Bits<24>>,
 
     ce: Constant<Bits<8>>,
+    write_flag: Constant<Bits<8>>,
 }
 
 impl LookupReply {
@@ -64,6 +66,7 @@ impl LookupReply {
             flags: Default::default(),
             status: Default::default(),
             all: Default::default(),
+            denied: Default::default(),
             free: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
@@ -78,6 +81,7 @@ impl LookupReply {
             ce_flag: Default::default(),
             count: Default::default(),
             ce: Constant::new((u64::from(fb::CE)).into()),
+            write_flag: Constant::new((u64::from(flag::WRITE)).into()),
         }
     }
 }
@@ -96,6 +100,9 @@ impl Logic for LookupReply {
             self.work_word.d.next.verdict = self.verdict.val();
             self.work_word.d.next.context = self.number.val();
             self.work_word.d.next.buffer = self.receive.val().address;
+            if (self.packet.val().flags & self.write_flag.val()) != 0 {
+                self.work_word.d.next.buffer = self.packet.val().tag;
+            }
             self.work_word.d.next.entry = self.receive.val().entry;
             self.work_word.d.next.src_mac = self.packet.val().src_mac;
             self.work_word.d.next.src_gid = self.packet.val().src_gid;
@@ -114,6 +121,8 @@ impl Logic for LookupReply {
             self.work_word.d.next.length = self.packet.val().length;
             self.work_word.d.next.count = self.packet.val().count;
             self.work_word.d.next.tag = self.packet.val().tag;
+            self.work_word.d.next.rkey = self.packet.val().rkey;
+            self.work_word.d.next.denied = self.denied.val();
             self.work_word.d.next.imm = self.packet.val().imm;
             self.work_word.d.next.round = self.packet.val().round;
             self.work_word.d.next.rtt = self.packet.val().rtt;

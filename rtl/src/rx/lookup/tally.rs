@@ -1,7 +1,7 @@
 //! How much is remembered: contexts and tombstones, and tombstones alone.
 //!
 //! ```text
-//!  opened, too long, buried ──> +1 / -1 ─┐
+//!  opened, barred, buried ────> +1 / -1 ─┐
 //!  sweep: ways cleared ──> count ────────┴──> remembered, tombstones
 //! ```
 //!
@@ -16,9 +16,9 @@ use crate::prelude::*;
 pub struct LookupTally {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
-    /// A context was opened, a message too long for its receive was remembered.
+    /// A context was opened, a message that is never to open was remembered.
     pub open: Signal<In, Bit>,
-    pub too_long: Signal<In, Bit>,
+    pub barred: Signal<In, Bit>,
     /// Either in the place of a tombstone.
     pub replaces: Signal<In, Bit>,
     /// A context became a tombstone.
@@ -44,7 +44,7 @@ impl LookupTally {
             clk: Default::default(),
             rst: Default::default(),
             open: Default::default(),
-            too_long: Default::default(),
+            barred: Default::default(),
             replaces: Default::default(),
             bury: Default::default(),
             sweep: Default::default(),
@@ -81,10 +81,10 @@ impl Logic for LookupTally {
             self.all.d.next = self.all.q.val() - bit_cast::<17, 4>(self.swept.q.val());
             self.tombs.d.next = self.tombs.q.val() - bit_cast::<17, 4>(self.swept.q.val());
         } else {
-            if (self.open.val() | self.too_long.val()) & !self.replaces.val() {
+            if (self.open.val() | self.barred.val()) & !self.replaces.val() {
                 self.all.d.next = self.all.q.val() + 1;
             }
-            if (self.too_long.val() & !self.replaces.val()) | self.bury.val() {
+            if (self.barred.val() & !self.replaces.val()) | self.bury.val() {
                 self.tombs.d.next = self.tombs.q.val() + 1;
             }
             if self.open.val() & self.replaces.val() {
