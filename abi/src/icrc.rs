@@ -4,8 +4,10 @@
 //!
 //! Covered: eight bytes of ones (the masked local route header), then IP, UDP,
 //! BTH, extension headers, payload and pad. Masked to ones: IPv4 TOS, TTL and
-//! header checksum; the UDP checksum; byte 4 of the BTH. The result is
+//! header checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; byte 4 of the BTH. The result is
 //! complemented and sent least significant byte first.
+
+use crate::wire::{IPV4_LEN, IPV6_LEN, UDP_LEN};
 
 /// The reflected CRC-32 polynomial.
 pub const POLYNOMIAL: u32 = 0xEDB8_8320;
@@ -20,6 +22,11 @@ pub const RESIDUE: u32 = 0xDEBB_20E3;
 
 /// Bytes of the IPv4 header that are masked, as offsets from its start.
 pub const IPV4_MASKED: [usize; 4] = [1, 8, 10, 11];
+/// Bytes of the IPv6 header that are masked whole, as offsets from its start:
+/// traffic class and flow label but for their first nibble, hop limit.
+pub const IPV6_MASKED: [usize; 4] = [1, 2, 3, 7];
+/// Bits of the first byte of the IPv6 header that are masked: all but the version.
+pub const IPV6_MASKED_NIBBLE: u8 = 0x0F;
 /// Bytes of the UDP header that are masked, as offsets from its start.
 pub const UDP_MASKED: [usize; 2] = [6, 7];
 /// Bytes of the BTH that are masked, as offsets from its start.
@@ -48,20 +55,32 @@ pub const fn step(state: u32, byte: u8) -> u32 {
     (state >> 8) ^ TABLE[((state ^ byte as u32) & 0xFF) as usize]
 }
 
-/// The ICRC bytes of an IPv4 RoCEv2 packet, in wire order.
+/// The ICRC bytes of a RoCEv2 packet, in wire order.
 ///
-/// `packet` starts at the IP header and ends before the ICRC. A packet shorter
-/// than IPv4 + UDP + BTH is masked as far as it goes.
-pub fn ipv4(packet: &[u8]) -> [u8; 4] {
+/// `packet` starts at the IP header, whose version says which bytes are masked,
+/// and ends before the ICRC. A packet shorter than IP + UDP + BTH is masked as
+/// far as it goes.
+pub fn rocev2(packet: &[u8]) -> [u8; 4] {
+    let v6 = packet.first().is_some_and(|byte| byte >> 4 == 6);
+    let udp = if v6 { IPV6_LEN } else { IPV4_LEN };
+    let bth = udp + UDP_LEN;
     let mut state = STATE_AFTER_PREFIX;
     for (offset, &byte) in packet.iter().enumerate() {
-        let masked = match offset {
-            0..20 => IPV4_MASKED.contains(&offset),
-            20..28 => UDP_MASKED.contains(&(offset - 20)),
-            28..40 => BTH_MASKED.contains(&(offset - 28)),
-            _ => false,
+        let mask = if offset < udp {
+            match v6 {
+                true if offset == 0 => IPV6_MASKED_NIBBLE,
+                true if IPV6_MASKED.contains(&offset) => 0xFF,
+                false if IPV4_MASKED.contains(&offset) => 0xFF,
+                _ => 0,
+            }
+        } else if UDP_MASKED.contains(&offset.wrapping_sub(udp))
+            || BTH_MASKED.contains(&offset.wrapping_sub(bth))
+        {
+            0xFF
+        } else {
+            0
         };
-        state = step(state, if masked { 0xFF } else { byte });
+        state = step(state, byte | mask);
     }
     (!state).to_le_bytes()
 }
@@ -96,12 +115,26 @@ mod tests {
         for (i, byte) in packet.iter_mut().enumerate() {
             *byte = i as u8;
         }
-        let before = ipv4(&packet);
+        let before = rocev2(&packet);
         for offset in [1, 8, 10, 11, 26, 27, 32] {
             packet[offset] ^= 0x5A;
-            assert_eq!(ipv4(&packet), before, "byte {offset}");
+            assert_eq!(rocev2(&packet), before, "byte {offset}");
         }
         packet[12] ^= 1;
-        assert_ne!(ipv4(&packet), before);
+        assert_ne!(rocev2(&packet), before);
+
+        packet[0] = 0x60;
+        let before = rocev2(&packet);
+        for (offset, bits) in
+            [(0, 0x0F), (1, 0xFF), (2, 0xFF), (3, 0xFF), (7, 0xFF), (46, 0xFF), (47, 0xFF), (52, 0xFF)]
+        {
+            packet[offset] ^= bits;
+            assert_eq!(rocev2(&packet), before, "byte {offset}");
+        }
+        for offset in (4..7).chain(8..46).chain(48..52).chain(53..64) {
+            packet[offset] ^= 0x10;
+            assert_ne!(rocev2(&packet), before, "byte {offset}");
+            packet[offset] ^= 0x10;
+        }
     }
 }

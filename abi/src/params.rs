@@ -2,6 +2,8 @@
 //!
 //! A configuration is data: one source, one Verilog export per configuration.
 
+use crate::wire;
+
 /// Core clocks per tick. A tick is the unit of every timestamp and interval:
 /// 64 ns at the 250 MHz the block is built for.
 pub const CLOCKS_PER_TICK: u32 = 16;
@@ -19,8 +21,12 @@ pub const MIN_PAYLOAD_LOG2: u8 = 8;
 pub const MAX_PAYLOAD_LOG2: u8 = 12;
 /// Most packets in a message.
 pub const MAX_PACKETS: u32 = (1 << 24) - 1;
-/// Largest frame without FCS: headers, TRH of FEEDBACK or DATA, 4096 bytes, ICRC.
-pub const MAX_FRAME: usize = crate::wire::DATA_HEADER_LEN + 4096 + 4;
+/// Largest frame without tag and FCS: IPv6 headers, TRH of DATA, 4096 bytes,
+/// ICRC. A longer one is no packet, whatever its form.
+pub const MAX_UNTAGGED_FRAME: usize =
+    wire::Form { tagged: false, v6: true }.trh_at() + wire::TRH_DATA_LEN + 4096 + wire::ICRC_LEN;
+/// Largest frame without FCS.
+pub const MAX_FRAME: usize = MAX_UNTAGGED_FRAME + wire::VLAN_LEN;
 
 /// Feedback mask of the 32-bit Galois LFSR (taps 32, 22, 2, 1) behind every
 /// pseudo-random choice: `x = (x >> 1) ^ (mask if x & 1)`.

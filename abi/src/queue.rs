@@ -15,12 +15,16 @@ pub const COMPLETION_LEN: usize = 64;
 
 /// Send opcode: a tagged send to a reliable endpoint.
 pub const OP_SEND: u8 = 1;
+/// Send opcode: a plain UD datagram, of plain UD endpoints only.
+pub const OP_UD: u8 = 3;
 
 /// Send opcode: a write to a reliable endpoint's memory.
 pub const OP_WRITE: u8 = 2;
 
 /// Send flag: `immediate` is valid.
 pub const SEND_IMM: u8 = 1 << 0;
+/// Send flag: frames carry the 802.1Q tag of `VLAN`.
+pub const SEND_VLAN: u8 = 1 << 3;
 
 /// Send flag: `round` is valid.
 pub const SEND_ROUND: u8 = 1 << 2;
@@ -31,9 +35,10 @@ pub mod send {
     pub const OPCODE: usize = 0;
     /// Flags, u8.
     pub const FLAGS: usize = 1;
-    /// log2 of the payload size in bytes, u8, 8..=12.
+    /// log2 of the payload size (of a datagram: of the path MTU) in bytes, u8, 8..=12.
     pub const PAYLOAD_LOG2: usize = 2;
-    /// Traffic class, low four bits, u8.
+    /// Traffic class, u8: low four bits, for the receiver to read; of a datagram
+    /// the TOS byte or IPv6 traffic class of its frame.
     pub const TRAFFIC_CLASS: usize = 3;
     /// Message length in bytes, u32.
     pub const LENGTH: usize = 4;
@@ -43,11 +48,14 @@ pub mod send {
     pub const LKEY: usize = 16;
     /// Initial window in packets, u8; 0 = the NIC's default.
     pub const INITIAL_WINDOW: usize = 20;
+    /// Of a datagram: time to live or hop limit, u8; 0 = 64.
+    pub const HOP_LIMIT: usize = 21;
     /// Tag of a send, u64; of a write it is not read.
     pub const TAG: usize = 24;
     /// Immediate, u32.
     pub const IMMEDIATE: usize = 32;
-    /// Destination's Q_Key, u32.
+    /// Destination's Q_Key, u32. Of a datagram, when bit 31 is set, the
+    /// endpoint's own is sent instead.
     pub const QKEY: usize = 36;
     /// Destination endpoint number, u32, 24 bits.
     pub const ENDPOINT: usize = 40;
@@ -55,6 +63,8 @@ pub mod send {
     pub const ROUND: usize = 44;
     /// Destination MAC address, six bytes in wire order.
     pub const MAC: usize = 48;
+    /// Tag control information of the 802.1Q tag, u16.
+    pub const VLAN: usize = 54;
     /// Destination GID, sixteen bytes in wire order.
     pub const GID: usize = 64;
     /// Remote key of a write, u32.
@@ -87,6 +97,11 @@ pub const DONE_IMM: u8 = 1 << 0;
 /// Completion flag: the message was a write. A receive with it was used up by a
 /// write with immediate and its buffer was not touched.
 pub const DONE_WRITE: u8 = 1 << 1;
+/// Completion flag: a datagram; the first 40 bytes of the buffer are its GRH
+/// area, and `LENGTH` counts them.
+pub const DONE_GRH: u8 = 1 << 2;
+/// Completion flag: the datagram came with the 802.1Q tag in `VLAN`.
+pub const DONE_VLAN: u8 = 1 << 3;
 
 /// Byte offsets inside a completion queue entry.
 pub mod done {
@@ -104,8 +119,13 @@ pub mod done {
     pub const LENGTH: usize = 8;
     /// Immediate, u32.
     pub const IMMEDIATE: usize = 12;
-    /// Tag, u64; of a write, the remote address of its first byte.
+    /// Tag, u64; of a write, the remote address of its first byte; of a datagram
+    /// received its source MAC address and tag:
     pub const TAG: usize = 16;
+    /// Of a datagram received: source MAC address, six bytes in wire order.
+    pub const MAC: usize = 16;
+    /// Of a datagram received: tag control information, u16.
+    pub const VLAN: usize = 22;
     /// Message id: slot in the upper 12 bits, generation in the lower 20, u32.
     pub const MESSAGE: usize = 24;
     /// Peer's endpoint number, u32, 24 bits.

@@ -76,8 +76,13 @@ registers! {
     LOCAL_MAC_LO = 0x030, Rw 32, 0, "last four bytes of the MAC address, first of them in the upper byte";
     LOCAL_MAC_HI = 0x034, Rw 16, 0, "first two bytes of the MAC address in the low half";
     LOCAL_IP = 0x038, Rw 32, 0, "IPv4 address, first byte in the upper byte";
+    LOCAL_IP6_0 = 0x03C, Rw 32, 0, "IPv6 address, bytes 0..4, first of them in the upper byte; an address of zeros: no IPv6";
+    LOCAL_IP6_1 = 0x040, Rw 32, 0, "IPv6 address, bytes 4..8";
+    LOCAL_IP6_2 = 0x044, Rw 32, 0, "IPv6 address, bytes 8..12";
     PKEY = 0x048, Rw 16, 0xFFFF, "partition key, 16 bits";
+    LOCAL_IP6_3 = 0x04C, Rw 32, 0, "IPv6 address, bytes 12..16";
     SEED = 0x050, Rw 32, 1, "seed of hashes, generations and the path scheduler; taken when CONTROL.enable rises; 0 is taken as 1";
+    VLAN = 0x054, Rw 13, 0, "[11:0]: the VLAN whose tagged frames are accepted, 0 = none; bit 12: those of any VLAN. Untagged and priority-tagged frames always are";
     PATH_POLICY = 0x060, Rw 3, 3, "0 single, 1 round_robin, 2 random, 3 recycle, 4 weighted";
     PATH_COUNT = 0x064, Rw 9, 4, "number of entropy values, 1..=256";
     PATH_BASE = 0x068, Rw 8, 0, "first entropy value; the only one of policy single";
@@ -183,6 +188,7 @@ pub mod endpoint {
     layout! {
         VALID = (0, 1), "1 = exists";
         SEND_ENABLE = (1, 1), "1 = may send (request processing enabled)";
+        DATAGRAM = (2, 1), "1 = plain UD endpoint (else reliable messages)";
         SHARES = (4, 1), "1 = receives are taken from the ring of entry SHARED_RING";
         RING = (5, 1), "1 = the receive ring is read though VALID is 0: a shared ring and nothing else";
         NUMBER_HI = (16, 16), "Upper 16 bits of the endpoint number; the lower 8 are the index";
@@ -282,6 +288,8 @@ counters! {
     TxRecycled = 55, "packets sent on an entropy value that came back clean";
     RoundsDone = 57, "rounds whose last message arrived";
     RoundPulls = 58, "times that the messages left of a round halved";
+    RxUd = 59, "verified plain UD packets";
+    TxUd = 60, "plain UD packets sent";
 }
 
 /// PATH_POLICY: those whose packets arrived.

@@ -73,9 +73,9 @@ coded_enum! {
         Overflow = 0, "overflow";
         /// Shorter than its headers, longer than the largest frame, or marked bad by the MAC.
         Frame = 1, "frame";
-        /// Not IPv4 UDP to port 4791 at this NIC's MAC and address.
+        /// Not IPv4 or IPv6, UDP to port 4791, at this NIC's MAC and address, on a VLAN it accepts.
         NotOurs = 2, "not_ours";
-        /// IPv4 options, fragments, or a multicast or unspecified source.
+        /// IPv4 options, fragments, IPv6 extension headers, or a source that is no host's.
         IpHeader = 3, "ip_header";
         /// IP or UDP length disagrees with the frame.
         Length = 4, "length";
@@ -87,7 +87,7 @@ coded_enum! {
         Bth = 7, "bth";
         /// Partition key mismatch.
         PKey = 8, "p_key";
-        /// No such endpoint, or not of the packet's kind.
+        /// No such endpoint, or no endpoint of this kind takes the opcode.
         Endpoint = 9, "endpoint";
         /// Q_Key mismatch.
         QKey = 10, "q_key";
@@ -125,6 +125,8 @@ coded_enum! {
         Finished = 26, "finished";
         /// The NIC is not enabled.
         Disabled = 27, "disabled";
+        /// Plain UD: no receive posted, or one too short. Nobody is told.
+        UdReceive = 28, "ud_receive";
         /// A write whose key, rights, bounds or protection domain are refused:
         /// its message is aborted.
         RemoteAccess = 29, "remote_access";

@@ -183,7 +183,7 @@ impl Context {
         }
         //= RC-3
         self.interval.heard(now, packet.rtt, settings);
-        self.reply.mac = origin.mac;
+        (self.reply.mac, self.reply.vlan) = (origin.mac, origin.vlan);
         let done = self.distinct == self.count;
         let new = !packet.probe && !self.window.arrived(packet.index);
         let mut arrived = Arrived {

@@ -12,8 +12,10 @@ use crate::Ticks;
 pub struct Reply {
     /// Destination MAC.
     pub mac: [u8; 6],
-    /// Destination address.
-    pub ip: [u8; 4],
+    /// Tag of the packet answered last.
+    pub vlan: Option<u16>,
+    /// Destination GID.
+    pub gid: [u8; 16],
     /// Destination endpoint.
     pub endpoint: u32,
     /// Our endpoint.
@@ -27,7 +29,8 @@ impl Reply {
     pub fn to(origin: &Origin) -> Self {
         Self {
             mac: origin.mac,
-            ip: origin.ip,
+            vlan: origin.vlan,
+            gid: origin.gid,
             endpoint: origin.endpoint,
             local: origin.local.number,
             qkey: origin.local.qkey,

@@ -20,6 +20,7 @@
 pub mod bitmap;
 pub mod context;
 pub mod counters;
+pub mod datagram;
 pub mod feedback;
 pub mod grant;
 pub mod interval;

@@ -22,6 +22,7 @@ use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, fb, flag, MessageId, Route, Trh, SPORT_BASE};
 
 use crate::counters::Counters;
+use crate::datagram::{self, Datagrams, Outbound};
 use crate::feedback::Outgoing;
 use crate::path_scheduler::{PacketKind, PathScheduler};
 use crate::queue::{Completion, RecvEntry, SendEntry};
@@ -100,6 +101,9 @@ pub struct Nic {
     recvs: BTreeMap<u16, u16>,
     receiver: Receiver,
     sender: Sender,
+    datagrams: Datagrams,
+    /// The next packet is a datagram's, if one waits.
+    datagram_turn: bool,
     paths: PathScheduler,
     out: Output,
 }
@@ -118,6 +122,8 @@ impl Nic {
             recvs: BTreeMap::new(),
             receiver: Receiver::new(config, &settings),
             sender: Sender::new(config, &settings),
+            datagrams: Datagrams::default(),
+            datagram_turn: false,
             paths: PathScheduler::new(&settings),
             out: Output::default(),
         })
@@ -173,14 +179,26 @@ impl Nic {
         let next = self.sends.entry(endpoint.index()).or_default();
         let index = *next;
         *next = next.wrapping_add(1);
-        let Some(count) = entry.count() else {
-            let status = Status::BadRequest as u8;
-            self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
-            return Ok(index);
+        let count =
+            if endpoint.datagram { datagram::well_formed(&entry).then_some(1) } else { entry.count() };
+        let permitted = self.permits(endpoint.pd, entry.lkey, (entry.address, entry.length), Right::Any);
+        let refused = match count {
+            None => Some(Status::BadRequest),
+            Some(_) if !permitted => Some(Status::LocalProtection),
+            Some(_) => None,
         };
-        if !self.permits(endpoint.pd, entry.lkey, (entry.address, entry.length), Right::Any) {
-            let status = Status::LocalProtection as u8;
-            self.out.completions.push_back(sender::completion(now, &entry, number, index, status));
+        if let Some(status) = refused {
+            let done = if endpoint.datagram {
+                datagram::ended(now, &entry, &endpoint, index, status as u8)
+            } else {
+                sender::completion(now, &entry, number, index, status as u8)
+            };
+            self.out.completions.push_back(done);
+            return Ok(index);
+        }
+        let count = count.unwrap_or(1);
+        if endpoint.datagram {
+            self.datagrams.waiting.push_back(Outbound { entry, local: endpoint, index });
             return Ok(index);
         }
         self.sender.post(now, Request { entry, local: number, index, count }, &mut self.out);
@@ -212,6 +230,8 @@ impl Nic {
                 status: Status::LocalProtection as u8,
                 immediate: None,
                 write: false,
+                grh: false,
+                tagged: false,
                 endpoint: ring,
                 entry: index,
                 length: 0,
@@ -265,6 +285,10 @@ impl Nic {
                 self.out.counters.event(Counter::RxFeedback);
                 self.sender.handle(now, &origin, &header, &mut self.out)
             }
+            Ok(Inbound::Datagram(origin, datagram)) => {
+                self.out.counters.event(Counter::RxUd);
+                self.receiver.deliver(now, &origin, &datagram, &mut self.out)
+            }
         };
         while let Some((gid, ev, ce)) = self.out.echoes.pop_front() {
             self.paths.echo(gid, ev, ce);
@@ -292,23 +316,41 @@ impl Nic {
         if let Some(outgoing) = self.out.feedback.pop_front() {
             return self.transmit_feedback(now, &outgoing);
         }
+        //= UD-5
         loop {
-            let chosen = self.sender.choose()?;
-            if let Some(frame) = self.transmit_data(now, &chosen, memory) {
-                return Some(frame);
+            self.datagram_turn = !self.datagram_turn;
+            let mut outbound = None;
+            if self.datagram_turn {
+                outbound = self.datagrams.waiting.pop_front();
+            }
+            let chosen = if outbound.is_none() { self.sender.choose() } else { None };
+            let frame = match (outbound, chosen) {
+                (Some(outbound), _) => self.transmit_datagram(now, &outbound, memory),
+                (None, Some(chosen)) => self.transmit_data(now, &chosen, memory),
+                (None, None) => {
+                    let outbound = self.datagrams.waiting.pop_front()?;
+                    self.transmit_datagram(now, &outbound, memory)
+                }
+            };
+            if frame.is_some() {
+                return frame;
             }
         }
     }
 
     //= §6
-    fn route(&mut self, mac: [u8; 6], ip: [u8; 4], ev: u8) -> Route {
+    fn route(&mut self, mac: [u8; 6], vlan: Option<u16>, gid: [u8; 16], ev: u8) -> Route {
+        let sport = SPORT_BASE + ev as u16;
         Route {
             dst_mac: mac,
             src_mac: self.identity.mac,
-            src_ip: self.identity.ip,
-            dst_ip: ip,
+            vlan,
+            src_gid: self.identity.gid_towards(&gid),
+            dst_gid: gid,
             tos: wire::TOS,
-            sport: SPORT_BASE + ev as u16,
+            hop_limit: wire::TTL,
+            flow_label: if wire::gid_ipv4(&gid).is_some() { 0 } else { sport as u32 },
+            sport,
             pkey: self.identity.pkey,
             dst_endpoint: 0,
             psn: 0,
@@ -328,8 +370,8 @@ impl Nic {
 
     fn transmit_feedback(&mut self, now: Ticks, outgoing: &Outgoing) -> Option<Vec<u8>> {
         let reply = outgoing.reply;
-        let ev = self.path(wire::ipv4_gid(reply.ip), PacketKind::Feedback).0;
-        let mut route = self.route(reply.mac, reply.ip, ev);
+        let ev = self.path(reply.gid, PacketKind::Feedback).0;
+        let mut route = self.route(reply.mac, reply.vlan, reply.gid, ev);
         route.dst_endpoint = reply.endpoint;
         route.src_endpoint = reply.local;
         route.qkey = reply.qkey;
@@ -367,12 +409,46 @@ impl Nic {
         if asks {
             header.flags |= flag::AR;
         }
-        let mut route = self.route(entry.mac, entry.ip(), ev);
+        let mut route = self.route(entry.mac, entry.vlan, entry.gid, ev);
         route.dst_endpoint = entry.endpoint;
         route.src_endpoint = local;
         route.qkey = entry.qkey;
         route.psn = header.index;
         frame(&route, &Trh::Data(header), &payload)
+    }
+
+    //= UD-4
+    fn transmit_datagram(
+        &mut self,
+        now: Ticks,
+        outbound: &Outbound,
+        memory: &mut impl Memory,
+    ) -> Option<Vec<u8>> {
+        let entry = &outbound.entry;
+        let mut payload = vec![0; entry.length as usize];
+        if entry.length > 0 && memory.read(entry.address, &mut payload).is_err() {
+            self.out.counters.event(Counter::DmaErrors);
+            let status = Status::LocalDma as u8;
+            let done = datagram::ended(now, entry, &outbound.local, outbound.index, status);
+            self.out.completions.push_back(done);
+            return None;
+        }
+        // Nothing of a datagram comes back.
+        let ev = self.path(entry.gid, PacketKind::Feedback).0;
+        let route = Route {
+            tos: entry.traffic_class,
+            hop_limit: outbound.hop_limit(),
+            dst_endpoint: entry.endpoint,
+            src_endpoint: outbound.local.number,
+            qkey: outbound.qkey(),
+            psn: self.datagrams.next_number(outbound.local.index()),
+            ..self.route(entry.mac, entry.vlan, entry.gid, ev)
+        };
+        datagram::sent(now, outbound, &mut self.out);
+        let mut bytes = vec![0; MAX_FRAME];
+        let length = wire::emit_datagram(&route, entry.immediate, &payload, &mut bytes)?;
+        bytes.truncate(length);
+        Some(bytes)
     }
 
     /// The next payload write.
@@ -408,7 +484,7 @@ impl Nic {
 }
 
 fn frame(route: &Route, trh: &Trh, payload: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; MAX_FRAME.max(wire::frame_len(trh, payload.len()))];
+    let mut bytes = vec![0; MAX_FRAME];
     let length = wire::emit(route, trh, payload, &mut bytes)?;
     bytes.truncate(length);
     Some(bytes)

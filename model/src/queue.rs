@@ -30,7 +30,7 @@ pub struct SendEntry {
     pub round: Option<u16>,
     /// log2 of the payload size.
     pub payload_log2: u8,
-    /// Traffic class.
+    /// Traffic class; of a datagram all eight bits count.
     pub traffic_class: u8,
     /// Message length, bytes.
     pub length: u32,
@@ -40,6 +40,10 @@ pub struct SendEntry {
     pub lkey: u32,
     /// Initial window, packets; 0 = the NIC's default.
     pub initial_window: u8,
+    /// Hop limit of a datagram; 0 = the default.
+    pub hop_limit: u8,
+    /// Tag control information, if frames are to be tagged.
+    pub vlan: Option<u16>,
     /// Tag of a send; of a write, the remote address of its first byte.
     pub tag: u64,
     /// Remote key of a write, else 0.
@@ -63,11 +67,13 @@ impl SendEntry {
             immediate: (b[send::FLAGS] & queue::SEND_IMM != 0).then(|| le32(b, send::IMMEDIATE)),
             round: (b[send::FLAGS] & queue::SEND_ROUND != 0).then(|| le16(b, send::ROUND)),
             payload_log2: b[send::PAYLOAD_LOG2],
-            traffic_class: b[send::TRAFFIC_CLASS] & 0xF,
+            traffic_class: b[send::TRAFFIC_CLASS],
             length: le32(b, send::LENGTH),
             address: le64(b, send::ADDRESS),
             lkey: le32(b, send::LKEY),
             initial_window: b[send::INITIAL_WINDOW],
+            hop_limit: b[send::HOP_LIMIT],
+            vlan: (b[send::FLAGS] & queue::SEND_VLAN != 0).then(|| le16(b, send::VLAN)),
             tag: le64(b, if write { send::REMOTE_ADDRESS } else { send::TAG }),
             rkey: if write { le32(b, send::RKEY) } else { 0 },
             qkey: le32(b, send::QKEY),
@@ -81,7 +87,8 @@ impl SendEntry {
     pub fn emit(&self) -> [u8; queue::SEND_ENTRY_LEN] {
         let mut b = [0; queue::SEND_ENTRY_LEN];
         b[send::OPCODE] = self.opcode;
-        b[send::FLAGS] = if self.immediate.is_some() { queue::SEND_IMM } else { 0 };
+        b[send::FLAGS] = if self.immediate.is_some() { queue::SEND_IMM } else { 0 }
+            | if self.vlan.is_some() { queue::SEND_VLAN } else { 0 };
         if let Some(round) = self.round {
             b[send::FLAGS] |= queue::SEND_ROUND;
             put(&mut b, send::ROUND, &round.to_le_bytes());
@@ -92,6 +99,8 @@ impl SendEntry {
         put(&mut b, send::ADDRESS, &self.address.to_le_bytes());
         put(&mut b, send::LKEY, &self.lkey.to_le_bytes());
         b[send::INITIAL_WINDOW] = self.initial_window;
+        b[send::HOP_LIMIT] = self.hop_limit;
+        put(&mut b, send::VLAN, &self.vlan.unwrap_or(0).to_le_bytes());
         if self.is_write() {
             put(&mut b, send::RKEY, &self.rkey.to_le_bytes());
             put(&mut b, send::REMOTE_ADDRESS, &self.tag.to_le_bytes());
@@ -118,11 +127,6 @@ impl SendEntry {
             return None;
         }
         wire::packet_count(self.length, self.payload_log2)
-    }
-
-    /// IPv4 address of the destination (the last four GID bytes).
-    pub fn ip(&self) -> [u8; 4] {
-        le(&self.gid, 12)
     }
 }
 
@@ -164,6 +168,10 @@ pub struct Completion {
     pub immediate: Option<u32>,
     /// The message was a write.
     pub write: bool,
+    /// A datagram: the buffer begins with its GRH area.
+    pub grh: bool,
+    /// The datagram was tagged.
+    pub tagged: bool,
     /// Local endpoint's table index.
     pub endpoint: u16,
     /// Running index of the entry this ends.
@@ -192,6 +200,8 @@ impl Completion {
             status: b[done::STATUS],
             immediate: (b[done::FLAGS] & queue::DONE_IMM != 0).then(|| le32(b, done::IMMEDIATE)),
             write: b[done::FLAGS] & queue::DONE_WRITE != 0,
+            grh: b[done::FLAGS] & queue::DONE_GRH != 0,
+            tagged: b[done::FLAGS] & queue::DONE_VLAN != 0,
             endpoint: le16(b, done::ENDPOINT),
             entry: le16(b, done::ENTRY),
             length: le32(b, done::LENGTH),
@@ -210,7 +220,9 @@ impl Completion {
         b[done::OPCODE] = self.opcode;
         b[done::STATUS] = self.status;
         b[done::FLAGS] = if self.immediate.is_some() { queue::DONE_IMM } else { 0 }
-            | if self.write { queue::DONE_WRITE } else { 0 };
+            | if self.write { queue::DONE_WRITE } else { 0 }
+            | if self.grh { queue::DONE_GRH } else { 0 }
+            | if self.tagged { queue::DONE_VLAN } else { 0 };
         put(&mut b, done::ENDPOINT, &self.endpoint.to_le_bytes());
         put(&mut b, done::ENTRY, &self.entry.to_le_bytes());
         put(&mut b, done::LENGTH, &self.length.to_le_bytes());
@@ -242,6 +254,8 @@ mod tests {
             address: 0x1234_5678_9ABC,
             lkey: 0x501,
             initial_window: 8,
+            hop_limit: 3,
+            vlan: Some(0x6123),
             tag: 0xFEED_FACE_CAFE_BEEF,
             rkey: 0,
             qkey: 0x8001_0203,
@@ -259,6 +273,8 @@ mod tests {
             status: 3,
             immediate: None,
             write: true,
+            grh: true,
+            tagged: true,
             endpoint: 5,
             entry: 0xFFFF,
             length: 1,

@@ -19,6 +19,7 @@ use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader};
 
 use crate::bitmap::Pool;
 use crate::context::Context;
+use crate::datagram;
 use crate::feedback;
 use crate::grant::{self, Credit};
 use crate::interval::SourceTable;
@@ -26,7 +27,7 @@ use crate::lookup::{Entry, Held, Key, Lookup, Place};
 use crate::nic::{Output, Write};
 use crate::queue::{Completion, RecvEntry};
 use crate::rounds::{self, Rounds};
-use crate::rx_parse::Origin;
+use crate::rx_parse::{Datagram, Origin};
 use crate::settings::{Endpoint, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
@@ -127,8 +128,7 @@ impl Receiver {
     /// A verified DATA or PROBE.
     pub fn handle(&mut self, now: Ticks, arrival: &Packet<'_>, out: &mut Output) -> Result<(), Drop> {
         let Packet { origin, header: packet, .. } = arrival;
-        let gid = wire::ipv4_gid(origin.ip);
-        let key = Key { gid, endpoint: origin.endpoint, slot: packet.message.slot() };
+        let key = Key { gid: origin.gid, endpoint: origin.endpoint, slot: packet.message.slot() };
         let found = self.lookup.find(&key);
         let mut place = None;
         if let Some((at, entry)) = found {
@@ -158,6 +158,18 @@ impl Receiver {
             return Err(Drop::NoContext);
         }
         self.open(now, place, key, arrival, out)
+    }
+
+    /// A verified datagram for a plain UD endpoint.
+    pub fn deliver(
+        &mut self,
+        now: Ticks,
+        origin: &Origin,
+        datagram: &Datagram<'_>,
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        let posted = self.receives.get_mut(&origin.local.ring());
+        datagram::deliver(now, origin, datagram, posted, out)
     }
 
     fn busy(
@@ -387,6 +399,8 @@ impl Receiver {
                 status: status as u8,
                 immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
                 write: opener.flags & flag::WRITE != 0,
+                grh: false,
+                tagged: false,
                 endpoint: context.endpoint(),
                 entry,
                 length: opener.length,

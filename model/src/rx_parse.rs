@@ -1,33 +1,44 @@
 //! Judges an arriving frame before anything changes (rules RX).
 //!
 //! ```text
-//!  frame ─> form ─> address ─> lengths ─> ICRC ─> BTH ─> keys ─> TRH ─> fields ─> Inbound
-//!              each step: the first reason that applies is the frame's only count
+//!  frame ─> form ─> address ─> lengths ─> ICRC ─> BTH ─> keys ─┬─> TRH ─> fields ─> Inbound
+//!              each step: the first reason that applies is the  └─> datagram ─────>
+//!              frame's only count
 //! ```
 
 use tessera_abi::icrc;
-use tessera_abi::params::{MAX_FRAME, MAX_PAYLOAD_LOG2, MIN_PAYLOAD_LOG2};
+use tessera_abi::params::{MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
 use tessera_abi::status::Drop;
-use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, BTH_AT, DETH_AT, IP_AT, TRH_AT, UDP_AT};
+use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, Form};
 
 use crate::settings::{Endpoint, Identity};
-
-/// Shortest frame with a reason other than `frame`: Ethernet to DETH, and ICRC.
-pub const MIN_FRAME: usize = TRH_AT + wire::ICRC_LEN;
 
 /// What every accepted packet says about where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Source MAC: replies go there.
     pub mac: [u8; 6],
-    /// Source IPv4 address.
-    pub ip: [u8; 4],
+    /// Tag control information of its tag, which replies carry, too.
+    pub vlan: Option<u16>,
+    /// Source GID.
+    pub gid: [u8; 16],
     /// Source endpoint.
     pub endpoint: u32,
     /// Local endpoint it is for.
     pub local: Endpoint,
     /// Congestion experienced.
     pub ce: bool,
+}
+
+/// A plain UD packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// The area in front of the payload.
+    pub grh: [u8; wire::GRH_LEN],
+    /// The immediate, if it has one.
+    pub immediate: Option<u32>,
+    /// Payload without pad.
+    pub payload: &'a [u8],
 }
 
 /// A packet that passed every check of the RX rules.
@@ -37,6 +48,8 @@ pub enum Inbound<'a> {
     Data(Origin, DataHeader, &'a [u8]),
     /// FEEDBACK, for the sender.
     Feedback(Origin, FeedbackHeader),
+    /// For a plain UD endpoint.
+    Datagram(Origin, Datagram<'a>),
 }
 
 fn u16_at(frame: &[u8], at: usize) -> u16 {
@@ -48,6 +61,51 @@ fn u24_at(frame: &[u8], at: usize) -> u32 {
 fn u32_at(frame: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
 }
+fn gid_at(frame: &[u8], at: usize) -> [u8; 16] {
+    std::array::from_fn(|i| frame[at + i])
+}
+
+/// The IP header, as far as it says whether the frame is for us at all.
+struct Ip {
+    ours: bool,
+    odd: bool,
+    source: [u8; 16],
+    /// From the IP header to the end of the ICRC.
+    total: usize,
+    class: u8,
+}
+
+//= RX-3
+fn ipv4(ip: &[u8], identity: &Identity) -> Ip {
+    let source: [u8; 4] = std::array::from_fn(|i| ip[12 + i]);
+    Ip {
+        ours: ip[0] >> 4 == 4 && ip[9] == wire::IP_UDP && ip[16..20] == identity.ip,
+        odd: ip[0] & 0xF != 5
+            || u16_at(ip, 6) & 0x3FFF != 0
+            || source[0] >> 4 == 0xE
+            || source == [0; 4]
+            || source == [255; 4],
+        source: wire::ipv4_gid(source),
+        total: u16_at(ip, 2) as usize,
+        class: ip[1],
+    }
+}
+
+//= RX-8
+fn ipv6(ip: &[u8], identity: &Identity) -> Ip {
+    let source = gid_at(ip, 8);
+    let extended = wire::IPV6_EXTENSIONS.contains(&ip[6]);
+    Ip {
+        ours: ip[0] >> 4 == 6
+            && (ip[6] == wire::IP_UDP || extended)
+            && ip[24..40] == identity.ip6
+            && identity.ip6 != [0; 16],
+        odd: extended || source[0] == 0xFF || source == [0; 16] || wire::gid_ipv4(&source).is_some(),
+        source,
+        total: u16_at(ip, 4) as usize + wire::IPV6_LEN,
+        class: (u16_at(ip, 0) >> 4) as u8,
+    }
+}
 
 /// Judges `frame` (no FCS). `endpoint_of` looks a table index up.
 //= RX-1
@@ -57,82 +115,103 @@ pub fn judge<'a>(
     identity: &Identity,
     endpoint_of: impl Fn(u16) -> Option<Endpoint>,
 ) -> Result<Inbound<'a>, Drop> {
-    if frame.len() < MIN_FRAME || frame.len() > MAX_FRAME {
+    let tagged = frame.len() >= 18 && u16_at(frame, 12) == wire::ETHERTYPE_VLAN;
+    let tag = if tagged { wire::VLAN_LEN } else { 0 };
+    let ethertype = if frame.len() >= 18 { u16_at(frame, 12 + tag) } else { 0 };
+    let form = Form { tagged, v6: ethertype == wire::ETHERTYPE_IPV6 };
+    let (ip_at, udp_at, bth_at, deth_at) = (form.ip_at(), form.udp_at(), form.bth_at(), form.deth_at());
+    if frame.len() < form.trh_at() + wire::ICRC_LEN || frame.len() - tag > MAX_UNTAGGED_FRAME {
         return Err(Drop::Frame);
     }
+    //= RX-9
+    let vlan = tagged.then(|| u16_at(frame, 14));
+    let ip = if form.v6 { ipv6(&frame[ip_at..], identity) } else { ipv4(&frame[ip_at..], identity) };
     if frame[..6] != identity.mac
-        || u16_at(frame, 12) != wire::ETHERTYPE_IPV4
-        || frame[IP_AT] >> 4 != 4
-        || frame[IP_AT + 9] != wire::IP_UDP
-        || frame[IP_AT + 16..IP_AT + 20] != identity.ip
-        || u16_at(frame, UDP_AT + 2) != wire::UDP_PORT
+        || !vlan.is_none_or(|tci| identity.accepts_vlan(tci))
+        || !(form.v6 || ethertype == wire::ETHERTYPE_IPV4)
+        || !ip.ours
+        || (!(form.v6 && ip.odd && frame[ip_at + 6] != wire::IP_UDP)
+            && u16_at(frame, udp_at + 2) != wire::UDP_PORT)
     {
         return Err(Drop::NotOurs);
     }
-    //= RX-3
-    let ip: [u8; 4] = std::array::from_fn(|i| frame[IP_AT + 12 + i]);
-    if frame[IP_AT] & 0xF != 5
-        || u16_at(frame, IP_AT + 6) & 0x3FFF != 0
-        || ip[0] >> 4 == 0xE
-        || ip == [0; 4]
-        || ip == [255; 4]
-    {
+    if ip.odd {
         return Err(Drop::IpHeader);
     }
-    let ip_len = u16_at(frame, IP_AT + 2) as usize;
-    if ip_len + wire::ETH_LEN != frame.len() || u16_at(frame, UDP_AT + 4) as usize + wire::IPV4_LEN != ip_len
-    {
+    if ip_at + ip.total != frame.len() || u16_at(frame, udp_at + 4) as usize + form.ip_len() != ip.total {
         return Err(Drop::Length);
     }
     let (covered, crc) = frame.split_at(frame.len() - wire::ICRC_LEN);
-    if icrc::ipv4(&covered[IP_AT..]) != crc {
+    if icrc::rocev2(&covered[ip_at..]) != crc {
         return Err(Drop::Icrc);
     }
     //= RX-4
-    if frame[BTH_AT] == wire::OPCODE_CNP {
+    let opcode = frame[bth_at];
+    if opcode == wire::OPCODE_CNP {
         return Err(Drop::Cnp);
     }
-    if frame[BTH_AT] != wire::OPCODE_UD_SEND || frame[BTH_AT + 1] & 0xF != 0 {
+    if !matches!(opcode, wire::OPCODE_UD_SEND | wire::OPCODE_UD_SEND_IMM) || frame[bth_at + 1] & 0xF != 0 {
         return Err(Drop::Bth);
     }
-    let pkey = u16_at(frame, BTH_AT + 2);
+    let pkey = u16_at(frame, bth_at + 2);
     if (pkey ^ identity.pkey) & 0x7FFF != 0 || (pkey | identity.pkey) & 0x8000 == 0 {
         return Err(Drop::PKey);
     }
     //= RX-5
-    let number = u24_at(frame, BTH_AT + 5);
+    let number = u24_at(frame, bth_at + 5);
     let local = endpoint_of((number & 0xFF) as u16)
         .filter(|endpoint| endpoint.number == number)
+        .filter(|endpoint| endpoint.datagram || opcode == wire::OPCODE_UD_SEND)
         .ok_or(Drop::Endpoint)?;
-    if u32_at(frame, DETH_AT) != local.qkey {
+    if u32_at(frame, deth_at) != local.qkey {
         return Err(Drop::QKey);
     }
     let origin = Origin {
         mac: std::array::from_fn(|i| frame[6 + i]),
-        ip,
-        endpoint: u24_at(frame, DETH_AT + 5),
+        vlan,
+        gid: ip.source,
+        endpoint: u24_at(frame, deth_at + 5),
         local,
-        ce: frame[IP_AT + 1] & wire::ECN_CE == wire::ECN_CE,
+        ce: ip.class & wire::ECN_CE == wire::ECN_CE,
     };
-    let trh = &covered[TRH_AT..];
-    let (&[version_type], _) = trh.split_first_chunk().ok_or(Drop::Trh)?;
+    let rest = &covered[form.trh_at()..];
+    let pad = (frame[bth_at + 1] >> 4 & 3) as usize;
+    if local.datagram {
+        let grh = wire::grh(frame).ok_or(Drop::Frame)?;
+        return datagram(grh, opcode, rest, pad).map(|datagram| Inbound::Datagram(origin, datagram));
+    }
+    let (&[version_type], _) = rest.split_first_chunk().ok_or(Drop::Trh)?;
     if version_type >> 4 != wire::TRH_VERSION {
         return Err(Drop::Trh);
     }
     match version_type & 0xF {
         wire::TYPE_FEEDBACK => {
-            let bytes = trh.first_chunk().ok_or(Drop::Trh)?;
+            let bytes = rest.first_chunk().ok_or(Drop::Trh)?;
             Ok(Inbound::Feedback(origin, FeedbackHeader::parse(bytes)))
         }
         wire::TYPE_DATA | wire::TYPE_PROBE => {
-            let (bytes, rest) = trh.split_first_chunk().ok_or(Drop::Trh)?;
-            let pad = (frame[BTH_AT + 1] >> 4 & 3) as usize;
+            let (bytes, rest) = rest.split_first_chunk().ok_or(Drop::Trh)?;
             let header = DataHeader::parse(bytes);
             let payload = fields(&header, rest, pad)?;
             Ok(Inbound::Data(origin, header, payload))
         }
         _ => Err(Drop::Trh),
     }
+}
+
+//= UD-2
+fn datagram(grh: [u8; wire::GRH_LEN], opcode: u8, rest: &[u8], pad: usize) -> Result<Datagram<'_>, Drop> {
+    let (immediate, padded) = if opcode == wire::OPCODE_UD_SEND_IMM {
+        let (bytes, padded) = rest.split_first_chunk().ok_or(Drop::Fields)?;
+        (Some(u32::from_be_bytes(*bytes)), padded)
+    } else {
+        (None, rest)
+    };
+    let length = padded.len().checked_sub(pad).ok_or(Drop::Fields)?;
+    if !padded.len().is_multiple_of(4) || length > 1 << MAX_PAYLOAD_LOG2 {
+        return Err(Drop::Fields);
+    }
+    Ok(Datagram { grh, immediate, payload: &padded[..length] })
 }
 
 //= RX-6

@@ -12,7 +12,7 @@ use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS, DESTINATIONS}
 use tessera_abi::queue::DONE_SEND;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
+use tessera_abi::wire::{fb, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
 
 use crate::bitmap::Block;
 use crate::feedback;
@@ -159,7 +159,7 @@ impl Sender {
         let number = header.message.slot();
         let slot = self.slots.get_mut(number as usize).and_then(Option::as_mut);
         let slot = slot.filter(|slot| slot.message == header.message).ok_or(Drop::FeedbackStale)?;
-        if wire::ipv4_gid(origin.ip) != slot.entry.gid
+        if origin.gid != slot.entry.gid
             || origin.endpoint != slot.entry.endpoint
             || origin.local.number != slot.local
         {
@@ -368,6 +368,8 @@ pub fn completion(now: Ticks, entry: &SendEntry, local: u32, index: u16, status:
         status,
         immediate: entry.immediate,
         write: entry.is_write(),
+        grh: false,
+        tagged: false,
         endpoint: (local & 0xFF) as u16,
         entry: index,
         length: entry.length,

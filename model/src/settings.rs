@@ -171,14 +171,29 @@ pub struct Identity {
     pub mac: [u8; 6],
     /// IPv4 address.
     pub ip: [u8; 4],
+    /// IPv6 address; zeros = none.
+    pub ip6: [u8; 16],
+    /// Whose tagged frames are accepted, as [`regs::VLAN`] says it.
+    pub vlan: u16,
     /// Partition key.
     pub pkey: u16,
 }
 
 impl Identity {
-    /// The address others know this NIC by.
-    pub fn gid(&self) -> [u8; 16] {
-        wire::ipv4_gid(self.ip)
+    /// The address by which others of a GID's family know this NIC.
+    pub fn gid_towards(&self, gid: &[u8; 16]) -> [u8; 16] {
+        match wire::gid_ipv4(gid) {
+            Some(_) => wire::ipv4_gid(self.ip),
+            None => self.ip6,
+        }
+    }
+
+    /// Whether frames with this tag control information are accepted.
+    //= RX-9
+    pub fn accepts_vlan(&self, tci: u16) -> bool {
+        const ANY: u16 = 1 << 12;
+        let id = tci & wire::VLAN_ID;
+        id == 0 || self.vlan & ANY != 0 || id == self.vlan & wire::VLAN_ID
     }
 }
 
@@ -195,12 +210,14 @@ pub struct Endpoint {
     pub rx_quota: u16,
     /// Protection domain.
     pub pd: u16,
+    /// A plain UD endpoint (else reliable messages).
+    pub datagram: bool,
 }
 
 impl Endpoint {
     /// An endpoint with a ring of its own and no quota, in protection domain 1.
     pub fn new(number: u32, qkey: u32) -> Self {
-        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1 }
+        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1, datagram: false }
     }
 
     /// Table index of the ring its receives come from.

@@ -213,7 +213,7 @@ impl Slot {
             flags,
             ev,
             payload_log2: self.entry.payload_log2,
-            traffic_class: self.entry.traffic_class,
+            traffic_class: self.entry.traffic_class & 0xF,
             message: self.message,
             index,
             initial_window: self.window as u8,

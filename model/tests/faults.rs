@@ -349,7 +349,9 @@ fn local_errors_complete_and_free_the_slot() {
         qkey: QKEY,
         endpoint: endpoint(1, 0),
         mac: world.nodes[1].identity.mac,
-        gid: world.nodes[1].identity.gid(),
+        gid: world.gid_of(1),
+        hop_limit: 0,
+        vlan: None,
     };
     let cases = [
         (SendEntry { lkey: KEY ^ 0x100, ..template }, Status::LocalProtection),

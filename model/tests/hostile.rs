@@ -26,7 +26,7 @@ fn midway() -> (World, Vec<(usize, Vec<u8>)>) {
 
 fn seal(frame: &mut [u8]) {
     let end = frame.len() - wire::ICRC_LEN;
-    let crc = icrc::ipv4(&frame[IP_AT..end]);
+    let crc = icrc::rocev2(&frame[IP_AT..end]);
     frame[end..].copy_from_slice(&crc);
 }
 

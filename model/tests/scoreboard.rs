@@ -67,8 +67,13 @@ struct Run {
 
 /// Messages of many sizes, one posted late so that BUSY occurs.
 fn run(nics: usize, faults: Faults, settings: Settings, seed: u64) -> Run {
+    run_as(wire::Form::ALL[0], nics, faults, settings, seed)
+}
+
+fn run_as(form: wire::Form, nics: usize, faults: Faults, settings: Settings, seed: u64) -> Run {
     let config = small();
     let mut world = World::new(nics, &config, settings, faults, seed);
+    (world.v6, world.vlan) = (form.v6, form.tagged.then_some(0xE123));
     world.watch = Some(Vec::new());
     let lengths = [0u32, 1, 255, 4096, 5000, 70_000, 200_001];
     for (i, &length) in lengths.iter().enumerate() {
@@ -122,7 +127,9 @@ fn model_nics_are_clean() {
             ..Faults::default()
         };
         eprintln!("case {case}: {faults:?}");
-        let summary = clean(&run(2 + case as usize % 2, faults, Settings::default(), base ^ case));
+        let form = wire::Form::ALL[case as usize / 2 % 4];
+        let nics = 2 + case as usize % 2;
+        let summary = clean(&run_as(form, nics, faults, Settings::default(), base ^ case));
         total.writes += summary.writes;
         total.completions += summary.completions;
         total.feedbacks += summary.feedbacks;
@@ -142,7 +149,7 @@ fn lossy() -> Run {
 
 fn seal(frame: &mut [u8]) {
     let end = frame.len() - wire::ICRC_LEN;
-    let crc = icrc::ipv4(&frame[IP_AT..end]);
+    let crc = icrc::rocev2(&frame[IP_AT..end]);
     frame[end..].copy_from_slice(&crc);
 }
 

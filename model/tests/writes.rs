@@ -140,7 +140,7 @@ fn a_packet_with_another_key_is_no_packet_of_the_message() {
             let mut forged = sample.clone();
             edit(&mut forged);
             let end = forged.len() - wire::ICRC_LEN;
-            let crc = tessera_abi::icrc::ipv4(&forged[IP_AT..end]);
+            let crc = tessera_abi::icrc::rocev2(&forged[IP_AT..end]);
             forged[end..].copy_from_slice(&crc);
             let now = world.now(1);
             assert_eq!(world.nodes[1].nic.handle_frame(now, &forged), Err(Drop::Mismatch));

@@ -15,6 +15,7 @@
 //!
 //! Feed events in the order of their clocks; at equal clocks arrivals first.
 
+mod datagrams;
 mod fault;
 mod inbound;
 mod outbound;
@@ -31,6 +32,7 @@ use crate::queue::{Completion, RecvEntry, SendEntry};
 use crate::rx_parse::{self, Inbound as Judged};
 use crate::settings::{Endpoint, Identity, MemoryKey, Settings};
 use crate::Ticks;
+use datagrams::Datagrams;
 pub use fault::{Fault, Violation};
 use inbound::Receiving;
 use outbound::Sending;
@@ -187,6 +189,7 @@ struct Side {
     bench: Bench,
     sending: Sending,
     receiving: Receiving,
+    datagrams: Datagrams,
     paths: Paths,
 }
 
@@ -201,6 +204,7 @@ impl Scoreboard {
         let side = |(nic, setup): (usize, NicSetup)| Side {
             sending: Sending::default(),
             receiving: Receiving::new(&setup.settings, &setup.keys),
+            datagrams: Datagrams::default(),
             paths: Paths::new(&setup.settings, &setup.places),
             bench: Bench {
                 nic,
@@ -219,7 +223,7 @@ impl Scoreboard {
     pub fn observe(&mut self, clock: u64, nic: usize, event: Event<'_>) {
         let Some(side) = self.sides.get_mut(nic) else { return };
         side.advance(clock);
-        let Side { bench, sending, receiving, paths } = side;
+        let Side { bench, sending, receiving, datagrams, paths } = side;
         match event {
             Event::Received(frame) => {
                 bench.summary.frames += 1;
@@ -230,11 +234,23 @@ impl Scoreboard {
                         receiving.arrived(bench, &origin, &header, payload);
                     }
                     Ok(Judged::Feedback(origin, header)) => sending.heard(bench, paths, &origin, &header),
+                    Ok(Judged::Datagram(origin, datagram)) => datagrams.arrived(bench, &origin, &datagram),
                     Err(_) => {}
                 }
             }
             Event::Sent(frame) => {
                 bench.summary.frames += 1;
+                let Some(datagram) = wire::parse_datagram(frame) else {
+                    bench.fault(None, "RX-3", Fault::NotRm(frame.len()));
+                    return;
+                };
+                if Datagrams::endpoint(bench, datagram.route.src_endpoint).is_some() {
+                    let (route, none) = (&datagram.route, MessageId(0));
+                    routed(bench, none, frame, route, datagram.icrc_ok);
+                    paths.sent(bench, none, route.dst_gid, PacketKind::Feedback, route.sport as u8);
+                    datagrams.sent(bench, &datagram);
+                    return;
+                }
                 let Ok(packet) = wire::parse(frame) else {
                     bench.fault(None, "RX-3", Fault::NotRm(frame.len()));
                     return;
@@ -243,31 +259,17 @@ impl Scoreboard {
                     Trh::Data(header) => header.message,
                     Trh::Feedback(header) => header.message,
                 };
-                if !packet.icrc_ok {
-                    bench.fault(Some(message), "RX-2", Fault::Icrc);
-                }
-                let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
-                let identity = bench.setup.identity;
                 let route = &packet.route;
-                bench.field(message, "§2", "source MAC", mac(route.src_mac), mac(identity.mac));
-                let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
-                bench.field(message, "§2", "source address", ip(route.src_ip), ip(identity.ip));
-                bench.field(message, "RX-4", "P_Key", route.pkey as u64, identity.pkey as u64);
+                routed(bench, message, frame, route, packet.icrc_ok);
                 bench.field(message, "§2", "TOS", route.tos as u64, wire::TOS as u64);
-                if wire::ipv4_checksum(&frame[wire::IP_AT..wire::UDP_AT]) != 0 {
-                    let fault = Fault::Field { field: "IPv4 checksum", got: 1, want: 0 };
-                    bench.fault(Some(message), "§2", fault);
-                }
-                let high = (route.sport & 0xFF00) as u64;
-                bench.field(message, "§6", "UDP source port", high, wire::SPORT_BASE as u64);
+                bench.field(message, "§2", "hop limit", route.hop_limit as u64, wire::TTL as u64);
                 let kind = match &packet.trh {
                     Trh::Feedback(_) => PacketKind::Feedback,
                     Trh::Data(header) if header.probe => PacketKind::Probe,
                     Trh::Data(header) if header.flags & flag::RETX != 0 => PacketKind::Retransmission,
                     Trh::Data(_) => PacketKind::New,
                 };
-                let gid = wire::ipv4_gid(route.dst_ip);
-                let asks = paths.sent(bench, message, gid, kind, route.sport as u8);
+                let asks = paths.sent(bench, message, route.dst_gid, kind, route.sport as u8);
                 match &packet.trh {
                     Trh::Data(header) => {
                         bench.field(message, "§6", "EV", header.ev as u64, (route.sport & 0xFF) as u64);
@@ -289,20 +291,29 @@ impl Scoreboard {
                 }
             }
             Event::PostedSend { endpoint, index, entry, payload } => {
-                sending.posted(bench, endpoint, index, entry, payload);
+                match Datagrams::endpoint(bench, endpoint) {
+                    Some(local) => datagrams.posted_send(local, index, entry, payload),
+                    None => sending.posted(bench, endpoint, index, entry, payload),
+                }
             }
-            Event::PostedRecv { endpoint, index, entry } => {
-                receiving.posted(bench, endpoint, index, entry);
+            Event::PostedRecv { endpoint, index, entry } => match Datagrams::endpoint(bench, endpoint) {
+                Some(local) => datagrams.posted_recv(bench, local, index, entry),
+                None => receiving.posted(bench, endpoint, index, entry),
+            },
+            Event::Wrote { address, bytes } => {
+                if !datagrams.wrote(bench, address, bytes) {
+                    receiving.wrote(bench, address, bytes);
+                }
             }
             Event::Registered { endpoint, round, messages } => {
                 receiving.registered(bench, ((endpoint & 0xFF) as u8, round), messages);
             }
             Event::Key { index, key } => receiving.key(bench, index, key.copied()),
-            Event::Wrote { address, bytes } => receiving.wrote(bench, address, bytes),
             Event::Completed(entry) => {
                 let done = Completion::parse(entry);
                 bench.summary.completions += 1;
                 match done.opcode {
+                    DONE_SEND | DONE_RECV if datagrams.completed(bench, &done, done.opcode == DONE_RECV) => {}
                     DONE_SEND => sending.completed(bench, &done),
                     DONE_RECV => receiving.completed(bench, &done),
                     other => {
@@ -329,6 +340,7 @@ impl Scoreboard {
             side.advance(clock);
             side.sending.finish(&mut side.bench);
             side.receiving.finish(&mut side.bench);
+            side.datagrams.finish(&mut side.bench);
             let summary = side.bench.summary;
             total.frames += summary.frames;
             total.writes += summary.writes;
@@ -339,6 +351,28 @@ impl Scoreboard {
         }
         (total, self.violations())
     }
+}
+
+/// What every frame that leaves has in common.
+fn routed(bench: &mut Bench, message: MessageId, frame: &[u8], route: &wire::Route, icrc_ok: bool) {
+    if !icrc_ok {
+        bench.fault(Some(message), "RX-2", Fault::Icrc);
+    }
+    let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
+    let identity = bench.setup.identity;
+    bench.field(message, "§2", "source MAC", mac(route.src_mac), mac(identity.mac));
+    let source = identity.gid_towards(&route.dst_gid);
+    bench.field(message, "§2", "source GID", (route.src_gid == source).into(), 1);
+    bench.field(message, "RX-4", "P_Key", route.pkey as u64, identity.pkey as u64);
+    let form = route.form();
+    if form.v6 {
+        bench.field(message, "§6", "flow label", route.flow_label as u64, route.sport as u64);
+    } else if wire::ipv4_checksum(&frame[form.ip_at()..form.udp_at()]) != 0 {
+        let fault = Fault::Field { field: "IPv4 checksum", got: 1, want: 0 };
+        bench.fault(Some(message), "§2", fault);
+    }
+    let high = (route.sport & 0xFF00) as u64;
+    bench.field(message, "§6", "UDP source port", high, wire::SPORT_BASE as u64);
 }
 
 impl Side {

@@ -141,7 +141,7 @@ impl Sending {
         let (clock, now) = (bench.clock, bench.now());
         let reaction = (bench.tolerance.pipeline + bench.tolerance.host) as Ticks;
         let Some(message) = self.messages.get_mut(&header.message.0) else { return };
-        let ours = wire::ipv4_gid(origin.ip) == message.entry.gid
+        let ours = origin.gid == message.entry.gid
             && origin.endpoint == message.entry.endpoint
             && origin.local.number == message.number;
         if !ours || message.told.is_some() || message.done.is_some() {
@@ -220,7 +220,7 @@ impl Sending {
                 && posted.entry.length == header.length
                 && posted.entry.tag == header.tag
                 && posted.entry.endpoint == route.dst_endpoint
-                && posted.entry.ip() == route.dst_ip
+                && posted.entry.gid == route.dst_gid
         };
         let order = self.order.get(&endpoint)?;
         let candidates = order.iter().filter(|&&index| self.posted.get(&(endpoint, index)).is_some_and(fits));
@@ -380,19 +380,20 @@ impl Sending {
         let id = header.message;
         let entry = &message.entry;
         let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
-        let ip = |bytes: [u8; 4]| u32::from_be_bytes(bytes) as u64;
+        let vlan = |tci: Option<u16>| tci.map_or(1 << 16, u64::from);
         let immediate = if entry.immediate.is_some() { flag::IMM } else { 0 };
         let round = if entry.round.is_some() { flag::ROUND } else { 0 };
         let write = if entry.is_write() { flag::WRITE } else { 0 };
         let pairs = [
             ("destination MAC", mac(route.dst_mac), mac(entry.mac)),
-            ("destination address", ip(route.dst_ip), ip(entry.ip())),
+            ("destination GID", (route.dst_gid == entry.gid).into(), 1),
+            ("VLAN tag", vlan(route.vlan), vlan(entry.vlan)),
             ("destination endpoint", route.dst_endpoint as u64, entry.endpoint as u64),
             ("source endpoint", route.src_endpoint as u64, message.number as u64),
             ("Q_Key", route.qkey as u64, entry.qkey as u64),
             ("PSN", route.psn as u64, header.index as u64),
             ("payload size", header.payload_log2 as u64, entry.payload_log2 as u64),
-            ("traffic class", header.traffic_class as u64, entry.traffic_class as u64),
+            ("traffic class", header.traffic_class as u64, (entry.traffic_class & 0xF) as u64),
             ("initial window", header.initial_window as u64, (message.window & 0xFF) as u64),
             ("length", header.length as u64, entry.length as u64),
             ("tag", header.tag, entry.tag),

@@ -185,6 +185,9 @@ pub struct World {
     pub round: Option<u16>,
     /// Overwrite source buffers once their send completed.
     pub scribble: bool,
+    /// Sends go to IPv6 addresses, carry this tag.
+    pub v6: bool,
+    pub vlan: Option<u16>,
     events: BinaryHeap<Reverse<(u64, u64)>>,
     pending: BTreeMap<u64, Event>,
     serial: u64,
@@ -212,12 +215,19 @@ pub fn small() -> Config {
     }
 }
 
+/// IPv6 address of a node.
+pub fn ip6(node: usize) -> [u8; 16] {
+    [0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, node as u8]
+}
+
 impl World {
     pub fn new(count: usize, config: &Config, settings: Settings, faults: Faults, seed: u64) -> Self {
         let nodes = (0..count).map(|i| {
             let identity = Identity {
                 mac: [2, 0, 0, 0, 0, i as u8],
                 ip: [10, 0, 0, i as u8 + 1],
+                ip6: ip6(i),
+                vlan: 0x123,
                 pkey: wire::DEFAULT_PKEY,
             };
             let settings = Settings { seed: (seed as u32 ^ 0x1357 << i).max(1), ..settings };
@@ -259,12 +269,24 @@ impl World {
             kept: None,
             round: None,
             scribble: true,
+            v6: false,
+            vlan: None,
             events: BinaryHeap::new(),
             pending: BTreeMap::new(),
             serial: 0,
             next_tag: 1,
             delivered: BTreeMap::new(),
             errors: Vec::new(),
+        }
+    }
+
+    /// The address that sends to `node` go to.
+    pub fn gid_of(&self, node: usize) -> [u8; 16] {
+        let identity = &self.nodes[node].identity;
+        if self.v6 {
+            identity.ip6
+        } else {
+            wire::ipv4_gid(identity.ip)
         }
     }
 
@@ -322,7 +344,9 @@ impl World {
             qkey: QKEY,
             endpoint: endpoint(to, e),
             mac: self.nodes[to].identity.mac,
-            gid: self.nodes[to].identity.gid(),
+            gid: self.gid_of(to),
+            hop_limit: 0,
+            vlan: self.vlan,
         };
         let number = endpoint(from, e);
         let now = self.now(from);
@@ -366,7 +390,9 @@ impl World {
             qkey: QKEY,
             endpoint: endpoint(to, e),
             mac: self.nodes[to].identity.mac,
-            gid: self.nodes[to].identity.gid(),
+            gid: self.gid_of(to),
+            hop_limit: 0,
+            vlan: self.vlan,
         };
         edit(&mut entry);
         let local = endpoint(from, e);
@@ -546,13 +572,16 @@ impl World {
         }
         let Some(to) = self.nodes.iter().position(|node| node.identity.mac[..] == frame[..6]) else { return };
         if self.rng.chance(self.faults.mark) {
-            frame[wire::IP_AT + 1] |= wire::ECN_CE;
+            let form = wire::Form::of(&frame).expect("a model frame is IP");
+            let (at, shift) = if form.v6 { (form.ip_at() + 1, 4) } else { (form.ip_at() + 1, 0) };
+            frame[at] |= wire::ECN_CE << shift;
         }
         if self.rng.chance(self.faults.corrupt) {
             let bit = self.rng.below(frame.len() as u64 * 8) as usize;
             frame[bit / 8] ^= 1 << (bit % 8);
         }
-        let ev = frame[wire::UDP_AT + 1] as usize;
+        let udp_at = wire::Form::of(&frame).map_or(wire::UDP_AT, wire::Form::udp_at);
+        let ev = frame[udp_at + 1] as usize;
         let delay = self.faults.paths[ev % self.faults.paths.len()];
         let copies = if self.rng.chance(self.faults.duplicate.0) {
             1 + self.rng.below(self.faults.duplicate.1)

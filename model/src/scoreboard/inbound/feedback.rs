@@ -16,7 +16,7 @@ use crate::interval::{Interval, Source};
 impl Receiving {
     pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
         let id = header.message;
-        let name = (route.dst_ip, route.dst_endpoint, id);
+        let name = (route.dst_gid, route.dst_endpoint, id);
         let Some(message) = self.messages.get_mut(&name) else {
             bench.fault(Some(id), "RC-7", Fault::Undue);
             return;
@@ -24,8 +24,9 @@ impl Receiving {
         let qkey = bench.setup.endpoints.iter().find(|e| e.number == route.src_endpoint).map(|e| e.qkey);
         bench.field(id, "TX-3", "source endpoint", route.src_endpoint as u64, message.local as u64);
         bench.field(id, "TX-3", "Q_Key", route.qkey as u64, qkey.unwrap_or(!route.qkey) as u64);
-        if !message.macs.contains(&route.dst_mac) {
-            bench.fault(Some(id), "RC-3", Fault::Field { field: "destination MAC", got: 0, want: 1 });
+        if !message.senders.contains(&(route.dst_mac, route.vlan)) {
+            let fault = Fault::Field { field: "destination MAC and VLAN", got: 0, want: 1 };
+            bench.fault(Some(id), "RC-3", fault);
         }
         //= RC-8
         let sampled = header.delay != NO_SAMPLE;

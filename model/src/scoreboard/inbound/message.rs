@@ -14,7 +14,7 @@ use crate::rx_parse::Origin;
 use crate::Ticks;
 
 /// Names a message: source address, source endpoint, message number.
-pub(super) type Name = ([u8; 4], u32, MessageId);
+pub(super) type Name = ([u8; 16], u32, MessageId);
 /// A packet that may draw an answer.
 pub(super) struct Answerable {
     pub(super) clock: u64,
@@ -37,7 +37,7 @@ pub(super) struct Message {
     pub(super) name: Name,
     pub(super) opener: DataHeader,
     pub(super) local: u32,
-    pub(super) macs: BTreeSet<[u8; 6]>,
+    pub(super) senders: BTreeSet<([u8; 6], Option<u16>)>,
     pub(super) count: u32,
     pub(super) arrived: BitVec,
     pub(super) placed: BitVec,
@@ -101,7 +101,7 @@ impl Message {
             name,
             opener: *packet,
             local: origin.local.number,
-            macs: BTreeSet::new(),
+            senders: BTreeSet::new(),
             count,
             arrived: bits.clone(),
             placed: bits,

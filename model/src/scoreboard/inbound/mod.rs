@@ -16,7 +16,7 @@ mod writes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tessera_abi::status::Status;
-use tessera_abi::wire::{self, flag, generation_age, Age, DataHeader, MessageId};
+use tessera_abi::wire::{flag, generation_age, Age, DataHeader, MessageId};
 
 use super::{Bench, Duties, Fault};
 use crate::interval::{Interval, SourceTable, View};
@@ -30,7 +30,7 @@ use message::{Answerable, Message, Name};
 use writes::{Keys, Rights};
 
 /// Names whatever generation of a slot.
-type Place = ([u8; 4], u32, u16);
+type Place = ([u8; 16], u32, u16);
 
 /// Where the receives of a local endpoint come from, and its quota.
 fn tenant(bench: &Bench, local: u32) -> (u16, u16) {
@@ -70,8 +70,8 @@ pub(super) struct Receiving {
     order: BTreeMap<u16, Vec<u16>>,
     keys: Keys,
 }
-fn hash(ip: [u8; 4]) -> u8 {
-    SourceTable::hash(&wire::ipv4_gid(ip))
+fn hash(gid: [u8; 16]) -> u8 {
+    SourceTable::hash(&gid)
 }
 impl Receiving {
     pub(super) fn new(settings: &Settings, keys: &[MemoryKey]) -> Self {
@@ -109,18 +109,18 @@ impl Receiving {
         packet: &DataHeader,
         payload: &[u8],
     ) {
-        let name = (origin.ip, origin.endpoint, packet.message);
-        let place = (origin.ip, origin.endpoint, packet.message.slot());
+        let name = (origin.gid, origin.endpoint, packet.message);
+        let place = (origin.gid, origin.endpoint, packet.message.slot());
         if let Some(&held) = self.current.get(&place) {
             match generation_age(packet.message.generation(), held.generation()) {
                 //= RO-3
                 //= RO-4
                 Age::Older => {
                     // Until the newer one opens, what is held of this one may answer.
-                    let newer = self.messages.get(&(origin.ip, origin.endpoint, held));
+                    let newer = self.messages.get(&(origin.gid, origin.endpoint, held));
                     let open = newer.is_some_and(|newer| newer.open_since.is_some());
                     if let Some(old) = self.messages.get_mut(&name).filter(|_| !open) {
-                        old.macs.insert(origin.mac);
+                        old.senders.insert((origin.mac, origin.vlan));
                         let answer = Answerable::of(bench, old, packet);
                         Self::owe(
                             &mut self.duties,
@@ -135,7 +135,7 @@ impl Receiving {
                 Age::Same => {}
                 //= RO-4
                 Age::Newer => {
-                    if let Some(old) = self.messages.get_mut(&(origin.ip, origin.endpoint, held)) {
+                    if let Some(old) = self.messages.get_mut(&(origin.gid, origin.endpoint, held)) {
                         old.replaced = true;
                         self.clocks.set(old.name, None);
                     }
@@ -158,7 +158,7 @@ impl Receiving {
             Message::new(bench, name, origin, packet)
         });
         let (settings, now, clock) = (bench.setup.settings, bench.now(), bench.clock);
-        message.macs.insert(origin.mac);
+        message.senders.insert((origin.mac, origin.vlan));
         let mut answer = Answerable::of(bench, message, packet);
         let lag = Self::lag(bench);
         //= RO-2
@@ -203,13 +203,13 @@ impl Receiving {
         if !packet.probe && packet.index >= message.grant {
             return;
         }
-        let source = self.sources.of(hash(origin.ip));
+        let source = self.sources.of(hash(origin.gid));
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
         if !packet.probe && packet.flags & flag::RETX != 0 {
             let new = !message.arrived[packet.index as usize];
             if let Some(answered) = message.interval.answered(now, packet.index, new) {
-                self.sources.answered(hash(origin.ip), answered, &settings);
+                self.sources.answered(hash(origin.gid), answered, &settings);
             }
         }
         if packet.probe {
@@ -230,7 +230,7 @@ impl Receiving {
             }
             if packet.flags & flag::RETX == 0 {
                 if let Some(sample) = message.interval.sample(now, packet) {
-                    self.sources.late(hash(origin.ip), sample, &settings);
+                    self.sources.late(hash(origin.gid), sample, &settings);
                 }
             }
             if !payload.is_empty() {
@@ -391,11 +391,10 @@ impl Receiving {
             if keys.any(|k| k.covers(entry.address, entry.length)) {
                 bench.fault(None, "RO-6", Fault::Status(done.status));
             }
-            recv.bound.get_or_insert(([0; 4], 0, id));
+            recv.bound.get_or_insert(([0; 16], 0, id));
             return;
         }
-        let ip = std::array::from_fn(|i| done.peer_gid[12 + i]);
-        let name = (ip, done.peer_endpoint, id);
+        let name = (done.peer_gid, done.peer_endpoint, id);
         let Some(message) = self.messages.get_mut(&name).filter(|m| m.recv.is_none_or(|own| own == key))
         else {
             bench.fault(Some(id), "RC-6", Fault::UnknownMessage(0));
