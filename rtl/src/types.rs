@@ -28,6 +28,12 @@ pub struct Settings {
     pub enable: Bit,
     pub local_mac: Bits<48>,
     pub local_ip: Bits<32>,
+    /// Zeros: no IPv6.
+    pub local_ip6: Bits<128>,
+    /// The VLAN whose tagged frames are accepted, 0 = none.
+    pub vlan_id: Bits<12>,
+    /// ... those of any VLAN are.
+    pub vlan_any: Bit,
     pub pkey: Bits<16>,
     pub seed: Bits<32>,
     /// 0 single, 1 round_robin, 2 random, 3 recycle, 4 weighted.
@@ -98,11 +104,17 @@ pub struct Doorbell {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RxData {
     pub src_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub src_gid: Bits<128>,
     pub src_endpoint: Bits<24>,
     /// Local endpoint's table index.
     pub endpoint: Bits<8>,
     pub ce: Bit,
+    /// A plain UD packet: of the following only `imm` (valid with `flag::IMM`)
+    /// and `payload_len` count, which includes its GRH area.
+    pub ud: Bit,
     pub probe: Bit,
     pub flags: Bits<8>,
     pub ev: Bits<8>,
@@ -160,6 +172,9 @@ pub struct RxFeedback {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxFeedback {
     pub dst_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub dst_gid: Bits<128>,
     pub dst_endpoint: Bits<24>,
     pub endpoint: Bits<8>,
@@ -187,9 +202,15 @@ pub struct TxFeedback {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxRequest {
     pub endpoint: Bits<8>,
+    /// A datagram: `tag` holds its traffic class (bits 0..8) and hop limit
+    /// (8..16), nothing of the message counts but `length`.
+    pub ud: Bit,
     /// Running index of its send queue entry.
     pub entry: Bits<16>,
     pub dst_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub dst_gid: Bits<128>,
     pub dst_endpoint: Bits<24>,
     pub qkey: Bits<32>,
@@ -219,10 +240,16 @@ pub struct TxRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxPacket {
     pub dst_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub dst_gid: Bits<128>,
     pub dst_endpoint: Bits<24>,
     pub qkey: Bits<32>,
     pub endpoint: Bits<8>,
+    /// A datagram: no TRH. `tag` as in `TxRequest`; `index` is its PSN,
+    /// `imm` valid with `flag::IMM`, `slot` its place in `tx/datagram`.
+    pub ud: Bit,
     pub probe: Bit,
     pub flags: Bits<8>,
     pub payload_log2: Bits<4>,
@@ -248,6 +275,8 @@ pub struct TxPacket {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxSent {
     pub valid: Bit,
+    /// A datagram's: `slot` as in its `TxPacket`.
+    pub ud: Bit,
     pub slot: Bits<12>,
     /// The host read failed; the packet was not sent.
     pub error: Bit,
@@ -286,6 +315,11 @@ pub struct Done {
     pub has_imm: Bit,
     /// The message was a write.
     pub write: Bit,
+    /// A datagram received; `tag` holds source MAC address and tag control
+    /// information as the entry does.
+    pub grh: Bit,
+    /// ... which came tagged.
+    pub vlan_valid: Bit,
     pub endpoint: Bits<8>,
     /// The receive is of the endpoint's own ring, even if it uses a shared one.
     pub own: Bit,
@@ -375,10 +409,16 @@ pub struct RxWork {
     pub buffer: Bits<64>,
     pub entry: Bits<16>,
     pub src_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub src_gid: Bits<128>,
     pub src_endpoint: Bits<24>,
     pub endpoint: Bits<8>,
     pub ce: Bit,
+    /// With verdict 2: the payload is a datagram's and goes to `buffer`. Its
+    /// `imm` is valid with `flag::IMM`, `payload_len` counts its GRH area.
+    pub ud: Bit,
     pub probe: Bit,
     pub flags: Bits<8>,
     pub ev: Bits<8>,
@@ -420,6 +460,8 @@ pub struct PlaceCommand {
     /// 0 throw the next payload away, 1 write it, 2 fence: report when every
     /// write before it has its status, 3 write it and fence behind it.
     pub kind: Bits<2>,
+    /// Of a datagram: `context` means nothing, the fence goes to `rx/datagram`.
+    pub ud: Bit,
     pub address: Bits<64>,
     pub length: Bits<13>,
     pub context: Bits<12>,
@@ -428,6 +470,8 @@ pub struct PlaceCommand {
 /// A fence was reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct PlaceFence {
+    /// Of a datagram; `error` is that of its own write.
+    pub ud: Bit,
     pub context: Bits<12>,
     /// A write of this context since it was opened failed.
     pub error: Bit,

@@ -141,6 +141,8 @@ pub struct CqWriter {
     received: Constant<Bits<8>>,
     imm_flag: Constant<Bits<8>>,
     write_flag: Constant<Bits<8>>,
+    grh_flag: Constant<Bits<8>>,
+    vlan_flag: Constant<Bits<8>>,
     at_send_cq: Constant<Bits<9>>,
     at_recv_cq: Constant<Bits<9>>,
     at_shares: Constant<Bits<9>>,
@@ -251,6 +253,8 @@ impl CqWriter {
             received: byte(queue::DONE_RECV),
             imm_flag: byte(queue::DONE_IMM),
             write_flag: byte(queue::DONE_WRITE),
+            grh_flag: byte(queue::DONE_GRH),
+            vlan_flag: byte(queue::DONE_VLAN),
             at_send_cq: lsb(regs::endpoint::SEND_CQ),
             at_recv_cq: lsb(regs::endpoint::RECV_CQ),
             at_shares: lsb(regs::endpoint::SHARES),
@@ -433,6 +437,12 @@ impl Logic for CqWriter {
         }
         if self.word.q.val().write {
             self.flags.next = self.flags.val() | self.write_flag.val();
+        }
+        if self.word.q.val().grh {
+            self.flags.next = self.flags.val() | self.grh_flag.val();
+        }
+        if self.word.q.val().vlan_valid {
+            self.flags.next = self.flags.val() | self.vlan_flag.val();
         }
         self.phase.next = 1.into();
         if self.pass.val().get_bit(0) {

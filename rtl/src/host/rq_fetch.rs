@@ -490,6 +490,8 @@ impl Logic for RqFetch {
             }
             self.out.d.next.has_imm = false;
             self.out.d.next.write = false;
+            self.out.d.next.grh = false;
+            self.out.d.next.vlan_valid = false;
             self.out.d.next.endpoint = self.reader.record_data.val().endpoint;
             self.out.d.next.own = true;
             self.out.d.next.entry = self.index.val();

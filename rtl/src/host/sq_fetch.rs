@@ -7,9 +7,10 @@
 //! ```
 //!
 //! An entry is refused, in this order, with `local_dma` (its ring read failed),
-//! `bad_request` (opcode, payload size, more packets than an index can number)
+//! `bad_request` (opcode not of the endpoint's kind, payload size, more packets
+//! than an index can number; of a datagram more than one)
 //! or `local_protection` (key, bounds; a message of no bytes needs neither).
-//! An initial window of 0 becomes the register's. Endpoints take turns of up to
+//! An initial window of 0 becomes the register's, a hop limit of 0 the usual one. Endpoints take turns of up to
 //! eight entries. While the NIC is not enabled no read starts.
 //!
 //! Writing an endpoint's table entry sets its running indexes to 0; its entries
@@ -30,7 +31,9 @@ use crate::prelude::*;
 use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Settings, TableWrite, TxRequest};
 use tessera_abi::params::{self, Config};
 use tessera_abi::queue::{self, send};
+use tessera_abi::regs::{endpoint, table};
 use tessera_abi::status::Status;
+use tessera_abi::wire;
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Step {
@@ -66,6 +69,9 @@ pub struct SqFetch {
     keys: KeyCheck,
     mac: ByteReverse,
     gid: ByteReverse,
+    /// Plain UD endpoints, by index.
+    datagrams: Dff<Bits<256>>,
+    is_datagram: Dff<Bit>,
     state: Dff<Step>,
     first: Dff<Bits<512>>,
     first_valid: Dff<Bit>,
@@ -90,6 +96,7 @@ pub struct SqFetch {
     traffic: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
     window: Signal<Local, Bits<8>>,
+    hops: Signal<Local, Bits<8>>,
     to: Signal<Local, Bits<32>>,
     unit: Signal<Local, Bits<33>>,
     rounded: Signal<Local, Bits<33>>,
@@ -101,6 +108,10 @@ pub struct SqFetch {
     one: Constant<Bits<33>>,
     op_send: Constant<Bits<8>>,
     op_write: Constant<Bits<8>>,
+    op_ud: Constant<Bits<8>>,
+    has_vlan: Constant<Bits<8>>,
+    usual_hops: Constant<Bits<8>>,
+    endpoint_table: Constant<Bits<4>>,
     smallest: Constant<Bits<8>>,
     largest: Constant<Bits<8>>,
     has_imm: Constant<Bits<8>>,
@@ -118,6 +129,8 @@ pub struct SqFetch {
     at_address: Constant<Bits<9>>,
     at_lkey: Constant<Bits<9>>,
     at_window: Constant<Bits<9>>,
+    at_hops: Constant<Bits<9>>,
+    at_vlan: Constant<Bits<9>>,
     at_tag: Constant<Bits<9>>,
     at_imm: Constant<Bits<9>>,
     at_round: Constant<Bits<9>>,
@@ -132,7 +145,8 @@ pub struct SqFetch {
 /// The kernel takes fields from the beat that holds them.
 const _: () = {
     assert!(queue::SEND_ENTRY_LEN == 128);
-    assert!(send::MAC + 6 <= 64 && send::ENDPOINT + 4 <= 64 && send::GID >= 64);
+    assert!(endpoint::DATAGRAM.0 == 2);
+    assert!(send::MAC + 6 <= 64 && send::VLAN + 2 <= 64 && send::ENDPOINT + 4 <= 64 && send::GID >= 64);
     assert!(send::RKEY >= 64 && send::REMOTE_ADDRESS >= 64);
 };
 
@@ -164,6 +178,8 @@ impl SqFetch {
             keys: KeyCheck::new(config, Right::Any),
             mac: ByteReverse::new(),
             gid: ByteReverse::new(),
+            datagrams: Default::default(),
+            is_datagram: Default::default(),
             state: Default::default(),
             first: Default::default(),
             first_valid: Default::default(),
@@ -187,6 +203,7 @@ impl SqFetch {
             traffic: Default::default(),
             flags: Default::default(),
             window: Default::default(),
+            hops: Default::default(),
             to: Default::default(),
             unit: Default::default(),
             rounded: Default::default(),
@@ -198,6 +215,10 @@ impl SqFetch {
             one: Constant::new(1u64.into()),
             op_send: Constant::new(u64::from(queue::OP_SEND).into()),
             op_write: Constant::new(u64::from(queue::OP_WRITE).into()),
+            op_ud: Constant::new(u64::from(queue::OP_UD).into()),
+            has_vlan: Constant::new(u64::from(queue::SEND_VLAN).into()),
+            usual_hops: Constant::new(u64::from(wire::TTL).into()),
+            endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
             smallest: Constant::new(u64::from(params::MIN_PAYLOAD_LOG2).into()),
             largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
             has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
@@ -215,6 +236,8 @@ impl SqFetch {
             at_address: bit_of(send::ADDRESS),
             at_lkey: bit_of(send::LKEY),
             at_window: bit_of(send::INITIAL_WINDOW),
+            at_hops: bit_of(send::HOP_LIMIT),
+            at_vlan: bit_of(send::VLAN),
             at_tag: bit_of(send::TAG),
             at_imm: bit_of(send::IMMEDIATE),
             at_round: bit_of(send::ROUND),
@@ -245,7 +268,7 @@ impl Logic for SqFetch {
             malformed,
             is_write
         );
-        dff_setup!(self, clk, count, out, out_status, out_good, out_valid);
+        dff_setup!(self, clk, count, out, out_status, out_good, out_valid, datagrams, is_datagram);
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();
@@ -256,6 +279,13 @@ impl Logic for SqFetch {
         self.reader.doorbell.next = self.doorbell.val();
         self.reader.table_write.next = self.table_write.val();
         self.keys.table_write.next = self.table_write.val();
+        if self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val()) {
+            self.datagrams.d.next = self
+                .datagrams
+                .q
+                .val()
+                .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(2));
+        }
         // Send entries free their room in the beat FIFO only.
         self.reader.look_index.next = 0.into();
         self.reader.freed.next = 0.into();
@@ -281,6 +311,7 @@ impl Logic for SqFetch {
         self.address.next = self.first.q.val().get_bits::<64>(self.at_address.val().index());
         self.lkey.next = self.first.q.val().get_bits::<32>(self.at_lkey.val().index());
         self.window.next = self.first.q.val().get_bits::<8>(self.at_window.val().index());
+        self.hops.next = self.first.q.val().get_bits::<8>(self.at_hops.val().index());
         self.to.next = self.first.q.val().get_bits::<32>(self.at_endpoint.val().index());
         self.mac.value.next =
             bit_cast::<128, 48>(self.first.q.val().get_bits::<48>(self.at_mac.val().index())) << 80;
@@ -299,6 +330,9 @@ impl Logic for SqFetch {
         self.rounded.next = bit_cast::<33, 32>(self.length.val()) + self.unit.val() - self.one.val();
         self.packets.next = self.rounded.val() >> self.payload.val().get_bits::<4>(0);
         self.too_many.next = self.count.q.val() > self.most_packets.val();
+        if self.is_datagram.q.val() {
+            self.too_many.next = self.count.q.val() != 1;
+        }
 
         self.last_of_record.next = (self.step.q.val() + 1) == self.reader.record_data.val().count;
         self.gather.next = false;
@@ -323,6 +357,8 @@ impl Logic for SqFetch {
                 self.entry.d.next =
                     self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
                 self.failed.d.next = self.reader.failed.val();
+                self.is_datagram.d.next =
+                    self.datagrams.q.val().get_bit(self.reader.record_data.val().endpoint.index());
                 if self.gather.val() {
                     self.reader.beat_ready.next = true;
                     self.reader.record_ready.next = self.last_of_record.val();
@@ -339,8 +375,10 @@ impl Logic for SqFetch {
             }
             Step::Weigh => {
                 self.is_write.d.next = self.opcode.val() == self.op_write.val();
-                self.malformed.d.next = ((self.opcode.val() != self.op_send.val())
+                self.malformed.d.next = (!self.is_datagram.q.val()
+                    & (self.opcode.val() != self.op_send.val())
                     & (self.opcode.val() != self.op_write.val()))
+                    | (self.is_datagram.q.val() & (self.opcode.val() != self.op_ud.val()))
                     | (self.payload.val() < self.smallest.val())
                     | (self.payload.val() > self.largest.val());
                 self.count.d.next = self.packets.val().get_bits::<25>(0);
@@ -369,6 +407,9 @@ impl Logic for SqFetch {
                     }
                     self.out.d.next.endpoint = self.endpoint.q.val();
                     self.out.d.next.entry = self.entry.q.val();
+                    self.out.d.next.ud = self.is_datagram.q.val();
+                    self.out.d.next.vlan = self.first.q.val().get_bits::<16>(self.at_vlan.val().index());
+                    self.out.d.next.vlan_valid = (self.flags.val() & self.has_vlan.val()) != 0;
                     self.out.d.next.dst_mac = self.mac.reversed.val().get_bits::<48>(0);
                     self.out.d.next.dst_gid = self.gid.reversed.val();
                     self.out.d.next.dst_endpoint = self.to.val().get_bits::<24>(0);
@@ -390,6 +431,14 @@ impl Logic for SqFetch {
                         self.out.d.next.rkey = self.second.q.val().get_bits::<32>(self.at_rkey.val().index());
                     }
                     self.out.d.next.write = self.is_write.q.val();
+                    if self.is_datagram.q.val() {
+                        self.out.d.next.tag =
+                            bit_cast::<64, 8>(self.traffic.val()) | (bit_cast::<64, 8>(self.hops.val()) << 8);
+                        if self.hops.val() == 0 {
+                            self.out.d.next.tag = bit_cast::<64, 8>(self.traffic.val())
+                                | (bit_cast::<64, 8>(self.usual_hops.val()) << 8);
+                        }
+                    }
                     self.out.d.next.imm = self.first.q.val().get_bits::<32>(self.at_imm.val().index());
                     self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
                     self.out.d.next.in_round = (self.flags.val() & self.in_round.val()) != 0;
@@ -411,17 +460,23 @@ impl Logic for SqFetch {
         self.refused_data.next.status = self.out_status.q.val();
         self.refused_data.next.has_imm = false;
         self.refused_data.next.write = self.out.q.val().write;
+        self.refused_data.next.grh = false;
+        self.refused_data.next.vlan_valid = false;
         self.refused_data.next.endpoint = self.out.q.val().endpoint;
         self.refused_data.next.entry = self.out.q.val().entry;
         self.refused_data.next.length = self.out.q.val().length;
         self.refused_data.next.imm = 0.into();
         self.refused_data.next.tag = self.out.q.val().tag;
+        if self.out.q.val().ud {
+            self.refused_data.next.tag = 0.into();
+        }
         self.refused_data.next.slot = 0.into();
         self.refused_data.next.generation = 0.into();
         self.refused_data.next.peer_endpoint = self.out.q.val().dst_endpoint;
         self.refused_data.next.peer_gid = self.out.q.val().dst_gid;
 
         if self.rst.val() {
+            self.datagrams.d.next = 0.into();
             self.state.d.next = Step::Gather;
             self.first_valid.d.next = false;
             self.step.d.next = 0.into();

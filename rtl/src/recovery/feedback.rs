@@ -81,6 +81,8 @@ impl Logic for Feedback {
         if self.make.val() & self.room.val() {
             self.valid.d.next = true;
             self.word.d.next.dst_mac = self.live.val().src_mac;
+            self.word.d.next.vlan = self.live.val().vlan;
+            self.word.d.next.vlan_valid = self.live.val().vlan_valid;
             self.word.d.next.dst_gid = self.fixed.val().src_gid;
             self.word.d.next.dst_endpoint = self.fixed.val().src_endpoint;
             self.word.d.next.endpoint = self.fixed.val().endpoint;

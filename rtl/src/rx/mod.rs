@@ -2,6 +2,7 @@
 
 mod access;
 mod context;
+mod datagram;
 mod fence;
 mod grant;
 mod lookup;
@@ -11,6 +12,7 @@ mod words;
 
 pub use access::Access;
 pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
+pub use datagram::RxDatagram;
 pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
 pub use lookup::{

@@ -14,7 +14,8 @@
 //! so it follows every write before it whatever order the statuses come in. A
 //! failed write leaves a mark on its context which that context's next fence
 //! reports and removes: a message sends one fence, behind its last write, so the
-//! mark means "since it was opened".
+//! mark means "since it was opened". A datagram is one write with its fence; it
+//! has no context, sets no mark and reports none.
 //!
 //! Contract:
 //! - one payload frame per command of kind 0, 1 and 3, in command order; a bare
@@ -43,6 +44,8 @@ use tessera_abi::params::Config;
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RingEntry {
     pub fence: Bit,
+    /// A datagram's: marks nothing, and its fence reports its own write.
+    pub ud: Bit,
     pub context: Bits<12>,
 }
 
@@ -305,6 +308,7 @@ impl Logic for Placement {
         }
 
         self.entry.next.fence = self.is_fence.val();
+        self.entry.next.ud = self.command.val().ud;
         self.entry.next.context = self.command.val().context;
         self.ring.write_enable.next = self.issue.val() & (self.is_write.val() | self.is_fence.val());
         self.ring.write_address.next = bit_cast::<6, 7>(self.head.q.val());
@@ -406,7 +410,8 @@ impl Logic for Placement {
         if self.newer.q.val() {
             self.mark.next = self.newer_mark.q.val();
         }
-        self.marking.next = self.retire.val() & (self.retiring.q.val().fence | self.bad.val());
+        self.marking.next =
+            self.retire.val() & !self.retiring.q.val().ud & (self.retiring.q.val().fence | self.bad.val());
         self.marks.write_enable.next = self.marking.val();
         self.marks.write_address.next = self.retiring.q.val().context;
         self.marks.write_data.next = !self.retiring.q.val().fence;
@@ -425,7 +430,8 @@ impl Logic for Placement {
             if self.retiring.q.val().fence {
                 self.fence_full.d.next = true;
                 self.fence.d.next.context = self.retiring.q.val().context;
-                self.fence.d.next.error = self.mark.val() | self.bad.val();
+                self.fence.d.next.ud = self.retiring.q.val().ud;
+                self.fence.d.next.error = (self.mark.val() & !self.retiring.q.val().ud) | self.bad.val();
             }
         }
         if self.moves.val() {

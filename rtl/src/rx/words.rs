@@ -45,6 +45,8 @@ pub struct ContextLive {
     pub untied: Bit,
     /// Where replies go.
     pub src_mac: Bits<48>,
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     /// Lowest index not arrived.
     pub cumulative: Bits<24>,
     /// One past the highest index arrived.

@@ -33,11 +33,11 @@ use crate::host::rq_fetch::RqFetch;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::rx::{Access, Lookup, Placement, Receiver, RxFence};
+use crate::rx::{Access, Lookup, Placement, Receiver, RxDatagram, RxFence};
 use crate::stream::{Fifo, Merge};
-use crate::tx::{PayloadReader, Sender};
-use crate::types::TxFeedback;
-use crate::wire::{IcrcInsert, RxParse, TxBuild};
+use crate::tx::{PayloadReader, Sender, TxDatagram};
+use crate::types::{Done, TxFeedback, TxPacket};
+use crate::wire::{IcrcInsert, RxParse, TxBuild, VlanInsert};
 
 /// Comments of the ports in the exported file.
 pub const PORT_DOCS: &[(&str, &str)] = &[
@@ -68,7 +68,7 @@ pub const PORT_DOCS: &[(&str, &str)] = &[
     ("dma_data_read_status_error", "The data came all the same and means nothing."),
     ("dma_data_write_desc_valid", "Host writes, payload: data follows in the order of descriptors."),
     ("dma_data_write_desc_address", "Byte address."),
-    ("dma_data_write_desc_length", "Bytes, 1..=4096."),
+    ("dma_data_write_desc_length", "Bytes, 1..=4136."),
     ("dma_data_write_data_tdata", "Byte 0 of the first beat goes to the address."),
     ("dma_data_write_status_valid", "The bytes are visible to the host; any order."),
 ];
@@ -167,13 +167,19 @@ pub struct TesseraNic {
     lookup: Lookup,
     receiver: Receiver,
     placement: Placement,
+    rx_datagram: RxDatagram,
+    receive_ends: Merge<Done>,
     sender: Sender,
+    tx_datagram: TxDatagram,
+    packets: Merge<TxPacket>,
+    send_ends: Merge<Done>,
     payload_reader: PayloadReader,
     answers: Merge<TxFeedback>,
     feedback_fifo: Fifo<TxFeedback, 6>,
     path_scheduler: PathScheduler,
     tx_build: TxBuild,
     icrc_insert: IcrcInsert,
+    vlan_insert: VlanInsert,
     drop_events: Signal<Local, Bits<64>>,
     rx_events: Signal<Local, Bits<64>>,
     tx_events: Signal<Local, Bits<64>>,
@@ -275,13 +281,19 @@ impl TesseraNic {
             lookup: Lookup::new(config),
             receiver: Receiver::new(config),
             placement: Placement::new(config),
+            rx_datagram: RxDatagram::new(),
+            receive_ends: Merge::default(),
             sender: Sender::new(config),
+            tx_datagram: TxDatagram::new(config),
+            packets: Merge::default(),
+            send_ends: Merge::default(),
             payload_reader: PayloadReader::new(config),
             answers: Merge::default(),
             feedback_fifo: Fifo::new(config.answers_log2),
             path_scheduler: PathScheduler::new(),
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),
+            vlan_insert: VlanInsert::new(),
             drop_events: Default::default(),
             rx_events: Default::default(),
             tx_events: Default::default(),

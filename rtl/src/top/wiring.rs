@@ -33,6 +33,16 @@ impl Logic for TesseraNic {
         self.placement.rst.next = self.rst.val();
         self.sender.clk.next = self.clk.val();
         self.sender.rst.next = self.rst.val();
+        self.rx_datagram.clk.next = self.clk.val();
+        self.rx_datagram.rst.next = self.rst.val();
+        self.receive_ends.clk.next = self.clk.val();
+        self.receive_ends.rst.next = self.rst.val();
+        self.tx_datagram.clk.next = self.clk.val();
+        self.tx_datagram.rst.next = self.rst.val();
+        self.packets.clk.next = self.clk.val();
+        self.packets.rst.next = self.rst.val();
+        self.send_ends.clk.next = self.clk.val();
+        self.send_ends.rst.next = self.rst.val();
         self.payload_reader.clk.next = self.clk.val();
         self.payload_reader.rst.next = self.rst.val();
         self.answers.clk.next = self.clk.val();
@@ -45,6 +55,8 @@ impl Logic for TesseraNic {
         self.tx_build.rst.next = self.rst.val();
         self.icrc_insert.clk.next = self.clk.val();
         self.icrc_insert.rst.next = self.rst.val();
+        self.vlan_insert.clk.next = self.clk.val();
+        self.vlan_insert.rst.next = self.rst.val();
 
         // What registers say to all.
         self.sq_fetch.settings.next = self.registers.settings.val();
@@ -122,12 +134,24 @@ impl Logic for TesseraNic {
         self.ctrl_read_mux.read_status_valid.next = self.dma_ctrl_read_status_valid.val();
         self.ctrl_read_mux.read_status_data.next.tag = self.dma_ctrl_read_status_tag.val();
         self.ctrl_read_mux.read_status_data.next.error = self.dma_ctrl_read_status_error.val();
-        self.cq_writer.done_rx_valid.next = self.receiver.done_valid.val();
-        self.cq_writer.done_rx_data.next = self.receiver.done_data.val();
-        self.receiver.done_ready.next = self.cq_writer.done_rx_ready.val();
-        self.cq_writer.done_tx_valid.next = self.sender.done_valid.val();
-        self.cq_writer.done_tx_data.next = self.sender.done_data.val();
-        self.sender.done_ready.next = self.cq_writer.done_tx_ready.val();
+        self.receive_ends.in0_valid.next = self.receiver.done_valid.val();
+        self.receive_ends.in0_data.next = self.receiver.done_data.val();
+        self.receiver.done_ready.next = self.receive_ends.in0_ready.val();
+        self.receive_ends.in1_valid.next = self.rx_datagram.done_valid.val();
+        self.receive_ends.in1_data.next = self.rx_datagram.done_data.val();
+        self.rx_datagram.done_ready.next = self.receive_ends.in1_ready.val();
+        self.cq_writer.done_rx_valid.next = self.receive_ends.out_valid.val();
+        self.cq_writer.done_rx_data.next = self.receive_ends.out_data.val();
+        self.receive_ends.out_ready.next = self.cq_writer.done_rx_ready.val();
+        self.send_ends.in0_valid.next = self.sender.done_valid.val();
+        self.send_ends.in0_data.next = self.sender.done_data.val();
+        self.sender.done_ready.next = self.send_ends.in0_ready.val();
+        self.send_ends.in1_valid.next = self.tx_datagram.done_valid.val();
+        self.send_ends.in1_data.next = self.tx_datagram.done_data.val();
+        self.tx_datagram.done_ready.next = self.send_ends.in1_ready.val();
+        self.cq_writer.done_tx_valid.next = self.send_ends.out_valid.val();
+        self.cq_writer.done_tx_data.next = self.send_ends.out_data.val();
+        self.send_ends.out_ready.next = self.cq_writer.done_tx_ready.val();
         self.cq_writer.done_sq_valid.next = self.sq_fetch.refused_valid.val();
         self.cq_writer.done_sq_data.next = self.sq_fetch.refused_data.val();
         self.sq_fetch.refused_ready.next = self.cq_writer.done_sq_ready.val();
@@ -173,9 +197,12 @@ impl Logic for TesseraNic {
         self.lookup.answer.next = self.rq_fetch.answer.val();
         self.rq_fetch.consume.next = self.lookup.consume.val();
         self.lookup.block_available.next = self.receiver.block_ready.val();
-        self.receiver.work_valid.next = self.lookup.work_valid.val();
-        self.receiver.work_data.next = self.lookup.work_data.val();
-        self.lookup.work_ready.next = self.receiver.work_ready.val();
+        self.rx_datagram.in_valid.next = self.lookup.work_valid.val();
+        self.rx_datagram.in_data.next = self.lookup.work_data.val();
+        self.lookup.work_ready.next = self.rx_datagram.in_ready.val();
+        self.receiver.work_valid.next = self.rx_datagram.work_valid.val();
+        self.receiver.work_data.next = self.rx_datagram.work_data.val();
+        self.rx_datagram.work_ready.next = self.receiver.work_ready.val();
         self.lookup.retire_valid.next = self.receiver.retire_valid.val();
         self.lookup.retire_data.next = self.receiver.retire_data.val();
         self.receiver.retire_ready.next = self.lookup.retire_ready.val();
@@ -185,9 +212,12 @@ impl Logic for TesseraNic {
         self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
         self.placement.payload_data.next = self.rx_parse.payload_data.val();
         self.rx_parse.payload_ready.next = self.placement.payload_ready.val();
-        self.receiver.fence_valid.next = self.placement.fence_valid.val();
-        self.receiver.fence_data.next = self.placement.fence_data.val();
-        self.placement.fence_ready.next = self.receiver.fence_ready.val();
+        self.rx_datagram.placed_valid.next = self.placement.fence_valid.val();
+        self.rx_datagram.placed_data.next = self.placement.fence_data.val();
+        self.placement.fence_ready.next = self.rx_datagram.placed_ready.val();
+        self.receiver.fence_valid.next = self.rx_datagram.fence_valid.val();
+        self.receiver.fence_data.next = self.rx_datagram.fence_data.val();
+        self.rx_datagram.fence_ready.next = self.receiver.fence_ready.val();
         self.dma_data_write_desc_valid.next = self.placement.write_desc_valid.val();
         self.dma_data_write_desc_address.next = self.placement.write_desc_data.val().address;
         self.dma_data_write_desc_length.next = self.placement.write_desc_data.val().length;
@@ -214,15 +244,28 @@ impl Logic for TesseraNic {
         self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
 
         // Sender.
-        self.sender.request_valid.next = self.sq_fetch.request_valid.val();
+        self.sender.request_valid.next =
+            self.sq_fetch.request_valid.val() & !self.sq_fetch.request_data.val().ud;
         self.sender.request_data.next = self.sq_fetch.request_data.val();
+        self.tx_datagram.request_valid.next =
+            self.sq_fetch.request_valid.val() & self.sq_fetch.request_data.val().ud;
+        self.tx_datagram.request_data.next = self.sq_fetch.request_data.val();
         self.sq_fetch.request_ready.next = self.sender.request_ready.val();
+        if self.sq_fetch.request_data.val().ud {
+            self.sq_fetch.request_ready.next = self.tx_datagram.request_ready.val();
+        }
         self.sender.feedback_valid.next = self.rx_parse.feedback_valid.val();
         self.sender.feedback_data.next = self.rx_parse.feedback_data.val();
         self.rx_parse.feedback_ready.next = self.sender.feedback_ready.val();
-        self.payload_reader.packet_valid.next = self.sender.packet_valid.val();
-        self.payload_reader.packet_data.next = self.sender.packet_data.val();
-        self.sender.packet_ready.next = self.payload_reader.packet_ready.val();
+        self.packets.in0_valid.next = self.sender.packet_valid.val();
+        self.packets.in0_data.next = self.sender.packet_data.val();
+        self.sender.packet_ready.next = self.packets.in0_ready.val();
+        self.packets.in1_valid.next = self.tx_datagram.packet_valid.val();
+        self.packets.in1_data.next = self.tx_datagram.packet_data.val();
+        self.tx_datagram.packet_ready.next = self.packets.in1_ready.val();
+        self.payload_reader.packet_valid.next = self.packets.out_valid.val();
+        self.payload_reader.packet_data.next = self.packets.out_data.val();
+        self.packets.out_ready.next = self.payload_reader.packet_ready.val();
         self.dma_data_read_desc_valid.next = self.payload_reader.read_desc_valid.val();
         self.dma_data_read_desc_address.next = self.payload_reader.read_desc_data.val().address;
         self.dma_data_read_desc_length.next = self.payload_reader.read_desc_data.val().length;
@@ -253,15 +296,27 @@ impl Logic for TesseraNic {
         self.path_scheduler.echo.next = self.sender.echo.val();
         self.registers.path_use.next = self.path_scheduler.used.val();
         self.sender.sent.next = self.tx_build.sent.val();
+        self.sender.sent.next.valid = self.tx_build.sent.val().valid & !self.tx_build.sent.val().ud;
         self.sender.failed.next = self.payload_reader.failed.val();
+        self.sender.failed.next.valid =
+            self.payload_reader.failed.val().valid & !self.payload_reader.failed.val().ud;
+        self.tx_datagram.sent.next = self.tx_build.sent.val();
+        self.tx_datagram.failed.next = self.payload_reader.failed.val();
         self.icrc_insert.frame_valid.next = self.tx_build.frame_valid.val();
         self.icrc_insert.frame_data.next = self.tx_build.frame_data.val();
         self.tx_build.frame_ready.next = self.icrc_insert.frame_ready.val();
-        self.m_axis_tdata.next = self.icrc_insert.m_axis_tdata.val();
-        self.m_axis_tkeep.next = self.icrc_insert.m_axis_tkeep.val();
-        self.m_axis_tvalid.next = self.icrc_insert.m_axis_tvalid.val();
-        self.m_axis_tlast.next = self.icrc_insert.m_axis_tlast.val();
-        self.icrc_insert.m_axis_tready.next = self.m_axis_tready.val();
+        self.vlan_insert.frame_valid.next = self.icrc_insert.m_axis_tvalid.val();
+        self.vlan_insert.frame_data.next.tdata = self.icrc_insert.m_axis_tdata.val();
+        self.vlan_insert.frame_data.next.tkeep = self.icrc_insert.m_axis_tkeep.val();
+        self.vlan_insert.frame_data.next.tlast = self.icrc_insert.m_axis_tlast.val();
+        self.icrc_insert.m_axis_tready.next = self.vlan_insert.frame_ready.val();
+        self.vlan_insert.tag_valid.next = self.tx_build.tag_valid.val();
+        self.vlan_insert.tag_data.next = self.tx_build.tag_data.val();
+        self.m_axis_tdata.next = self.vlan_insert.m_axis_tdata.val();
+        self.m_axis_tkeep.next = self.vlan_insert.m_axis_tkeep.val();
+        self.m_axis_tvalid.next = self.vlan_insert.m_axis_tvalid.val();
+        self.m_axis_tlast.next = self.vlan_insert.m_axis_tlast.val();
+        self.vlan_insert.m_axis_tready.next = self.m_axis_tready.val();
 
         // Gauges and events; positions are counter numbers of `abi`.
         self.registers.outstanding.next = self.receiver.outstanding.val();
@@ -278,7 +333,8 @@ impl Logic for TesseraNic {
             & self.receiver.ready.val()
             & self.placement.ready.val()
             & self.sender.ready.val()
-            & self.path_scheduler.ready.val();
+            & self.path_scheduler.ready.val()
+            & self.tx_datagram.ready.val();
         self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
             | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
             | (bit_cast::<64, 1>(self.rx_parse.drop_not_ours.val().into()) << 2)
@@ -307,12 +363,14 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.lookup.no_context.val().into()) << 25)
             | (bit_cast::<64, 1>(self.lookup.finished.val().into()) << 26)
             | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27)
+            | (bit_cast::<64, 1>(self.lookup.ud_receive.val().into()) << 28)
             | (bit_cast::<64, 1>(self.receiver.remote_access.val().into()) << 29)
             | (bit_cast::<64, 1>(self.lookup.busy_quota.val().into()) << 30);
         self.rx_events.next = (bit_cast::<64, 1>(self.rx_parse.rx_frames.val().into()) << 32)
             | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
             | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
             | (bit_cast::<64, 1>(self.rx_parse.rx_feedback.val().into()) << 35)
+            | (bit_cast::<64, 1>(self.rx_parse.rx_ud.val().into()) << 59)
             | (bit_cast::<64, 1>(self.receiver.rx_new.val().into()) << 36)
             | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
             | (bit_cast::<64, 1>(self.receiver.rx_completed.val().into()) << 38)
@@ -326,6 +384,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
             | (bit_cast::<64, 1>(self.tx_build.tx_feedback.val().into()) << 43)
             | (bit_cast::<64, 1>(self.tx_build.tx_nack.val().into()) << 44)
+            | (bit_cast::<64, 1>(self.tx_build.tx_ud.val().into()) << 60)
             | (bit_cast::<64, 1>(self.sender.tx_opened.val().into()) << 45)
             | (bit_cast::<64, 1>(self.sender.tx_completed.val().into()) << 46)
             | (bit_cast::<64, 1>(self.sender.tx_failed.val().into()) << 47)
@@ -375,6 +434,7 @@ const _: () = {
     assert!(DropReason::NoContext as u8 == 25);
     assert!(DropReason::Finished as u8 == 26);
     assert!(DropReason::Disabled as u8 == 27);
+    assert!(DropReason::UdReceive as u8 == 28);
     assert!(DropReason::RemoteAccess as u8 == 29);
     assert!(DropReason::BusyQuota as u8 == 30);
     assert!(Counter::RxFrames as u8 == 32);
@@ -401,6 +461,8 @@ const _: () = {
     assert!(Counter::DmaErrors as u8 == 52);
     assert!(Counter::WheelLate as u8 == 54);
     assert!(Counter::TxRecycled as u8 == 55);
+    assert!(Counter::RxUd as u8 == 59);
+    assert!(Counter::TxUd as u8 == 60);
     assert!(Counter::RoundsDone as u8 == 57);
     assert!(Counter::RoundPulls as u8 == 58);
 };

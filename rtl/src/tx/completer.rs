@@ -65,6 +65,8 @@ impl Logic for Completer {
             self.done.d.next.status = self.state.val().status;
             self.done.d.next.has_imm = self.message.val().has_imm;
             self.done.d.next.write = self.message.val().write;
+            self.done.d.next.grh = false;
+            self.done.d.next.vlan_valid = false;
             self.done.d.next.endpoint = self.message.val().endpoint;
             self.done.d.next.own = false;
             self.done.d.next.entry = self.message.val().entry;

@@ -3,6 +3,7 @@
 mod act;
 mod chooser;
 mod completer;
+mod datagram;
 mod flight;
 mod free_list;
 mod intake;
@@ -24,6 +25,7 @@ pub mod words;
 pub use act::Act;
 pub use chooser::Chooser;
 pub use completer::Completer;
+pub use datagram::TxDatagram;
 pub use flight::Flight;
 pub use free_list::FreeList;
 pub use intake::Intake;

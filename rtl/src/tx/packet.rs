@@ -122,6 +122,9 @@ impl Logic for PacketMaker {
             self.est.next = self.flag_est.val();
         }
         self.draft.d.next.dst_mac = self.message.val().dst_mac;
+        self.draft.d.next.vlan = self.message.val().vlan;
+        self.draft.d.next.vlan_valid = self.message.val().vlan_valid;
+        self.draft.d.next.ud = false;
         self.draft.d.next.dst_gid = self.message.val().dst_gid;
         self.draft.d.next.dst_endpoint = self.message.val().dst_endpoint;
         self.draft.d.next.qkey = self.message.val().qkey;

@@ -246,6 +246,7 @@ impl Logic for PayloadReader {
         self.dropped.d.next.valid = self.thrown.val();
         self.dropped.d.next.slot = self.order.out_data.val().slot;
         self.dropped.d.next.error = true;
+        self.dropped.d.next.ud = self.order.out_data.val().ud;
         if self.thrown.val() {
             self.discarding.d.next = false;
         }

@@ -1,23 +1,29 @@
 //! The packet path's copy of what it needs of the endpoint table: whether an
-//! endpoint exists, the upper half of its number, its Q_Key.
+//! endpoint exists, the upper half of its number, its Q_Key, its kind.
 //!
 //! Contract: the outputs belong to the `index` of the clock before; a table
 //! write shows two clocks after it. After reset no endpoint exists.
 //!
-//! Verified by `testbenches/tests/rx_parse.rs` and `tx_build.rs`.
+//! Verified by `testbenches/tests/rx_parse` and `tx_build.rs`.
 
 use crate::prelude::*;
 use crate::types::TableWrite;
 use tessera_abi::regs::{endpoint, table};
 
 // The kernel slices by literals; these are what they must be.
-const _: () = assert!(endpoint::VALID.0 == 0 && endpoint::NUMBER_HI.0 == 16 && endpoint::QKEY.0 == 32);
+const _: () = assert!(
+    endpoint::VALID.0 == 0
+        && endpoint::DATAGRAM.0 == 2
+        && endpoint::NUMBER_HI.0 == 16
+        && endpoint::QKEY.0 == 32
+);
 
 /// The fields kept, as in `abi::regs::endpoint`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct KeyWord {
     pub number_hi: Bits<16>,
     pub qkey: Bits<32>,
+    pub datagram: Bit,
 }
 
 #[derive(LogicBlock)]
@@ -65,6 +71,7 @@ impl Logic for EndpointKeys {
         self.ram.write_enable.next = self.write.val();
         self.ram.write_address.next = self.table_write.val().index;
         self.ram.write_data.next.number_hi = self.table_write.val().entry.get_bits::<16>(16);
+        self.ram.write_data.next.datagram = self.table_write.val().entry.get_bit(2);
         self.ram.write_data.next.qkey = self.table_write.val().entry.get_bits::<32>(32);
         if self.write.val() {
             self.exists.d.next = self

@@ -6,6 +6,9 @@
 //!                                                                              └ Z^512
 //! ```
 //!
+//! Frames carry no tag; their EtherType says which fields are masked. Over IPv6
+//! the last masked byte is in the second beat.
+//!
 //! Contract: `state` belongs to the beat given three clocks before. A last
 //! beat counts as filled up with zeros: users compare with an advanced residue
 //! or rewind. Beats may come every clock, with any gaps.
@@ -15,8 +18,8 @@
 use super::cells::{KeepBytes, XorMatrix, XorRegister};
 use super::crc;
 use crate::prelude::*;
-use tessera_abi::icrc::{BTH_MASKED, IPV4_MASKED, UDP_MASKED};
-use tessera_abi::wire::{BTH_AT, IP_AT, UDP_AT};
+use tessera_abi::icrc::{BTH_MASKED, IPV4_MASKED, IPV6_MASKED, IPV6_MASKED_NIBBLE, UDP_MASKED};
+use tessera_abi::wire::{Form, ETHERTYPE_IPV6, IP_AT};
 
 #[derive(LogicBlock)]
 pub struct Icrc {
@@ -36,27 +39,42 @@ pub struct Icrc {
     first2: Dff<Bit>,
     sum: Dff<Bits<32>>,
     running: Dff<Bits<32>>,
+    /// The beat before was the first of an IPv6 frame.
+    second6: Dff<Bit>,
+    ones: Signal<Local, Bits<512>>,
     covered: Constant<Bits<512>>,
-    masked: Constant<Bits<512>>,
+    masked4: Constant<Bits<512>>,
+    masked6: Constant<Bits<512>>,
+    masked6_second: Constant<Bits<512>>,
+    ethertype6: Constant<Bits<16>>,
     first_state: Constant<Bits<32>>,
 }
 
-/// Bits of the bytes of a beat for which `chosen` holds.
-fn bytes_where(chosen: impl Fn(usize) -> bool) -> Bits<512> {
+/// Bits of beat `number` that `chosen` picks, by byte of the frame.
+fn bits_where(number: usize, chosen: impl Fn(usize) -> u8) -> Bits<512> {
     let mut bits = Bits::<512>::default();
     for bit in 0..512 {
-        bits = bits.replace_bit(bit, chosen(bit / 8));
+        bits = bits.replace_bit(bit, chosen(64 * number + bit / 8) >> (bit % 8) & 1 == 1);
     }
     bits
 }
 
+/// The masked bits of a byte of a frame.
+fn masked(form: Form, byte: usize) -> u8 {
+    let whole = |from: usize, list: &[usize]| list.iter().any(|at| from + at == byte);
+    let ip: &[usize] = if form.v6 { &IPV6_MASKED } else { &IPV4_MASKED };
+    if whole(IP_AT, ip) || whole(form.udp_at(), &UDP_MASKED) || whole(form.bth_at(), &BTH_MASKED) {
+        0xFF
+    } else if form.v6 && byte == IP_AT {
+        IPV6_MASKED_NIBBLE
+    } else {
+        0
+    }
+}
+
 impl Icrc {
     pub fn new() -> Self {
-        let masked = |byte: usize| {
-            IPV4_MASKED.iter().any(|at| IP_AT + at == byte)
-                || UDP_MASKED.iter().any(|at| UDP_AT + at == byte)
-                || BTH_MASKED.iter().any(|at| BTH_AT + at == byte)
-        };
+        let [v4, _, v6, _] = Form::ALL;
         Self {
             clk: Default::default(),
             valid: Default::default(),
@@ -73,8 +91,13 @@ impl Icrc {
             first2: Default::default(),
             sum: Default::default(),
             running: Default::default(),
-            covered: Constant::new(bytes_where(|byte| byte >= IP_AT)),
-            masked: Constant::new(bytes_where(masked)),
+            second6: Default::default(),
+            ones: Default::default(),
+            covered: Constant::new(bits_where(0, |byte| if byte >= IP_AT { 0xFF } else { 0 })),
+            masked4: Constant::new(bits_where(0, |byte| masked(v4, byte))),
+            masked6: Constant::new(bits_where(0, |byte| masked(v6, byte))),
+            masked6_second: Constant::new(bits_where(1, |byte| masked(v6, byte))),
+            ethertype6: Constant::new(u64::from(ETHERTYPE_IPV6.swap_bytes()).into()),
             first_state: Constant::new(u64::from(crc::first_beat_state()).into()),
         }
     }
@@ -83,15 +106,25 @@ impl Icrc {
 impl Logic for Icrc {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid1, first1, valid2, first2, sum, running);
+        dff_setup!(self, clk, valid1, first1, valid2, first2, sum, running, second6);
         self.shares.clock.next = self.clk.val();
 
         self.kept.d.next = self.data.val();
         self.kept.keep.next = self.keep.val();
         self.shares.enable.next = self.valid.val();
+        self.ones.next = self.masked4.val();
+        if self.data.val().get_bits::<16>(96) == self.ethertype6.val() {
+            self.ones.next = self.masked6.val();
+        }
         self.shares.d.next = self.kept.q.val();
         if self.first.val() {
-            self.shares.d.next = (self.kept.q.val() & self.covered.val()) | self.masked.val();
+            self.shares.d.next = (self.kept.q.val() & self.covered.val()) | self.ones.val();
+        } else if self.second6.q.val() {
+            self.shares.d.next = self.kept.q.val() | self.masked6_second.val();
+        }
+        if self.valid.val() {
+            self.second6.d.next =
+                self.first.val() & (self.data.val().get_bits::<16>(96) == self.ethertype6.val());
         }
         self.valid1.d.next = self.valid.val();
         self.first1.d.next = self.first.val();

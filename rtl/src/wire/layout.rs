@@ -73,25 +73,44 @@ macro_rules! wire_words {
 }
 
 wire_words! {
-    /// Ethernet to DETH.
-    RouteWord {
+    /// Ethernet and IPv4.
+    Ip4Word {
         dst_mac: 48,
         src_mac: 48,
         ethertype: 16,
         version: 4,
         ihl: 4,
         tos: 8,
-        ip_length: 16,
-        ip_id: 16,
-        ip_reserved: 1,
+        length: 16,
+        id: 16,
+        reserved: 1,
         dont_fragment: 1,
         more_fragments: 1,
         fragment_offset: 13,
         ttl: 8,
         protocol: 8,
-        ip_checksum: 16,
-        src_ip: 32,
-        dst_ip: 32,
+        checksum: 16,
+        src: 32,
+        dst: 32,
+    }
+
+    /// Ethernet and IPv6.
+    Ip6Word {
+        dst_mac: 48,
+        src_mac: 48,
+        ethertype: 16,
+        version: 4,
+        tos: 8,
+        flow_label: 20,
+        length: 16,
+        next_header: 8,
+        hop_limit: 8,
+        src: 128,
+        dst: 128,
+    }
+
+    /// UDP to DETH.
+    TransportWord {
         src_port: 16,
         dst_port: 16,
         udp_length: 16,
@@ -233,7 +252,10 @@ mod tests {
 
     #[test]
     fn words_fill_their_headers() {
-        assert_eq!(RouteWord::BITS, 8 * wire::TRH_AT);
+        let [v4, _, v6, _] = wire::Form::ALL;
+        assert_eq!(Ip4Word::BITS, 8 * v4.udp_at());
+        assert_eq!(Ip6Word::BITS, 8 * v6.udp_at());
+        assert_eq!(TransportWord::BITS, 8 * (v4.trh_at() - v4.udp_at()));
         assert_eq!(DataWord::BITS, 8 * wire::TRH_DATA_LEN);
         assert_eq!(FeedbackWord::BITS, 8 * wire::TRH_FEEDBACK_LEN);
     }

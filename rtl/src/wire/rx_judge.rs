@@ -1,88 +1,31 @@
-//! Judges a frame that has ended: rules RX-3 .. RX-6, first reason only.
+//! Judges a frame that has ended: rules RX-3 .. RX-9 and UD-2, first reason only.
 //!
 //! ```text
 //!  clock  1            2                 3                4             5         6
-//!   head ─> fields, ──> lengths, keys, ──> payload bytes, ─> index and ──> first ─> verdict
-//!           addresses   offset, count     ICRC             size          reason
+//!   heads ─> fields, ──> lengths, keys, ──> payload bytes, ─> index and ──> first ─> verdict
+//!            addresses   offset, count     ICRC             size          reason
 //! ```
 //!
-//! Contract: `ended` with the frame's first two beats, the number of its last
-//! beat and the bytes in it, all in one clock (clock 1); `crc_state` in the
-//! clock 3. `verdict` stands five clocks after `ended`, with `done`; one frame
+//! Contract: `ended` with what `rx_heads` and `rx_address` say of the frame, the
+//! number of its last beat and the bytes in it, all in one clock (clock 1);
+//! `crc_state` in the clock 3. `verdict` stands five clocks after `ended`, with `done`; one frame
 //! per clock at most. Exactly one field of the reasons and kinds is set.
 //!
 //! Order of judgement (RX-1): that of `abi::status::Drop` from `frame` on, with
 //! `disabled` behind `fields`. `overflow` is not judged here: it depends on
 //! room, and `rx_parse` asks for room only for a frame that is right.
 //!
-//! Verified by `testbenches/tests/rx_parse.rs`.
+//! Verified by `testbenches/tests/rx_parse`.
 
 use super::cells::Rom;
 use super::crc;
 use super::endpoint_keys::EndpointKeys;
-use super::layout::{DataWord, FromWire, RouteWord};
+use super::layout::{DataWord, FromWire, TransportWord};
+use super::rx_heads::Start;
+use super::rx_verdict::{places, Kept, Verdict, Wrong};
 use crate::prelude::*;
 use crate::types::{Settings, TableWrite};
 use tessera_abi::{params, wire};
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Verdict {
-    pub disabled: Bit,
-    pub frame: Bit,
-    pub not_ours: Bit,
-    pub ip_header: Bit,
-    pub length: Bit,
-    pub icrc: Bit,
-    pub cnp: Bit,
-    pub bth: Bit,
-    pub p_key: Bit,
-    pub endpoint: Bit,
-    pub q_key: Bit,
-    pub trh: Bit,
-    pub unsupported: Bit,
-    pub fields: Bit,
-    pub data: Bit,
-    pub probe: Bit,
-    pub feedback: Bit,
-    /// Packets of the message.
-    pub count: Bits<24>,
-    /// Bytes, pad excluded.
-    pub payload_len: Bits<13>,
-    /// The payload reaches past byte 37 of the frame's last beat.
-    pub spill: Bit,
-}
-
-/// Every reason that holds, whatever the order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Wrong {
-    pub frame: Bit,
-    pub not_ours: Bit,
-    pub ip_header: Bit,
-    pub length: Bit,
-    pub icrc: Bit,
-    pub cnp: Bit,
-    pub bth: Bit,
-    pub p_key: Bit,
-    pub endpoint: Bit,
-    pub q_key: Bit,
-    pub trh: Bit,
-    pub unsupported: Bit,
-    pub fields: Bit,
-}
-
-/// What a later stage still needs of the header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Kept {
-    pub data: Bit,
-    pub probe: Bit,
-    pub feedback: Bit,
-    pub pad: Bits<2>,
-    /// log2 payload size - 8.
-    pub scale: Bits<3>,
-    pub index: Bits<24>,
-    pub spill: Bit,
-}
 
 #[derive(LogicBlock)]
 pub struct RxJudge {
@@ -91,8 +34,15 @@ pub struct RxJudge {
     pub settings: Signal<In, Settings>,
     pub table_write: Signal<In, TableWrite>,
     pub ended: Signal<In, Bit>,
-    pub head0: Signal<In, Bits<512>>,
-    pub head1: Signal<In, Bits<512>>,
+    pub not_ours: Signal<In, Bit>,
+    pub odd: Signal<In, Bit>,
+    /// Bytes of the frame and from the UDP header on, as IP says.
+    pub said_frame: Signal<In, Bits<17>>,
+    pub said_udp: Signal<In, Bits<17>>,
+    /// UDP to DETH, and what follows.
+    pub transport: Signal<In, TransportWord>,
+    pub trh_bytes: Signal<In, Bits<320>>,
+    pub start: Signal<In, Start>,
     /// Number of the last beat, from 0, saturating at 127.
     pub last_beat: Signal<In, Bits<7>>,
     /// Bytes in it, 0 = 64.
@@ -103,10 +53,10 @@ pub struct RxJudge {
     pub done: Signal<Out, Bit>,
     pub verdict: Signal<Out, Verdict>,
 
-    route: FromWire<RouteWord, 496>,
     trh: FromWire<DataWord, 320>,
     keys: EndpointKeys,
     residues: Rom<6, 32>,
+    places: Rom<4, 22>,
 
     valid2: Dff<Bit>,
     valid3: Dff<Bit>,
@@ -125,8 +75,11 @@ pub struct RxJudge {
     // Clock 1 to 2.
     frame_len: Dff<Bits<13>>,
     last_bytes2: Dff<Bits<6>>,
-    ip_length: Dff<Bits<16>>,
+    said_frame2: Dff<Bits<17>>,
+    said_udp2: Dff<Bits<17>>,
     udp_length: Dff<Bits<16>>,
+    start2: Dff<Start>,
+    bytes2: Dff<Bits<7>>,
     number_hi: Dff<Bits<16>>,
     qkey: Dff<Bits<32>>,
     message_len2: Dff<Bits<32>>,
@@ -135,6 +88,7 @@ pub struct RxJudge {
     // Clock 2 to 3.
     residue: Dff<Bits<32>>,
     raw: Dff<Bits<13>>,
+    cut: Dff<Bit>,
     rest: Dff<Bits<41>>,
     quotient: Dff<Bits<25>>,
     // Clock 3 to 4.
@@ -150,60 +104,58 @@ pub struct RxJudge {
     count5: Dff<Bits<24>>,
     outcome: Dff<Verdict>,
 
-    whole: Signal<Local, Bits<1024>>,
     beats: Signal<Local, Bits<7>>,
     type_known: Signal<Local, Bit>,
     key_diff: Signal<Local, Bits<16>>,
     scale: Signal<Local, Bits<3>>,
     size_mask: Signal<Local, Bits<33>>,
+    least: Signal<Local, Bits<13>>,
+    overhead: Signal<Local, Bits<13>>,
     spill_from: Signal<Local, Bits<7>>,
-    bytes: Signal<Local, Bits<7>>,
-    ip_frame: Signal<Local, Bits<17>>,
-    udp_ip: Signal<Local, Bits<17>>,
+    too_large: Signal<Local, Bit>,
     shifted: Signal<Local, Bits<33>>,
     size: Signal<Local, Bits<13>>,
     expected: Signal<Local, Bits<13>>,
     above: Signal<Local, Bits<41>>,
 
-    ethertype: Constant<Bits<16>>,
-    udp: Constant<Bits<8>>,
-    port: Constant<Bits<16>>,
     send_only: Constant<Bits<8>>,
+    send_imm: Constant<Bits<8>>,
     cnp: Constant<Bits<8>>,
     trh_version: Constant<Bits<4>>,
     kind_data: Constant<Bits<4>>,
     kind_probe: Constant<Bits<4>>,
     kind_feedback: Constant<Bits<4>>,
     refused_flags: Constant<Bits<8>>,
-    shortest: Constant<Bits<13>>,
     longest: Constant<Bits<13>>,
-    data_overhead: Constant<Bits<13>>,
-    feedback_len: Constant<Bits<13>>,
-    spill_base: Constant<Bits<7>>,
-    everywhere: Constant<Bits<32>>,
+    grh_len: Constant<Bits<13>>,
+    largest: Constant<Bits<13>>,
 }
 
 impl RxJudge {
     pub fn new(endpoints_log2: usize) -> Self {
-        let data_overhead = wire::DATA_HEADER_LEN + wire::ICRC_LEN;
         Self {
             clk: Default::default(),
             rst: Default::default(),
             settings: Default::default(),
             table_write: Default::default(),
             ended: Default::default(),
-            head0: Default::default(),
-            head1: Default::default(),
+            not_ours: Default::default(),
+            odd: Default::default(),
+            said_frame: Default::default(),
+            said_udp: Default::default(),
+            transport: Default::default(),
+            trh_bytes: Default::default(),
+            start: Default::default(),
             last_beat: Default::default(),
             last_bytes: Default::default(),
             bad: Default::default(),
             crc_state: Default::default(),
             done: Default::default(),
             verdict: Default::default(),
-            route: Default::default(),
             trh: Default::default(),
             keys: EndpointKeys::new(endpoints_log2),
             residues: Rom::new(crc::residues()),
+            places: Rom::new(places()),
             valid2: Default::default(),
             valid3: Default::default(),
             valid4: Default::default(),
@@ -219,8 +171,11 @@ impl RxJudge {
             kept5: Default::default(),
             frame_len: Default::default(),
             last_bytes2: Default::default(),
-            ip_length: Default::default(),
+            said_frame2: Default::default(),
+            said_udp2: Default::default(),
             udp_length: Default::default(),
+            start2: Default::default(),
+            bytes2: Default::default(),
             number_hi: Default::default(),
             qkey: Default::default(),
             message_len2: Default::default(),
@@ -228,6 +183,7 @@ impl RxJudge {
             rounded: Default::default(),
             residue: Default::default(),
             raw: Default::default(),
+            cut: Default::default(),
             rest: Default::default(),
             quotient: Default::default(),
             payload4: Default::default(),
@@ -240,38 +196,30 @@ impl RxJudge {
             payload5: Default::default(),
             count5: Default::default(),
             outcome: Default::default(),
-            whole: Default::default(),
             beats: Default::default(),
             type_known: Default::default(),
             key_diff: Default::default(),
             scale: Default::default(),
             size_mask: Default::default(),
+            least: Default::default(),
+            overhead: Default::default(),
             spill_from: Default::default(),
-            bytes: Default::default(),
-            ip_frame: Default::default(),
-            udp_ip: Default::default(),
+            too_large: Default::default(),
             shifted: Default::default(),
             size: Default::default(),
             expected: Default::default(),
             above: Default::default(),
-            ethertype: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
-            udp: Constant::new(u64::from(wire::IP_UDP).into()),
-            port: Constant::new(u64::from(wire::UDP_PORT).into()),
             send_only: Constant::new(u64::from(wire::OPCODE_UD_SEND).into()),
+            send_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             cnp: Constant::new(u64::from(wire::OPCODE_CNP).into()),
             trh_version: Constant::new(u64::from(wire::TRH_VERSION).into()),
             kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
             kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
             refused_flags: Constant::new(u64::from(wire::flag::HOST_RECOVERY).into()),
-            // Up to the DETH: what is looked at before the TRH must be there.
-            shortest: Constant::new(((wire::TRH_AT + wire::ICRC_LEN) as u64).into()),
-            longest: Constant::new((params::MAX_FRAME as u64).into()),
-            data_overhead: Constant::new((data_overhead as u64).into()),
-            feedback_len: Constant::new((wire::FEEDBACK_FRAME_LEN as u64).into()),
-            // Payload of the second beat begins at byte 38; ICRC follows the pad.
-            spill_base: Constant::new((data_overhead as u64 - 64).into()),
-            everywhere: Constant::new(u64::from(u32::MAX).into()),
+            longest: Constant::new((params::MAX_UNTAGGED_FRAME as u64).into()),
+            grh_len: Constant::new((wire::GRH_LEN as u64).into()),
+            largest: Constant::new((1u64 << params::MAX_PAYLOAD_LOG2).into()),
         }
     }
 }
@@ -281,7 +229,8 @@ impl Logic for RxJudge {
     fn update(&mut self) {
         dff_setup!(self, clk, valid2, valid3, valid4, valid5, valid6);
         dff_setup!(self, clk, wrong2, wrong3, wrong4, wrong5, kept2, kept3, kept4, kept5);
-        dff_setup!(self, clk, frame_len, last_bytes2, ip_length, udp_length, number_hi, qkey);
+        dff_setup!(self, clk, frame_len, last_bytes2, said_frame2, said_udp2, udp_length, number_hi, qkey);
+        dff_setup!(self, clk, start2, bytes2, cut);
         dff_setup!(self, clk, message_len2, offset, rounded, residue, raw, rest, quotient);
         dff_setup!(self, clk, payload4, count4, too_many, pad_wrong, empty, full, tail);
         dff_setup!(self, clk, payload5, count5, outcome);
@@ -290,34 +239,25 @@ impl Logic for RxJudge {
         self.keys.table_write.next = self.table_write.val();
 
         // Clock 1: fields, and whatever a comparison with registers decides.
-        self.whole.next =
-            (bit_cast::<1024, 512>(self.head1.val()) << 512) | bit_cast::<1024, 512>(self.head0.val());
-        self.route.d.next = self.whole.val().get_bits::<496>(0);
-        self.trh.d.next = self.whole.val().get_bits::<320>(496);
+        self.trh.d.next = self.trh_bytes.val();
         self.valid2.d.next = self.ended.val();
 
         self.wrong2.d.next.frame = self.bad.val();
-        self.wrong2.d.next.not_ours = (self.route.q.val().dst_mac != self.settings.val().local_mac)
-            | (self.route.q.val().ethertype != self.ethertype.val())
-            | (self.route.q.val().version != 4)
-            | (self.route.q.val().protocol != self.udp.val())
-            | (self.route.q.val().dst_ip != self.settings.val().local_ip)
-            | (self.route.q.val().dst_port != self.port.val());
-        self.wrong2.d.next.ip_header = (self.route.q.val().ihl != 5)
-            | (self.route.q.val().fragment_offset != 0)
-            | self.route.q.val().more_fragments.any()
-            | (self.route.q.val().src_ip.get_bits::<4>(28) == 14)
-            | (self.route.q.val().src_ip == 0)
-            | (self.route.q.val().src_ip == self.everywhere.val());
+        self.wrong2.d.next.not_ours = self.not_ours.val();
+        self.wrong2.d.next.ip_header = self.odd.val();
         self.wrong2.d.next.length = false;
         self.wrong2.d.next.icrc = false;
-        self.wrong2.d.next.cnp = self.route.q.val().opcode == self.cnp.val();
-        self.wrong2.d.next.bth =
-            (self.route.q.val().opcode != self.send_only.val()) | (self.route.q.val().bth_version != 0);
-        self.key_diff.next = self.route.q.val().pkey ^ self.settings.val().pkey;
+        self.wrong2.d.next.cnp = self.transport.val().opcode == self.cnp.val();
+        self.wrong2.d.next.bth = ((self.transport.val().opcode != self.send_only.val())
+            & (self.transport.val().opcode != self.send_imm.val()))
+            | (self.transport.val().bth_version != 0);
+        self.key_diff.next = self.transport.val().pkey ^ self.settings.val().pkey;
         self.wrong2.d.next.p_key = self.key_diff.val().get_bits::<15>(0).any()
-            | !(self.route.q.val().pkey.get_bit(15) | self.settings.val().pkey.get_bit(15));
-        self.wrong2.d.next.endpoint = false;
+            | !(self.transport.val().pkey.get_bit(15) | self.settings.val().pkey.get_bit(15));
+        // Only plain UD endpoints take an immediate of that opcode.
+        self.wrong2.d.next.endpoint = self.start.val().imm & !self.start.val().ud;
+        self.kept2.d.next.ud = self.start.val().ud;
+        self.start2.d.next = self.start.val();
         self.wrong2.d.next.q_key = false;
         self.kept2.d.next.data = self.trh.q.val().kind == self.kind_data.val();
         self.kept2.d.next.probe = self.trh.q.val().kind == self.kind_probe.val();
@@ -332,26 +272,26 @@ impl Logic for RxJudge {
         self.wrong2.d.next.fields =
             (self.trh.q.val().payload_log2 < 8) | (self.trh.q.val().payload_log2 > 12);
 
-        self.kept2.d.next.pad = self.route.q.val().pad_count;
+        self.kept2.d.next.pad = self.transport.val().pad_count;
         self.scale.next = self.trh.q.val().payload_log2.get_bits::<3>(0);
         self.kept2.d.next.scale = self.scale.val();
         self.kept2.d.next.index = self.trh.q.val().index;
         self.beats.next = self.last_beat.val();
-        self.bytes.next = bit_cast::<7, 6>(self.last_bytes.val());
+        self.bytes2.d.next = bit_cast::<7, 6>(self.last_bytes.val());
         if self.last_bytes.val() == 0 {
             self.beats.next = self.last_beat.val() + 1;
-            self.bytes.next = 64.into();
+            self.bytes2.d.next = 64.into();
         }
-        self.spill_from.next = self.spill_base.val() + bit_cast::<7, 2>(self.route.q.val().pad_count);
-        self.kept2.d.next.spill = self.bytes.val() > self.spill_from.val();
+        self.kept2.d.next.spill = false;
         self.frame_len.d.next =
             (bit_cast::<13, 7>(self.beats.val()) << 6) | bit_cast::<13, 6>(self.last_bytes.val());
         self.last_bytes2.d.next = self.last_bytes.val();
-        self.ip_length.d.next = self.route.q.val().ip_length;
-        self.udp_length.d.next = self.route.q.val().udp_length;
-        self.keys.index.next = self.route.q.val().dst_endpoint.get_bits::<8>(0);
-        self.number_hi.d.next = self.route.q.val().dst_endpoint.get_bits::<16>(8);
-        self.qkey.d.next = self.route.q.val().qkey;
+        self.said_frame2.d.next = self.said_frame.val();
+        self.said_udp2.d.next = self.said_udp.val();
+        self.udp_length.d.next = self.transport.val().udp_length;
+        self.keys.index.next = self.transport.val().dst_endpoint.get_bits::<8>(0);
+        self.number_hi.d.next = self.transport.val().dst_endpoint.get_bits::<16>(8);
+        self.qkey.d.next = self.transport.val().qkey;
         self.message_len2.d.next = self.trh.q.val().length;
         self.offset.d.next = (bit_cast::<40, 24>(self.trh.q.val().index) << 8) << self.scale.val();
         self.size_mask.next = 255.into();
@@ -376,24 +316,28 @@ impl Logic for RxJudge {
         self.valid3.d.next = self.valid2.q.val();
         self.wrong3.d.next = self.wrong2.q.val();
         self.kept3.d.next = self.kept2.q.val();
+        self.places.address.next = bit_cast::<4, 1>(self.start2.q.val().v6.into())
+            | (bit_cast::<4, 1>(self.start2.q.val().ud.into()) << 1)
+            | (bit_cast::<4, 1>(self.start2.q.val().imm.into()) << 2)
+            | (bit_cast::<4, 1>(self.kept2.q.val().feedback.into()) << 3);
+        self.least.next = bit_cast::<13, 7>(self.places.q.val().get_bits::<7>(0));
+        self.overhead.next = bit_cast::<13, 8>(self.places.q.val().get_bits::<8>(7));
         self.wrong3.d.next.frame = self.wrong2.q.val().frame
-            | (self.frame_len.q.val() < self.shortest.val())
+            | (self.frame_len.q.val() < self.least.val())
             | (self.frame_len.q.val() > self.longest.val());
-        self.ip_frame.next = bit_cast::<17, 16>(self.ip_length.q.val()) + 14;
-        self.udp_ip.next = bit_cast::<17, 16>(self.udp_length.q.val()) + 20;
-        self.wrong3.d.next.length = (self.ip_frame.val() != bit_cast::<17, 13>(self.frame_len.q.val()))
-            | (self.udp_ip.val() != bit_cast::<17, 16>(self.ip_length.q.val()));
-        self.wrong3.d.next.endpoint =
-            !self.keys.valid.val() | (self.keys.entry.val().number_hi != self.number_hi.q.val());
+        self.wrong3.d.next.length = (self.said_frame2.q.val() != bit_cast::<17, 13>(self.frame_len.q.val()))
+            | (self.said_udp2.q.val() != bit_cast::<17, 16>(self.udp_length.q.val()));
+        self.wrong3.d.next.endpoint = self.wrong2.q.val().endpoint
+            | !self.keys.valid.val()
+            | (self.keys.entry.val().number_hi != self.number_hi.q.val())
+            | (self.keys.entry.val().datagram != self.start2.q.val().ud);
         self.wrong3.d.next.q_key = self.keys.entry.val().qkey != self.qkey.q.val();
-        if self.kept2.q.val().feedback {
-            self.wrong3.d.next.trh =
-                self.wrong2.q.val().trh | (self.frame_len.q.val() < self.feedback_len.val());
-        } else {
-            self.wrong3.d.next.trh =
-                self.wrong2.q.val().trh | (self.frame_len.q.val() < self.data_overhead.val());
-        }
-        self.raw.d.next = self.frame_len.q.val() - self.data_overhead.val();
+        self.cut.d.next = self.frame_len.q.val() < self.overhead.val();
+        self.wrong3.d.next.trh = self.wrong2.q.val().trh | (self.frame_len.q.val() < self.overhead.val());
+        self.spill_from.next =
+            self.places.q.val().get_bits::<7>(15) + bit_cast::<7, 2>(self.kept2.q.val().pad);
+        self.kept3.d.next.spill = self.bytes2.q.val() > self.spill_from.val();
+        self.raw.d.next = self.frame_len.q.val() - self.overhead.val();
         self.rest.d.next =
             bit_cast::<41, 32>(self.message_len2.q.val()) - bit_cast::<41, 40>(self.offset.q.val());
         self.shifted.next = (self.rounded.q.val() >> 8) >> self.kept2.q.val().scale;
@@ -406,6 +350,9 @@ impl Logic for RxJudge {
         self.wrong4.d.next = self.wrong3.q.val();
         self.kept4.d.next = self.kept3.q.val();
         self.wrong4.d.next.icrc = self.crc_state.val() != self.residue.q.val();
+        if self.kept3.q.val().ud {
+            self.wrong4.d.next.fields = self.cut.q.val();
+        }
         self.payload4.d.next = self.raw.q.val() - bit_cast::<13, 2>(self.kept3.q.val().pad);
         self.empty.d.next = self.raw.q.val() == 0;
         self.pad_wrong.d.next = self.raw.q.val().get_bits::<2>(0).any()
@@ -430,7 +377,12 @@ impl Logic for RxJudge {
         if self.full.q.val() {
             self.expected.next = self.size.val();
         }
-        if self.kept4.q.val().data {
+        self.too_large.next = self.payload4.q.val() > self.largest.val();
+        if self.kept4.q.val().ud {
+            self.payload5.d.next = self.payload4.q.val() + self.grh_len.val();
+            self.wrong5.d.next.fields =
+                self.wrong4.q.val().fields | self.pad_wrong.q.val() | self.too_large.val();
+        } else if self.kept4.q.val().data {
             self.wrong5.d.next.fields = self.wrong4.q.val().fields
                 | self.too_many.q.val()
                 | (self.kept4.q.val().index >= self.count4.q.val())
@@ -463,6 +415,7 @@ impl Logic for RxJudge {
         self.outcome.d.next.data = false;
         self.outcome.d.next.probe = false;
         self.outcome.d.next.feedback = false;
+        self.outcome.d.next.ud = false;
         self.outcome.d.next.count = self.count5.q.val();
         self.outcome.d.next.payload_len = self.payload5.q.val();
         self.outcome.d.next.spill = self.kept5.q.val().spill;
@@ -486,6 +439,10 @@ impl Logic for RxJudge {
             self.outcome.d.next.endpoint = true;
         } else if self.wrong5.q.val().q_key {
             self.outcome.d.next.q_key = true;
+        } else if self.kept5.q.val().ud {
+            self.outcome.d.next.fields = self.wrong5.q.val().fields;
+            self.outcome.d.next.disabled = !self.wrong5.q.val().fields & !self.settings.val().enable;
+            self.outcome.d.next.ud = !self.wrong5.q.val().fields & self.settings.val().enable;
         } else if self.wrong5.q.val().trh {
             self.outcome.d.next.trh = true;
         } else if self.kept5.q.val().feedback {

@@ -1,9 +1,9 @@
 //! Turns frames from the MAC into verified words and aligned payload.
 //!
 //! ```text
-//!  s_axis ─> beat ─┬─> first two beats ──> rx_judge ──────────┐ verdict
-//!                  ├─> icrc ─────────────────^                v
-//!                  └─> 6 clocks of delay ─> shift by 38 ─> payload buffer ─> payload
+//!  s_axis ─> vlan_strip ─> beat ─┬─> rx_heads ─> rx_address, rx_judge ──┐ verdict
+//!                                ├─> icrc ───────────────────^          v
+//!                                └─> 6 clocks of delay ─> rx_payload ─────────> payload
 //!                                                             │ commit, roll back
 //!                                            heads ─> words ──┴─> data, feedback
 //! ```
@@ -11,37 +11,34 @@
 //! Contract:
 //! - `s_axis_tready` is always high; beats come with any gaps; `tuser` counts
 //!   at the last beat. Minimal frames of two beats may follow each other.
-//! - The verdict stands 7 clocks after the last beat; only then do words,
+//! - The verdict stands 8 clocks after the last beat; only then do words,
 //!   payload and events appear (RX-2). A last beat accepted at clock 0 gives
-//!   `data_valid` or `feedback_valid` at clock 8, and the first `payload_valid`
-//!   too (11 when the last payload bytes need a beat of their own).
+//!   `data_valid` or `feedback_valid` at clock 9, and the first `payload_valid`
+//!   at 11 (12 when the last payload bytes need a beat of their own).
 //! - `payload` carries one frame for each `data` word with `payload_len` > 0,
-//!   in the same order, `tkeep` exactly the payload's bytes.
+//!   in the same order, `tkeep` exactly the payload's bytes; of a datagram 40
+//!   bytes of GRH area come first and count.
 //! - `overflow` is judged last, of a frame that is right in everything else: no
 //!   place for its payload (a place must be free at each of its beats), or for
 //!   its word. The order of the other reasons is that of `rx_judge`.
 //! - Events are pulses, one reason or kind and one `rx_frames` per frame.
 //!
-//! Verified by `testbenches/tests/rx_parse.rs` and `packet_loop.rs`.
+//! Verified by `testbenches/tests/rx_parse` and `packet_loop.rs`.
 
 use super::cells::{Delay, KeepCount};
 use super::icrc::Icrc;
-use super::layout::{DataWord, FeedbackWord, FromWire, RouteWord};
-use super::rx_judge::{RxJudge, Verdict};
+use super::layout::{DataWord, FeedbackWord, FromWire, TransportWord};
+use super::rx_address::{RxAddress, Sender};
+use super::rx_heads::{RxHeads, Start};
+use super::rx_judge::RxJudge;
+use super::rx_payload::RxPayload;
+use super::rx_verdict::Verdict;
+use super::vlan_strip::{Tag, VlanStrip};
 use crate::prelude::*;
-use crate::stream::{CommitFifo, Fifo};
+use crate::stream::Fifo;
 use crate::types::{Beat, RxData, RxFeedback, Settings, TableWrite};
 use tessera_abi::params::Config;
 use tessera_abi::wire;
-
-/// A buffered payload beat; the count takes less room than `tkeep`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct StoredBeat {
-    pub tdata: Bits<512>,
-    pub tlast: Bit,
-    /// Bytes of a last beat, 0 = 64.
-    pub bytes: Bits<6>,
-}
 
 #[derive(LogicBlock)]
 pub struct RxParse {
@@ -71,6 +68,7 @@ pub struct RxParse {
     pub rx_data: Signal<Out, Bit>,
     pub rx_probe: Signal<Out, Bit>,
     pub rx_feedback: Signal<Out, Bit>,
+    pub rx_ud: Signal<Out, Bit>,
     pub drop_overflow: Signal<Out, Bit>,
     pub drop_frame: Signal<Out, Bit>,
     pub drop_not_ours: Signal<Out, Bit>,
@@ -87,62 +85,53 @@ pub struct RxParse {
     pub drop_fields: Signal<Out, Bit>,
     pub drop_disabled: Signal<Out, Bit>,
 
-    // The beat as it came, and its number in the frame.
+    strip: VlanStrip,
+    // The beat without its frame's tag, and its number in the frame.
     beat_valid: Dff<Bit>,
     beat: Dff<Bits<512>>,
     keep: Dff<Bits<64>>,
     last: Dff<Bit>,
     bad: Dff<Bit>,
     arrival: Dff<Bits<32>>,
+    tag: Dff<Tag>,
     number: Dff<Bits<7>>,
     bytes: KeepCount,
     icrc: Icrc,
 
-    // One clock on: the end of a frame and its heads.
+    // One clock on: the end of a frame, its heads are known.
     ended: Dff<Bit>,
     ended_bad: Dff<Bit>,
     last_beat: Dff<Bits<7>>,
     last_bytes: Dff<Bits<6>>,
-    head0: Dff<Bits<512>>,
-    head1: Dff<Bits<512>>,
+    heads: RxHeads,
+    addressed: RxAddress,
     judge: RxJudge,
 
     // Six clocks on, with the verdict.
     late_beat: Delay<Bits<512>>,
     late_arrival: Delay<Bits<32>>,
-    late_head0: Delay<Bits<512>>,
-    late_head1: Delay<Bits<512>>,
+    late_start: Delay<Start>,
+    late_tail: Delay<Bits<704>>,
+    late_sender: Delay<Sender>,
     valids: Dff<Bits<6>>,
     lasts: Dff<Bits<6>>,
-    route: FromWire<RouteWord, 496>,
+    transport: FromWire<TransportWord, 224>,
+    late_transport: FromWire<TransportWord, 224>,
     trh: FromWire<DataWord, 320>,
     answer: FromWire<FeedbackWord, 480>,
+    payload: RxPayload,
 
-    // Payload buffer.
-    depth: Dff<Bits<2>>,
-    carry: Dff<Bits<208>>,
-    lost: Dff<Bit>,
-    flush: Dff<Bit>,
-    flush_bytes: Dff<Bits<6>>,
-    buffer: CommitFifo<StoredBeat, 15>,
     words: Fifo<RxData, 12>,
     answers: Fifo<RxFeedback, 12>,
     counted: Dff<Verdict>,
     event_overflow: Dff<Bit>,
     event_frame: Dff<Bit>,
 
-    whole: Signal<Local, Bits<1024>>,
-    late_valid: Signal<Local, Bit>,
-    late_last: Signal<Local, Bit>,
-    write: Signal<Local, Bit>,
     has_payload: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
+    right: Signal<Local, Bit>,
     accepted: Signal<Local, Bit>,
-    gid: Signal<Local, Bits<128>>,
-    stored: Signal<Local, StoredBeat>,
-    gid_prefix: Constant<Bits<128>>,
-    congested: Constant<Bits<2>>,
-    all_bytes: Constant<Bits<64>>,
+    imm_flag: Constant<Bits<8>>,
 }
 
 impl RxParse {
@@ -175,6 +164,7 @@ impl RxParse {
             rx_data: Default::default(),
             rx_probe: Default::default(),
             rx_feedback: Default::default(),
+            rx_ud: Default::default(),
             drop_overflow: Default::default(),
             drop_frame: Default::default(),
             drop_not_ours: Default::default(),
@@ -190,12 +180,14 @@ impl RxParse {
             drop_unsupported: Default::default(),
             drop_fields: Default::default(),
             drop_disabled: Default::default(),
+            strip: VlanStrip::new(),
             beat_valid: Default::default(),
             beat: Default::default(),
             keep: Default::default(),
             last: Default::default(),
             bad: Default::default(),
             arrival: Default::default(),
+            tag: Default::default(),
             number: Default::default(),
             bytes: Default::default(),
             icrc: Icrc::new(),
@@ -203,41 +195,31 @@ impl RxParse {
             ended_bad: Default::default(),
             last_beat: Default::default(),
             last_bytes: Default::default(),
-            head0: Default::default(),
-            head1: Default::default(),
+            heads: RxHeads::new(),
+            addressed: RxAddress::new(),
             judge: RxJudge::new(config.endpoints_log2),
             late_beat: Delay::new(6),
             late_arrival: Delay::new(6),
-            late_head0: Delay::new(5),
-            late_head1: Delay::new(5),
+            late_start: Delay::new(5),
+            late_tail: Delay::new(5),
+            late_sender: Delay::new(5),
             valids: Default::default(),
             lasts: Default::default(),
-            route: Default::default(),
+            transport: Default::default(),
+            late_transport: Default::default(),
             trh: Default::default(),
             answer: Default::default(),
-            depth: Default::default(),
-            carry: Default::default(),
-            lost: Default::default(),
-            flush: Default::default(),
-            flush_bytes: Default::default(),
-            buffer: CommitFifo::new(config.rx_buffer_beats_log2),
+            payload: RxPayload::new(config),
             words: Fifo::new(words_log2),
             answers: Fifo::new(answers_log2),
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
-            whole: Default::default(),
-            late_valid: Default::default(),
-            late_last: Default::default(),
-            write: Default::default(),
             has_payload: Default::default(),
             fits: Default::default(),
+            right: Default::default(),
             accepted: Default::default(),
-            gid: Default::default(),
-            stored: Default::default(),
-            gid_prefix: Constant::new(Bits::<128>::from(0xFFFFu64) << 32u64),
-            congested: Constant::new(u64::from(wire::ECN_CE).into()),
-            all_bytes: Constant::new(u64::MAX.into()),
+            imm_flag: Constant::new(u64::from(wire::flag::IMM).into()),
         }
     }
 }
@@ -245,19 +227,23 @@ impl RxParse {
 impl Logic for RxParse {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, number);
-        dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, head0, head1, valids, lasts);
-        dff_setup!(self, clk, depth, carry, lost, flush, flush_bytes);
+        dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, tag, number);
+        dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, valids, lasts);
         dff_setup!(self, clk, counted, event_overflow, event_frame);
+        self.strip.clk.next = self.clk.val();
+        self.strip.rst.next = self.rst.val();
         self.icrc.clk.next = self.clk.val();
+        self.heads.clk.next = self.clk.val();
+        self.heads.rst.next = self.rst.val();
         self.judge.clk.next = self.clk.val();
         self.judge.rst.next = self.rst.val();
+        self.payload.clk.next = self.clk.val();
+        self.payload.rst.next = self.rst.val();
         self.late_beat.clock.next = self.clk.val();
         self.late_arrival.clock.next = self.clk.val();
-        self.late_head0.clock.next = self.clk.val();
-        self.late_head1.clock.next = self.clk.val();
-        self.buffer.clk.next = self.clk.val();
-        self.buffer.rst.next = self.rst.val();
+        self.late_start.clock.next = self.clk.val();
+        self.late_tail.clock.next = self.clk.val();
+        self.late_sender.clock.next = self.clk.val();
         self.words.clk.next = self.clk.val();
         self.words.rst.next = self.rst.val();
         self.answers.clk.next = self.clk.val();
@@ -265,126 +251,111 @@ impl Logic for RxParse {
 
         // Clock 0: the beat is in its register.
         self.s_axis_tready.next = true;
-        self.beat_valid.d.next = self.s_axis_tvalid.val();
-        if self.s_axis_tvalid.val() {
-            self.beat.d.next = self.s_axis_tdata.val();
-            self.keep.d.next = self.s_axis_tkeep.val();
-            self.last.d.next = self.s_axis_tlast.val();
-            self.bad.d.next = self.s_axis_tuser.val();
-            self.arrival.d.next = self.now.val();
+        self.strip.now.next = self.now.val();
+        self.strip.in_valid.next = self.s_axis_tvalid.val();
+        self.strip.in_data.next = self.s_axis_tdata.val();
+        self.strip.in_keep.next = self.s_axis_tkeep.val();
+        self.strip.in_last.next = self.s_axis_tlast.val();
+        self.strip.in_user.next = self.s_axis_tuser.val();
+        self.beat_valid.d.next = self.strip.out_valid.val();
+        if self.strip.out_valid.val() {
+            self.beat.d.next = self.strip.out_data.val();
+            self.keep.d.next = self.strip.out_keep.val();
+            self.last.d.next = self.strip.out_last.val();
+            self.bad.d.next = self.strip.out_user.val();
+            self.arrival.d.next = self.strip.out_arrival.val();
+            self.tag.d.next = self.strip.out_tag.val();
         }
         self.bytes.keep.next = self.keep.q.val();
         self.icrc.valid.next = self.beat_valid.q.val();
         self.icrc.first.next = self.number.q.val() == 0;
         self.icrc.data.next = self.beat.q.val();
         self.icrc.keep.next = self.keep.q.val();
+        self.heads.table_write.next = self.table_write.val();
+        self.heads.beat_valid.next = self.beat_valid.q.val();
+        self.heads.beat.next = self.beat.q.val();
+        self.heads.number.next = self.number.q.val();
+        self.heads.beat_tag.next = self.tag.q.val();
         if self.beat_valid.q.val() {
             if self.last.q.val() {
                 self.number.d.next = 0.into();
             } else if self.number.q.val() != 127 {
                 self.number.d.next = self.number.q.val() + 1;
             }
-            if self.number.q.val() == 0 {
-                self.head0.d.next = self.beat.q.val();
-            }
-            if self.number.q.val() == 1 {
-                self.head1.d.next = self.beat.q.val();
-            }
         }
 
-        // Clock 1: a frame has ended, both heads stand.
+        // Clock 1: a frame has ended, its heads stand.
         self.ended.d.next = self.beat_valid.q.val() & self.last.q.val();
         self.ended_bad.d.next = self.bad.q.val();
         self.last_beat.d.next = self.number.q.val();
         self.last_bytes.d.next = self.bytes.q.val();
+        self.transport.d.next = self.heads.tail.val().get_bits::<224>(0);
+        self.addressed.settings.next = self.settings.val();
+        self.addressed.ip4.next = self.heads.ip4.val();
+        self.addressed.ip6.next = self.heads.ip6.val();
+        self.addressed.transport.next = self.transport.q.val();
+        self.addressed.v6.next = self.heads.start.val().v6;
+        self.addressed.tag.next = self.heads.tag.val();
         self.judge.settings.next = self.settings.val();
         self.judge.table_write.next = self.table_write.val();
         self.judge.ended.next = self.ended.q.val();
         self.judge.bad.next = self.ended_bad.q.val();
         self.judge.last_beat.next = self.last_beat.q.val();
         self.judge.last_bytes.next = self.last_bytes.q.val();
-        self.judge.head0.next = self.head0.q.val();
-        self.judge.head1.next = self.head1.q.val();
+        self.judge.not_ours.next = self.addressed.not_ours.val();
+        self.judge.odd.next = self.addressed.odd.val();
+        self.judge.said_frame.next = self.addressed.frame_len.val();
+        self.judge.said_udp.next = self.addressed.udp_len.val();
+        self.judge.transport.next = self.transport.q.val();
+        self.judge.trh_bytes.next = self.heads.tail.val().get_bits::<320>(224);
+        self.judge.start.next = self.heads.start.val();
         self.judge.crc_state.next = self.icrc.state.val();
-        self.late_head0.d.next = self.head0.q.val();
-        self.late_head1.d.next = self.head1.q.val();
+        self.late_start.d.next = self.heads.start.val();
+        self.late_tail.d.next = self.heads.tail.val();
+        self.late_sender.d.next = self.addressed.sender.val();
         self.late_beat.d.next = self.beat.q.val();
         self.late_arrival.d.next = self.arrival.q.val();
         self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<6, 1>(self.beat_valid.q.val().into());
         self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<6, 1>(self.last.q.val().into());
 
-        // Clock 6: payload is written beat by beat; with the last one comes
-        // the verdict that keeps it or takes it back. A frame's last bytes may
-        // need one more write: the next frame's first two beats write nothing.
-        self.late_valid.next = self.valids.q.val().get_bit(5);
-        self.late_last.next = self.lasts.q.val().get_bit(5);
-        self.write.next = self.late_valid.val() & (self.depth.q.val() == 2);
-        self.has_payload.next = self.judge.verdict.val().data & self.judge.verdict.val().payload_len.any();
+        // Clock 6: payload is written; with the last beat comes the verdict.
+        self.has_payload.next = self.judge.verdict.val().ud
+            | (self.judge.verdict.val().data & self.judge.verdict.val().payload_len.any());
         self.fits.next = false;
         if self.judge.verdict.val().feedback {
             self.fits.next = self.answers.in_ready.val();
         } else {
-            self.fits.next = self.words.in_ready.val()
-                & (!self.has_payload.val() | (self.buffer.room.val() & !self.lost.q.val()));
+            self.fits.next = self.words.in_ready.val() & (!self.has_payload.val() | self.payload.fits.val());
         }
-        self.accepted.next = self.judge.done.val()
-            & self.fits.val()
-            & (self.judge.verdict.val().data
-                | self.judge.verdict.val().probe
-                | self.judge.verdict.val().feedback);
-        if self.late_valid.val() {
-            self.carry.d.next = self.late_beat.q.val().get_bits::<208>(304);
-            if self.depth.q.val() != 2 {
-                self.depth.d.next = self.depth.q.val() + 1;
-            }
-            if self.write.val() & !self.buffer.room.val() {
-                self.lost.d.next = true;
-            }
-            if self.late_last.val() {
-                self.depth.d.next = 0.into();
-                self.lost.d.next = false;
-            }
-        }
-        self.stored.next.tdata = (bit_cast::<512, 304>(self.late_beat.q.val().get_bits::<304>(0)) << 208)
-            | bit_cast::<512, 208>(self.carry.q.val());
-        self.stored.next.tlast =
-            (self.late_last.val() & !self.judge.verdict.val().spill) | self.flush.q.val();
-        self.stored.next.bytes = self.judge.verdict.val().payload_len.get_bits::<6>(0);
-        if self.flush.q.val() {
-            self.stored.next.bytes = self.flush_bytes.q.val();
-        }
-        self.flush.d.next = self.accepted.val() & self.has_payload.val() & self.judge.verdict.val().spill;
-        self.flush_bytes.d.next = self.judge.verdict.val().payload_len.get_bits::<6>(0);
-        self.buffer.in_data.next = self.stored.val();
-        self.buffer.in_valid.next =
-            (self.write.val() & self.buffer.room.val() & !self.lost.q.val()) | self.flush.q.val();
-        self.buffer.commit.next = self.flush.q.val()
-            | (self.accepted.val() & self.has_payload.val() & !self.judge.verdict.val().spill);
-        self.buffer.rollback.next =
-            self.late_valid.val() & self.late_last.val() & !(self.accepted.val() & self.has_payload.val());
-        self.buffer.out_ready.next = self.payload_ready.val();
-        self.payload_valid.next = self.buffer.out_valid.val();
-        self.payload_data.next.tdata = self.buffer.out_data.val().tdata;
-        self.payload_data.next.tlast = self.buffer.out_data.val().tlast;
-        self.payload_data.next.tkeep = self.all_bytes.val();
-        if self.buffer.out_data.val().tlast & self.buffer.out_data.val().bytes.any() {
-            self.payload_data.next.tkeep = !(self.all_bytes.val() << self.buffer.out_data.val().bytes);
-        }
+        self.right.next = self.judge.verdict.val().data
+            | self.judge.verdict.val().probe
+            | self.judge.verdict.val().feedback
+            | self.judge.verdict.val().ud;
+        self.accepted.next = self.judge.done.val() & self.fits.val() & self.right.val();
+        self.payload.late_valid.next = self.valids.q.val().get_bit(5);
+        self.payload.late_last.next = self.lasts.q.val().get_bit(5);
+        self.payload.late_beat.next = self.late_beat.q.val();
+        self.payload.late_start.next = self.late_start.q.val();
+        self.payload.verdict.next = self.judge.verdict.val();
+        self.payload.accept.next = self.accepted.val() & self.has_payload.val();
+        self.payload_valid.next = self.payload.payload_valid.val();
+        self.payload_data.next = self.payload.payload_data.val();
+        self.payload.payload_ready.next = self.payload_ready.val();
 
         // The words, from heads that waited beside the verdict.
-        self.whole.next = (bit_cast::<1024, 512>(self.late_head1.q.val()) << 512)
-            | bit_cast::<1024, 512>(self.late_head0.q.val());
-        self.route.d.next = self.whole.val().get_bits::<496>(0);
-        self.trh.d.next = self.whole.val().get_bits::<320>(496);
-        self.answer.d.next = self.whole.val().get_bits::<480>(496);
-        self.gid.next = self.gid_prefix.val() | bit_cast::<128, 32>(self.route.q.val().src_ip);
+        self.late_transport.d.next = self.late_tail.q.val().get_bits::<224>(0);
+        self.trh.d.next = self.late_tail.q.val().get_bits::<320>(224);
+        self.answer.d.next = self.late_tail.q.val().get_bits::<480>(224);
 
         self.words.in_valid.next = self.accepted.val() & !self.judge.verdict.val().feedback;
-        self.words.in_data.next.src_mac = self.route.q.val().src_mac;
-        self.words.in_data.next.src_gid = self.gid.val();
-        self.words.in_data.next.src_endpoint = self.route.q.val().src_endpoint;
-        self.words.in_data.next.endpoint = self.route.q.val().dst_endpoint.get_bits::<8>(0);
-        self.words.in_data.next.ce = self.route.q.val().tos.get_bits::<2>(0) == self.congested.val();
+        self.words.in_data.next.src_mac = self.late_sender.q.val().mac;
+        self.words.in_data.next.vlan = self.late_sender.q.val().vlan;
+        self.words.in_data.next.vlan_valid = self.late_sender.q.val().vlan_valid;
+        self.words.in_data.next.src_gid = self.late_sender.q.val().gid;
+        self.words.in_data.next.src_endpoint = self.late_transport.q.val().src_endpoint;
+        self.words.in_data.next.endpoint = self.late_transport.q.val().dst_endpoint.get_bits::<8>(0);
+        self.words.in_data.next.ce = self.late_sender.q.val().ce;
+        self.words.in_data.next.ud = self.judge.verdict.val().ud;
         self.words.in_data.next.probe = self.judge.verdict.val().probe;
         self.words.in_data.next.flags = self.trh.q.val().flags;
         self.words.in_data.next.ev = self.trh.q.val().ev;
@@ -405,14 +376,27 @@ impl Logic for RxParse {
         self.words.in_data.next.timestamp = self.trh.q.val().timestamp;
         self.words.in_data.next.arrival = self.late_arrival.q.val();
         self.words.in_data.next.payload_len = self.judge.verdict.val().payload_len;
+        if self.judge.verdict.val().ud {
+            self.words.in_data.next.flags = 0.into();
+            if self.late_start.q.val().imm {
+                self.words.in_data.next.flags = self.imm_flag.val();
+            }
+            // The immediate stands where a TRH begins.
+            self.words.in_data.next.imm = (bit_cast::<32, 4>(self.trh.q.val().trh_version) << 28)
+                | (bit_cast::<32, 4>(self.trh.q.val().kind) << 24)
+                | (bit_cast::<32, 8>(self.trh.q.val().flags) << 16)
+                | (bit_cast::<32, 8>(self.trh.q.val().ev) << 8)
+                | (bit_cast::<32, 4>(self.trh.q.val().payload_log2) << 4)
+                | bit_cast::<32, 4>(self.trh.q.val().traffic_class);
+        }
         self.words.out_ready.next = self.data_ready.val();
         self.data_valid.next = self.words.out_valid.val();
         self.data_data.next = self.words.out_data.val();
 
         self.answers.in_valid.next = self.accepted.val() & self.judge.verdict.val().feedback;
-        self.answers.in_data.next.src_gid = self.gid.val();
-        self.answers.in_data.next.src_endpoint = self.route.q.val().src_endpoint;
-        self.answers.in_data.next.endpoint = self.route.q.val().dst_endpoint.get_bits::<8>(0);
+        self.answers.in_data.next.src_gid = self.late_sender.q.val().gid;
+        self.answers.in_data.next.src_endpoint = self.late_transport.q.val().src_endpoint;
+        self.answers.in_data.next.endpoint = self.late_transport.q.val().dst_endpoint.get_bits::<8>(0);
         self.answers.in_data.next.flags = self.answer.q.val().flags;
         self.answers.in_data.next.ev = self.answer.q.val().ev;
         self.answers.in_data.next.status = self.answer.q.val().status;
@@ -434,10 +418,7 @@ impl Logic for RxParse {
 
         self.counted.d.next = self.judge.verdict.val();
         self.event_frame.d.next = self.judge.done.val();
-        self.event_overflow.d.next = (self.judge.verdict.val().data
-            | self.judge.verdict.val().probe
-            | self.judge.verdict.val().feedback)
-            & !self.fits.val();
+        self.event_overflow.d.next = self.right.val() & !self.fits.val();
         self.rx_frames.next = self.event_frame.q.val();
         self.rx_data.next =
             self.event_frame.q.val() & self.counted.q.val().data & !self.event_overflow.q.val();
@@ -445,6 +426,7 @@ impl Logic for RxParse {
             self.event_frame.q.val() & self.counted.q.val().probe & !self.event_overflow.q.val();
         self.rx_feedback.next =
             self.event_frame.q.val() & self.counted.q.val().feedback & !self.event_overflow.q.val();
+        self.rx_ud.next = self.event_frame.q.val() & self.counted.q.val().ud & !self.event_overflow.q.val();
         self.drop_overflow.next = self.event_frame.q.val() & self.event_overflow.q.val();
         self.drop_frame.next = self.event_frame.q.val() & self.counted.q.val().frame;
         self.drop_not_ours.next = self.event_frame.q.val() & self.counted.q.val().not_ours;
@@ -466,9 +448,6 @@ impl Logic for RxParse {
             self.number.d.next = 0.into();
             self.ended.d.next = false;
             self.valids.d.next = 0.into();
-            self.depth.d.next = 0.into();
-            self.lost.d.next = false;
-            self.flush.d.next = false;
             self.event_frame.d.next = false;
         }
     }

@@ -1,11 +1,19 @@
 //! The last stage of `tx_build`: a finished header and its payload become
-//! beats, the payload moved up by 38 bytes to meet the header.
+//! beats, the payload moved to meet the header.
 //!
 //! ```text
-//!  head ─> header register ─┐
-//!                           ├─> beat 0: header, beat 1: header | payload, ─> output ─> frame
-//!  payload ─> carry ────────┘   then: carry | payload                        register
+//!  head ─> header register, a beat further each time ─┐
+//!                                                     ├─ or ─> output ─> frame
+//!  payload ─> moved, its end carried to the next beat ┘       register
 //! ```
+//!
+//! | place | packet | payload begins at byte | of beat |
+//! |---|---|---|---|
+//! | 0, 1 | RM over IPv4, IPv6 | 38, 58 | 1 |
+//! | 2, 3 | plain UD over IPv4, with immediate | 62, 2 | 0, 1 |
+//! | 4, 5 | plain UD over IPv6, with immediate | 18, 22 | 1 |
+//!
+//! `tag` pulses with each frame's first beat, for `vlan_insert`.
 //!
 //! Contract: one beat per clock, from packet to packet too. `head_ready` is
 //! high in the clock of a packet's last beat; `step` with each beat that goes
@@ -16,9 +24,9 @@
 //! Verified by `testbenches/tests/tx_build.rs`.
 
 use super::cells::KeepBytes;
+use super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::types::{Beat, TxSent};
-use tessera_abi::wire;
 
 /// What travels beside a header through the stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -27,10 +35,15 @@ pub struct Ticket {
     pub nack: Bit,
     pub probe: Bit,
     pub retransmission: Bit,
+    pub ud: Bit,
     pub slot: Bits<12>,
-    /// Bytes of payload without and with pad.
+    pub v6: Bit,
+    pub tag: Tag,
+    /// Where the payload begins, see the module's page.
+    pub place: Bits<3>,
     pub payload_len: Bits<13>,
-    pub padded: Bits<13>,
+    /// Bytes of the frame without tag and ICRC.
+    pub total: Bits<13>,
 }
 
 #[derive(LogicBlock)]
@@ -38,7 +51,7 @@ pub struct TxBeats {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub head_valid: Signal<In, Bit>,
-    pub head: Signal<In, Bits<1024>>,
+    pub head: Signal<In, Bits<1152>>,
     pub ticket: Signal<In, Ticket>,
     pub head_ready: Signal<Out, Bit>,
     pub payload_valid: Signal<In, Bit>,
@@ -54,43 +67,50 @@ pub struct TxBeats {
     pub tx_probe: Signal<Out, Bit>,
     pub tx_feedback: Signal<Out, Bit>,
     pub tx_nack: Signal<Out, Bit>,
+    pub tx_ud: Signal<Out, Bit>,
+    pub tag_valid: Signal<Out, Bit>,
+    pub tag_data: Signal<Out, Tag>,
 
     kept: KeepBytes,
     valid: Dff<Bit>,
-    header: Dff<Bits<1024>>,
+    header: Dff<Bits<1152>>,
     packet: Dff<Ticket>,
-    /// Beat of the packet: 0, 1, 2 = all later ones.
-    beat: Dff<Bits<2>>,
-    /// Payload bytes still to go, without and with pad.
+    /// The next beat is not the packet's first.
+    begun: Dff<Bit>,
+    /// Payload bytes to fetch, bytes of the frame to go; of a packet begun.
     left: Dff<Bits<13>>,
-    left_padded: Dff<Bits<13>>,
-    carry: Dff<Bits<304>>,
+    to_go: Dff<Bits<13>>,
+    carry: Dff<Bits<512>>,
     out_valid: Dff<Bit>,
     out: Dff<Beat>,
     out_slot: Dff<Bits<12>>,
     out_feedback: Dff<Bit>,
+    out_ud: Dff<Bit>,
     done: Dff<TxSent>,
     event_data: Dff<Bit>,
     event_retransmitted: Dff<Bit>,
     event_probe: Dff<Bit>,
     event_feedback: Dff<Bit>,
     event_nack: Dff<Bit>,
+    event_ud: Dff<Bit>,
+    tags: Dff<Bit>,
+    new_tag: Dff<Tag>,
 
     out_free: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     need: Signal<Local, Bit>,
-    fresh: Signal<Local, Bits<208>>,
-    bytes: Signal<Local, Bits<13>>,
-    next_left: Signal<Local, Bits<13>>,
-    next_padded: Signal<Local, Bits<13>>,
+    now_left: Signal<Local, Bits<13>>,
+    now_to_go: Signal<Local, Bits<13>>,
+    bytes: Signal<Local, Bits<512>>,
+    /// The payload beat's part of this beat of the frame, and of the next.
+    fresh: Signal<Local, Bits<512>>,
+    later: Signal<Local, Bits<512>>,
 
     all_bytes: Constant<Bits<64>>,
-    feedback_keep: Constant<Bits<64>>,
 }
 
 impl TxBeats {
     pub fn new() -> Self {
-        let feedback_tail = wire::FEEDBACK_FRAME_LEN - wire::ICRC_LEN - 64;
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -111,33 +131,40 @@ impl TxBeats {
             tx_probe: Default::default(),
             tx_feedback: Default::default(),
             tx_nack: Default::default(),
+            tx_ud: Default::default(),
+            tag_valid: Default::default(),
+            tag_data: Default::default(),
             kept: Default::default(),
             valid: Default::default(),
             header: Default::default(),
             packet: Default::default(),
-            beat: Default::default(),
+            begun: Default::default(),
             left: Default::default(),
-            left_padded: Default::default(),
+            to_go: Default::default(),
             carry: Default::default(),
             out_valid: Default::default(),
             out: Default::default(),
             out_slot: Default::default(),
             out_feedback: Default::default(),
+            out_ud: Default::default(),
             done: Default::default(),
             event_data: Default::default(),
             event_retransmitted: Default::default(),
             event_probe: Default::default(),
             event_feedback: Default::default(),
             event_nack: Default::default(),
+            event_ud: Default::default(),
+            tags: Default::default(),
+            new_tag: Default::default(),
             out_free: Default::default(),
             ends: Default::default(),
             need: Default::default(),
-            fresh: Default::default(),
+            now_left: Default::default(),
+            now_to_go: Default::default(),
             bytes: Default::default(),
-            next_left: Default::default(),
-            next_padded: Default::default(),
+            fresh: Default::default(),
+            later: Default::default(),
             all_bytes: Constant::new(u64::MAX.into()),
-            feedback_keep: Constant::new(((1u64 << feedback_tail) - 1).into()),
         }
     }
 }
@@ -145,77 +172,86 @@ impl TxBeats {
 impl Logic for TxBeats {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, header, packet, beat, left, left_padded, carry);
-        dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, done);
+        dff_setup!(self, clk, valid, header, packet, begun, left, to_go, carry);
+        dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, out_ud, done, event_ud, tags, new_tag);
         dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
 
         self.out_free.next = !self.out_valid.q.val() | self.frame_ready.val();
+        self.now_left.next = self.left.q.val();
+        self.now_to_go.next = self.to_go.q.val();
+        if !self.begun.q.val() {
+            self.now_left.next = self.packet.q.val().payload_len;
+            self.now_to_go.next = self.packet.q.val().total;
+        }
+        self.need.next = self.now_left.val().any() & (self.begun.q.val() | (self.packet.q.val().place == 2));
         self.kept.d.next = self.payload_data.val().tdata;
         self.kept.keep.next = self.payload_data.val().tkeep;
-        self.need.next = false;
-        if self.beat.q.val() == 1 {
-            self.need.next = self.packet.q.val().payload_len.any();
-        } else if self.beat.q.val() == 2 {
-            self.need.next = self.left.q.val() > 38;
-        }
-        self.fresh.next = 0.into();
+        self.bytes.next = 0.into();
         if self.need.val() {
-            self.fresh.next = self.kept.q.val().get_bits::<208>(0);
+            self.bytes.next = self.kept.q.val();
+        }
+        match self.packet.q.val().place.index() {
+            1 => {
+                self.fresh.next = bit_cast::<512, 48>(self.bytes.val().get_bits::<48>(0)) << 464;
+                self.later.next = bit_cast::<512, 464>(self.bytes.val().get_bits::<464>(48));
+            }
+            2 => {
+                self.fresh.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(0)) << 496;
+                self.later.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(16));
+            }
+            3 => {
+                self.fresh.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(0)) << 16;
+                self.later.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(496));
+            }
+            4 => {
+                self.fresh.next = bit_cast::<512, 368>(self.bytes.val().get_bits::<368>(0)) << 144;
+                self.later.next = bit_cast::<512, 144>(self.bytes.val().get_bits::<144>(368));
+            }
+            5 => {
+                self.fresh.next = bit_cast::<512, 336>(self.bytes.val().get_bits::<336>(0)) << 176;
+                self.later.next = bit_cast::<512, 176>(self.bytes.val().get_bits::<176>(336));
+            }
+            _ => {
+                self.fresh.next = bit_cast::<512, 208>(self.bytes.val().get_bits::<208>(0)) << 304;
+                self.later.next = bit_cast::<512, 304>(self.bytes.val().get_bits::<304>(208));
+            }
         }
         self.payload_ready.next = self.valid.q.val() & self.out_free.val() & self.need.val();
         self.step.next =
             self.valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
-        self.ends.next = false;
-        self.bytes.next = 0.into();
-        self.next_left.next = 0.into();
-        self.next_padded.next = 0.into();
+        self.ends.next = self.step.val() & (self.now_to_go.val() <= 64);
         self.out_valid.d.next = self.out_valid.q.val() & !self.frame_ready.val();
+        self.tags.d.next = self.step.val() & !self.begun.q.val();
         if self.step.val() {
             self.out_valid.d.next = true;
             self.out_slot.d.next = self.packet.q.val().slot;
             self.out_feedback.d.next = self.packet.q.val().feedback;
+            self.out_ud.d.next = self.packet.q.val().ud;
+            self.new_tag.d.next = self.packet.q.val().tag;
+            self.out.d.next.tdata =
+                self.header.q.val().get_bits::<512>(0) | self.carry.q.val() | self.fresh.val();
             self.out.d.next.tkeep = self.all_bytes.val();
             self.out.d.next.tlast = false;
-            self.carry.d.next = self.kept.q.val().get_bits::<304>(208);
-            if self.beat.q.val() == 0 {
-                self.out.d.next.tdata = self.header.q.val().get_bits::<512>(0);
-                self.beat.d.next = 1.into();
-            } else if self.beat.q.val() == 1 {
-                self.out.d.next.tdata = self.header.q.val().get_bits::<512>(512)
-                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
-                self.beat.d.next = 2.into();
-                if self.packet.q.val().feedback {
-                    self.out.d.next.tkeep = self.feedback_keep.val();
-                    self.ends.next = true;
-                } else if self.packet.q.val().padded <= 26 {
-                    self.bytes.next = self.packet.q.val().padded + 38;
-                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
-                    self.ends.next = true;
+            self.header.d.next = self.header.q.val() >> 512;
+            self.carry.d.next = self.later.val();
+            self.left.d.next = self.now_left.val();
+            if self.need.val() {
+                self.left.d.next = self.now_left.val() - 64;
+                if self.now_left.val() <= 64 {
+                    self.left.d.next = 0.into();
                 }
-                if self.packet.q.val().payload_len > 26 {
-                    self.next_left.next = self.packet.q.val().payload_len - 26;
-                }
-                self.next_padded.next = self.packet.q.val().padded - 26;
-            } else {
-                self.out.d.next.tdata = bit_cast::<512, 304>(self.carry.q.val())
-                    | (bit_cast::<512, 208>(self.fresh.val()) << 304);
-                if self.left_padded.q.val() <= 64 {
-                    self.bytes.next = self.left_padded.q.val();
-                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.bytes.val());
-                    self.ends.next = true;
-                }
-                if self.left.q.val() > 64 {
-                    self.next_left.next = self.left.q.val() - 64;
-                }
-                self.next_padded.next = self.left_padded.q.val() - 64;
             }
-            self.left.d.next = self.next_left.val();
-            self.left_padded.d.next = self.next_padded.val();
+            self.to_go.d.next = self.now_to_go.val() - 64;
+            self.begun.d.next = true;
             if self.ends.val() {
+                self.out.d.next.tkeep = !(self.all_bytes.val() << self.now_to_go.val());
                 self.out.d.next.tlast = true;
-                self.beat.d.next = 0.into();
+                self.carry.d.next = 0.into();
+                self.begun.d.next = false;
             }
         }
+        self.tag_valid.next = self.tags.q.val();
+        self.tag_data.next = self.new_tag.q.val();
         self.frame_valid.next = self.out_valid.q.val();
         self.frame_data.next = self.out.q.val();
 
@@ -225,18 +261,23 @@ impl Logic for TxBeats {
             & !self.out_feedback.q.val();
         self.done.d.next.slot = self.out_slot.q.val();
         self.done.d.next.error = false;
+        self.done.d.next.ud = self.out_ud.q.val();
         self.sent.next = self.done.q.val();
         self.event_data.d.next = self.ends.val()
             & !self.packet.q.val().feedback
+            & !self.packet.q.val().ud
             & !self.packet.q.val().probe
             & !self.packet.q.val().retransmission;
         self.event_retransmitted.d.next = self.ends.val()
             & !self.packet.q.val().feedback
+            & !self.packet.q.val().ud
             & !self.packet.q.val().probe
             & self.packet.q.val().retransmission;
         self.event_probe.d.next = self.ends.val() & !self.packet.q.val().feedback & self.packet.q.val().probe;
         self.event_feedback.d.next = self.ends.val() & self.packet.q.val().feedback;
         self.event_nack.d.next = self.ends.val() & self.packet.q.val().feedback & self.packet.q.val().nack;
+        self.event_ud.d.next = self.ends.val() & self.packet.q.val().ud;
+        self.tx_ud.next = self.event_ud.q.val();
         self.tx_data.next = self.event_data.q.val();
         self.tx_retransmitted.next = self.event_retransmitted.q.val();
         self.tx_probe.next = self.event_probe.q.val();
@@ -252,7 +293,10 @@ impl Logic for TxBeats {
 
         if self.rst.val() {
             self.valid.d.next = false;
-            self.beat.d.next = 0.into();
+            self.begun.d.next = false;
+            self.carry.d.next = 0.into();
+            self.tags.d.next = false;
+            self.event_ud.d.next = false;
             self.out_valid.d.next = false;
             self.done.d.next.valid = false;
             self.event_data.d.next = false;

@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 33;
+pub const WORDS: usize = 38;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -48,6 +48,11 @@ pub const FILE: [Reg; WORDS] = [
     regs::LD_FIXED,          // 30
     regs::ANSWER0,           // 31
     regs::RTO_ROUND,         // 32
+    regs::LOCAL_IP6_0,       // 33
+    regs::LOCAL_IP6_1,       // 34
+    regs::LOCAL_IP6_2,       // 35
+    regs::LOCAL_IP6_3,       // 36
+    regs::VLAN,              // 37
 ];
 
 #[derive(LogicBlock)]
@@ -67,7 +72,7 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 34],
+    gathered: [Signal<Local, Bits<32>>; 39],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -103,7 +108,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..33 {
+        for i in 0..38 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -121,12 +126,18 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[33].val();
+        self.value.next = self.gathered[38].val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
         self.taken.d.next.local_mac =
             (bit_cast::<48, 32>(self.words[2].q.val()) << 32) | bit_cast::<48, 32>(self.words[1].q.val());
         self.taken.d.next.local_ip = self.words[3].q.val();
+        self.taken.d.next.local_ip6 = (bit_cast::<128, 32>(self.words[33].q.val()) << 96)
+            | (bit_cast::<128, 32>(self.words[34].q.val()) << 64)
+            | (bit_cast::<128, 32>(self.words[35].q.val()) << 32)
+            | bit_cast::<128, 32>(self.words[36].q.val());
+        self.taken.d.next.vlan_id = self.words[37].q.val().get_bits::<12>(0);
+        self.taken.d.next.vlan_any = self.words[37].q.val().get_bit(12);
         self.taken.d.next.pkey = self.words[4].q.val().get_bits::<16>(0);
         self.taken.d.next.seed = self.words[5].q.val();
         if self.words[5].q.val() == 0 {

@@ -139,6 +139,8 @@ impl Logic for Arrival {
         self.opened_live.next.timed = false;
         self.opened_live.next.untied = false;
         self.opened_live.next.src_mac = self.word.val().src_mac;
+        self.opened_live.next.vlan = self.word.val().vlan;
+        self.opened_live.next.vlan_valid = self.word.val().vlan_valid;
         self.opened_live.next.cumulative = 0.into();
         self.opened_live.next.highest = 0.into();
         self.opened_live.next.credit = 0.into();

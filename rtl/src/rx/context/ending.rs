@@ -89,6 +89,8 @@ impl Logic for Ending {
         self.done.next.has_imm = self.message.val().has_imm;
         self.done.next.write = self.message.val().write;
         self.reports.next = !self.message.val().write | self.message.val().has_imm;
+        self.done.next.grh = false;
+        self.done.next.vlan_valid = false;
         self.done.next.endpoint = self.message.val().endpoint;
         self.done.next.own = false;
         self.done.next.entry = self.message.val().entry;

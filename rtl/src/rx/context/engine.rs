@@ -321,6 +321,13 @@ impl Logic for Context {
             ContextState::Idle => {}
             ContextState::Drop => {
                 self.place.d.next.kind = 0.into();
+                self.place.d.next.ud = self.packet.q.val().ud;
+                if self.packet.q.val().ud {
+                    // No context has a part in a datagram.
+                    self.place.d.next.kind = 3.into();
+                    self.place.d.next.address = self.packet.q.val().buffer;
+                    self.place.d.next.length = self.packet.q.val().payload_len;
+                }
                 if (self.packet.q.val().payload_len == 0) | self.place_room.val() {
                     self.place_full.d.next = self.place_waits.val() | (self.packet.q.val().payload_len != 0);
                     // Behind an abort it was judged before.
@@ -446,6 +453,7 @@ impl Logic for Context {
             }
             ContextState::Commit => {
                 self.place.d.next.kind = 0.into();
+                self.place.d.next.ud = false;
                 if self.is_new.q.val() {
                     self.place.d.next.kind = 1.into();
                 }
@@ -522,6 +530,7 @@ impl Logic for Context {
             }
             ContextState::Abort => {
                 self.place.d.next.kind = 2.into();
+                self.place.d.next.ud = false;
                 self.place.d.next.context = self.owner.q.val();
                 self.job.d.next.kind = 3.into();
                 self.job.d.next.opened = false;
@@ -836,6 +845,8 @@ impl Logic for Context {
             match self.intake.cause.val() {
                 ContextEvent::Packet => {
                     self.live.d.next.src_mac = self.next_packet.val().src_mac;
+                    self.live.d.next.vlan = self.next_packet.val().vlan;
+                    self.live.d.next.vlan_valid = self.next_packet.val().vlan_valid;
                     self.state.d.next = ContextState::Drop;
                     if self.next_packet.val().verdict == 0 {
                         if self.arrival.differs.val() {

@@ -8,6 +8,8 @@
 //!                ──place? context, block, tombstone place? quota? permitted? receive? long enough?──> open
 //! ```
 //!
+//! A datagram has no message: the posted receive alone decides (UD-3).
+//!
 //! Contract: combinational, about six LUT levels. Without `act` nothing is
 //! decided; `asks` says that the answer of the receive ring is needed first.
 //!
@@ -68,6 +70,9 @@ pub struct LookupJudge {
     pub no_context: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub opened: Signal<Out, Bit>,
+    /// UD-3: the datagram goes into the receive; there is none for it.
+    pub deliver: Signal<Out, Bit>,
+    pub ud_receive: Signal<Out, Bit>,
 
     est: Signal<Local, Bit>,
     difference: Signal<Local, Bits<20>>,
@@ -134,6 +139,8 @@ impl LookupJudge {
             no_context: Default::default(),
             finished: Default::default(),
             opened: Default::default(),
+            deliver: Default::default(),
+            ud_receive: Default::default(),
             est: Default::default(),
             difference: Default::default(),
             same: Default::default(),
@@ -187,12 +194,13 @@ impl Logic for LookupJudge {
         self.is_write.next = (self.packet.val().flags & self.write_flag.val()) != 0;
         self.needs_receive.next =
             !self.is_write.val() | ((self.packet.val().flags & self.imm_flag.val()) != 0);
-        self.asks.next = self.opens.val()
-            & self.has_place.val()
-            & self.resources.val()
-            & !self.used_up.val()
-            & self.needs_receive.val()
-            & !self.packet.val().denied;
+        self.asks.next = self.packet.val().ud
+            | (self.opens.val()
+                & self.has_place.val()
+                & self.resources.val()
+                & !self.used_up.val()
+                & self.needs_receive.val()
+                & !self.packet.val().denied);
         self.fits.next = self.is_write.val() | (self.receive.val().length >= self.packet.val().length);
 
         self.open.next = false;
@@ -214,9 +222,15 @@ impl Logic for LookupJudge {
         self.no_context.next = false;
         self.finished.next = false;
         self.opened.next = false;
+        self.deliver.next = false;
+        self.ud_receive.next = false;
         if self.act.val() {
             self.work.next = self.packet.val().payload_len != 0;
-            if self.same.val() {
+            if self.packet.val().ud {
+                self.deliver.next = self.receive.val().available
+                    & (self.receive.val().length >= bit_cast::<32, 13>(self.packet.val().payload_len));
+                self.ud_receive.next = !self.deliver.val();
+            } else if self.same.val() {
                 if self.tombstone.val() {
                     // RO-2
                     self.finished.next = true;

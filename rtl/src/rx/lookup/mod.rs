@@ -20,7 +20,9 @@
 //!   at least one per 64 clocks; more of them while nothing else is to do, and
 //!   these give way to a packet;
 //! - `work` has verdict 2 only for packets with a payload, nothing is to be
-//!   dropped of others, and for writes that are not permitted, to be counted;
+//!   dropped of others, and for writes that are not permitted, to be counted.
+//!   With `ud` the payload is not dropped but a datagram's, to be placed in the
+//!   receive (UD-3), which no context has a part in;
 //! - after `bury` is taken, no packet taken later is found in the context; work
 //!   words on their way still name it. `free` comes when none can be left. Every
 //!   context is buried once, not before its opening word was taken, and then
@@ -135,6 +137,7 @@ pub struct Lookup {
     pub no_context: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub opened: Signal<Out, Bit>,
+    pub ud_receive: Signal<Out, Bit>,
     /// The tables are empty and every context number is free.
     pub ready: Signal<Out, Bit>,
 
@@ -169,6 +172,7 @@ pub struct Lookup {
     is_no_context: Dff<Bit>,
     is_finished: Dff<Bit>,
     is_opened: Dff<Bit>,
+    is_ud_receive: Dff<Bit>,
     // Ends and the sweep.
     disturbed: Dff<Bit>,
     /// How often the packet's receive may still be asked for.
@@ -259,6 +263,7 @@ impl Lookup {
             no_context: Default::default(),
             finished: Default::default(),
             opened: Default::default(),
+            ud_receive: Default::default(),
             ready: Default::default(),
             hash: LookupHash::new(),
             tables: LookupTables::new(config.table_sets_log2),
@@ -287,6 +292,7 @@ impl Lookup {
             is_no_context: Default::default(),
             is_finished: Default::default(),
             is_opened: Default::default(),
+            is_ud_receive: Default::default(),
             disturbed: Default::default(),
             tries: Default::default(),
             sweep_set: Default::default(),
@@ -344,6 +350,7 @@ impl Logic for Lookup {
             is_no_context,
             is_finished,
             is_opened,
+            is_ud_receive,
             disturbed,
             tries,
             sweep_set,
@@ -441,6 +448,7 @@ impl Logic for Lookup {
         self.reply.receive.next = self.posted.val();
         self.reply.work.next = self.judge.work.val();
         self.reply.verdict.next = self.judge.verdict.val();
+        self.reply.deliver.next = self.judge.deliver.val();
         self.reply.replies.next = self.judge.replies.val();
         self.reply.flags.next = self.judge.flags.val();
         self.reply.status.next = self.judge.status.val();
@@ -458,7 +466,9 @@ impl Logic for Lookup {
         self.feedback_data.next = self.reply.feedback_data.val();
         self.reply.feedback_ready.next = self.feedback_ready.val();
 
-        self.is_consume.d.next = self.judge.consumes.val();
+        self.is_consume.d.next = self.judge.consumes.val() | self.judge.deliver.val();
+        self.is_ud_receive.d.next = self.judge.ud_receive.val();
+        self.ud_receive.next = self.is_ud_receive.q.val();
         self.consume.next = self.is_consume.q.val();
         self.is_stale.d.next = self.judge.stale.val();
         self.stale.next = self.is_stale.q.val();

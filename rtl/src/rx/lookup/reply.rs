@@ -25,6 +25,8 @@ pub struct LookupReply {
     pub number: Signal<In, Bits<12>>,
     pub work: Signal<In, Bit>,
     pub verdict: Signal<In, Bits<2>>,
+    /// A datagram that goes into the receive.
+    pub deliver: Signal<In, Bit>,
     pub replies: Signal<In, Bit>,
     pub flags: Signal<In, Bits<8>>,
     pub status: Signal<In, Bits<8>>,
@@ -62,6 +64,7 @@ impl LookupReply {
             number: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
+            deliver: Default::default(),
             replies: Default::default(),
             flags: Default::default(),
             status: Default::default(),
@@ -105,10 +108,13 @@ impl Logic for LookupReply {
             }
             self.work_word.d.next.entry = self.receive.val().entry;
             self.work_word.d.next.src_mac = self.packet.val().src_mac;
+            self.work_word.d.next.vlan = self.packet.val().vlan;
+            self.work_word.d.next.vlan_valid = self.packet.val().vlan_valid;
             self.work_word.d.next.src_gid = self.packet.val().src_gid;
             self.work_word.d.next.src_endpoint = self.packet.val().src_endpoint;
             self.work_word.d.next.endpoint = self.packet.val().endpoint;
             self.work_word.d.next.ce = self.packet.val().ce;
+            self.work_word.d.next.ud = self.deliver.val();
             self.work_word.d.next.probe = self.packet.val().probe;
             self.work_word.d.next.flags = self.packet.val().flags;
             self.work_word.d.next.ev = self.packet.val().ev;
@@ -149,6 +155,8 @@ impl Logic for LookupReply {
         if self.act.val() {
             self.feedback_waits.d.next = self.replies.val();
             self.feedback_word.d.next.dst_mac = self.packet.val().src_mac;
+            self.feedback_word.d.next.vlan = self.packet.val().vlan;
+            self.feedback_word.d.next.vlan_valid = self.packet.val().vlan_valid;
             self.feedback_word.d.next.dst_gid = self.packet.val().src_gid;
             self.feedback_word.d.next.dst_endpoint = self.packet.val().src_endpoint;
             self.feedback_word.d.next.endpoint = self.packet.val().endpoint;
