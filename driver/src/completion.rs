@@ -31,6 +31,9 @@ pub struct WorkCompletion {
     pub tag: u64,
     /// The sender's immediate, if it sent one.
     pub immediate: Option<u32>,
+    /// Of a datagram received: where it came from, and that `len` counts the 40
+    /// bytes of its IP header in front of the payload.
+    pub datagram: Option<DatagramSource>,
     /// Local endpoint's table index.
     pub endpoint: u16,
     /// The peer's endpoint number.
@@ -39,6 +42,17 @@ pub struct WorkCompletion {
     pub peer_gid: [u8; 16],
     /// NIC time when the completion was written, ticks of 64 ns.
     pub timestamp: u32,
+}
+
+/// What a datagram's completion says besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramSource {
+    /// Source MAC address.
+    pub mac: [u8; 6],
+    /// Tag control information of its 802.1Q tag.
+    pub vlan: Option<u16>,
+    /// Index of its P_Key: this NIC has one.
+    pub pkey_index: u16,
 }
 
 /// Rings that complete here, by endpoint's index and, for receives, the index
@@ -180,6 +194,13 @@ impl CompletionQueue {
         let work_id = ring.end(number).ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
         let mut peer_gid = [0; 16];
         peer_gid.copy_from_slice(&entry[done::PEER_GID..done::PEER_GID + 16]);
+        let datagram = (entry[done::FLAGS] & queue::DONE_GRH != 0).then(|| {
+            let mut mac = [0; 6];
+            mac.copy_from_slice(&entry[done::MAC..done::MAC + 6]);
+            let tagged = entry[done::FLAGS] & queue::DONE_VLAN != 0;
+            DatagramSource { mac, vlan: tagged.then(|| u16_at(done::VLAN)), pkey_index: 0 }
+        });
+        let tag = u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32;
         let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
         Ok(Some(WorkCompletion {
             work_id,
@@ -187,8 +208,9 @@ impl CompletionQueue {
             status,
             len: u32_at(done::LENGTH),
             write: entry[done::FLAGS] & queue::DONE_WRITE != 0,
-            tag: u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32,
+            tag: if datagram.is_some() { 0 } else { tag },
             immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
+            datagram,
             endpoint,
             peer_endpoint: u32_at(done::PEER_ENDPOINT),
             peer_gid,
@@ -215,6 +237,7 @@ impl Default for WorkCompletion {
             write: false,
             tag: 0,
             immediate: None,
+            datagram: None,
             endpoint: 0,
             peer_endpoint: 0,
             peer_gid: [0; 16],

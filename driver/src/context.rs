@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tessera_abi::regs::{self, table, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
+use tessera_abi::wire::{gid_ipv4, ipv4_gid};
 
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
@@ -22,6 +23,10 @@ pub struct ContextOptions {
     pub mac: [u8; 6],
     /// This NIC's IPv4 address.
     pub ip: [u8; 4],
+    /// This NIC's IPv6 address, if it has one.
+    pub ip6: Option<[u8; 16]>,
+    /// VLAN (1..=4094) whose tagged frames the NIC accepts, besides untagged ones.
+    pub vlan: Option<u16>,
     /// Seed of hashes, generations and random paths; not 0. Choose it at
     /// random unless a run must be repeatable: it keeps strangers from guessing
     /// message numbers.
@@ -127,6 +132,10 @@ impl Shared {
         }
     }
 
+    pub(crate) fn gids(&self) -> impl Iterator<Item = [u8; 16]> {
+        std::iter::once(ipv4_gid(self.options.ip)).chain(self.options.ip6)
+    }
+
     fn tables(&self) -> std::sync::MutexGuard<'_, Tables> {
         self.tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -220,6 +229,14 @@ impl Context {
         if options.seed == 0 {
             return Err(OpenError::ZeroSeed);
         }
+        if let Some(vlan) = options.vlan.filter(|vlan| !(1..=4094).contains(vlan)) {
+            return Err(OpenError::Vlan(vlan));
+        }
+        if let Some(ip6) =
+            options.ip6.filter(|ip6| gid_ipv4(ip6).is_some() || ip6[0] == 0xFF || *ip6 == [0; 16])
+        {
+            return Err(OpenError::Ip6(ip6));
+        }
         let magic = device.read(regs::MAGIC.offset)?;
         if magic != regs::MAGIC_VALUE {
             return Err(OpenError::NotTessera(magic));
@@ -242,11 +259,17 @@ impl Context {
         if shared.wait_until(ready)?.is_none() {
             return Err(OpenError::NotReady { waits: READY_WAITS });
         }
-        let ContextOptions { mac: [a, b, c, d, e, f], ip, seed, settings } = &shared.options;
-        let first: [(Reg, u32); 4] = [
+        let ContextOptions { mac: [a, b, c, d, e, f], ip, ip6, vlan, seed, settings } = &shared.options;
+        let ip6 = u128::from_be_bytes(ip6.unwrap_or_default());
+        let first: [(Reg, u32); 9] = [
             (regs::LOCAL_MAC_LO, u32::from_be_bytes([*c, *d, *e, *f])),
             (regs::LOCAL_MAC_HI, u32::from_be_bytes([0, 0, *a, *b])),
             (regs::LOCAL_IP, u32::from_be_bytes(*ip)),
+            (regs::LOCAL_IP6_0, (ip6 >> 96) as u32),
+            (regs::LOCAL_IP6_1, (ip6 >> 64) as u32),
+            (regs::LOCAL_IP6_2, (ip6 >> 32) as u32),
+            (regs::LOCAL_IP6_3, ip6 as u32),
+            (regs::VLAN, u32::from(vlan.unwrap_or(0))),
             (regs::SEED, *seed),
         ];
         for (reg, value) in first.iter().chain(settings) {
@@ -258,6 +281,12 @@ impl Context {
             return Err(OpenError::NotReady { waits: READY_WAITS });
         }
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The GIDs of this NIC: number 0 is its IPv4 address, number 1 its IPv6
+    /// address if it has one.
+    pub fn gids(&self) -> Vec<[u8; 16]> {
+        self.shared.gids().collect()
     }
 
     /// A domain to register memory and create endpoints in: an endpoint reads and
@@ -315,7 +344,7 @@ impl ProtectionDomain {
         self.shared.register(memory, access, self.number)
     }
 
-    /// Creates an endpoint for reliable messages.
+    /// Creates an endpoint for reliable messages or plain datagrams.
     pub fn create_endpoint(
         &self,
         options: &EndpointOptions,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tessera_abi::queue::{self, recv, send};
 use tessera_abi::regs::{self, table};
-use tessera_abi::wire::{ipv4_gid, packet_count};
+use tessera_abi::wire::{gid_ipv4, ipv4_gid, packet_count};
 
 use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
@@ -14,9 +14,21 @@ use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
 use crate::ring::{ring_log2, Outstanding};
 use crate::shared_receive::{SharedReceive, SharedRing};
 
+/// What an endpoint speaks. Fixed at creation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EndpointKind {
+    /// Reliable messages.
+    #[default]
+    Messages,
+    /// Plain UD datagrams, as any RoCEv2 NIC sends and takes them.
+    Datagrams,
+}
+
 /// How to create an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
+    /// What it speaks.
+    pub kind: EndpointKind,
     /// Q_Key: what a packet must carry to reach this endpoint. Feedback carries
     /// that of the message, so both ends of a conversation use the same one.
     pub qkey: u32,
@@ -32,7 +44,7 @@ pub struct EndpointOptions {
 
 impl Default for EndpointOptions {
     fn default() -> Self {
-        Self { qkey: 0, send_entries: 64, recv_entries: 64, rx_quota: 0 }
+        Self { kind: EndpointKind::Messages, qkey: 0, send_entries: 64, recv_entries: 64, rx_quota: 0 }
     }
 }
 
@@ -45,14 +57,37 @@ pub struct AddressHandle {
     pub gid: [u8; 16],
     /// Destination endpoint number, 24 bits.
     pub endpoint: u32,
-    /// Destination's Q_Key.
+    /// Destination's Q_Key. Of datagrams: with bit 31 set, the sender's own is
+    /// sent instead.
     pub qkey: u32,
+    /// Tag control information (priority and VLAN) of the 802.1Q tag of frames
+    /// there, if they are to have one. Replies come back under the same.
+    pub vlan: Option<u16>,
+    /// Of datagrams: TOS byte or IPv6 traffic class.
+    pub traffic_class: u8,
+    /// Of datagrams: time to live or hop limit; 0 = 64.
+    pub hop_limit: u8,
 }
 
 impl AddressHandle {
     /// An endpoint behind an IPv4 address.
     pub fn ipv4(mac: [u8; 6], ip: [u8; 4], endpoint: u32, qkey: u32) -> Self {
-        Self { mac, gid: ipv4_gid(ip), endpoint, qkey }
+        Self::new(mac, ipv4_gid(ip), endpoint, qkey)
+    }
+
+    /// An endpoint behind an IPv6 address.
+    pub fn ipv6(mac: [u8; 6], ip: [u8; 16], endpoint: u32, qkey: u32) -> Self {
+        Self::new(mac, ip, endpoint, qkey)
+    }
+
+    /// An endpoint behind a GID of either family.
+    pub fn new(mac: [u8; 6], gid: [u8; 16], endpoint: u32, qkey: u32) -> Self {
+        Self { mac, gid, endpoint, qkey, vlan: None, traffic_class: 0, hop_limit: 0 }
+    }
+
+    /// The same, on a VLAN.
+    pub fn on_vlan(self, tci: u16) -> Self {
+        Self { vlan: Some(tci), ..self }
     }
 }
 
@@ -100,6 +135,23 @@ pub struct WriteRequest<'a> {
     pub payload_size: u32,
 }
 
+/// A plain datagram.
+#[derive(Clone, Debug)]
+pub struct DatagramRequest<'a> {
+    /// Returned in the completion.
+    pub work_id: u64,
+    /// Memory to send from.
+    pub region: &'a MemoryRegion,
+    /// Bytes of it. They must not change until the completion.
+    pub range: Range<usize>,
+    /// Whom to.
+    pub to: AddressHandle,
+    /// Sent along.
+    pub immediate: Option<u32>,
+    /// Most bytes of a datagram there: 256, 512, 1024, 2048 or 4096.
+    pub path_mtu: u32,
+}
+
 /// A receive.
 #[derive(Clone, Debug)]
 pub struct RecvRequest<'a> {
@@ -107,7 +159,9 @@ pub struct RecvRequest<'a> {
     pub work_id: u64,
     /// Memory to receive into; needs [`Access::local_write`](crate::Access).
     pub region: &'a MemoryRegion,
-    /// Bytes of it. The NIC may write them until the completion.
+    /// Bytes of it. The NIC may write them until the completion. A datagram's
+    /// payload comes behind [`GRH_LEN`](tessera_abi::wire::GRH_LEN) bytes for its
+    /// IP header.
     pub range: Range<usize>,
 }
 
@@ -181,6 +235,43 @@ impl Receives {
     }
 }
 
+/// A send queue entry in the making.
+struct SendEntry([u8; queue::SEND_ENTRY_LEN]);
+
+impl SendEntry {
+    fn new(opcode: u8, payload_log2: u8, region: &MemoryRegion, address: u64, length: u32) -> Self {
+        let mut entry = Self([0; queue::SEND_ENTRY_LEN]);
+        entry.put(send::OPCODE, &[opcode]);
+        entry.put(send::PAYLOAD_LOG2, &[payload_log2]);
+        entry.put(send::LENGTH, &length.to_le_bytes());
+        entry.put(send::ADDRESS, &address.to_le_bytes());
+        entry.put(send::LKEY, &region.lkey().to_le_bytes());
+        entry
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn immediate(&mut self, immediate: Option<u32>) {
+        if let Some(immediate) = immediate {
+            self.0[send::FLAGS] |= queue::SEND_IMM;
+            self.put(send::IMMEDIATE, &immediate.to_le_bytes());
+        }
+    }
+
+    fn to(&mut self, to: &AddressHandle) {
+        self.put(send::QKEY, &to.qkey.to_le_bytes());
+        self.put(send::ENDPOINT, &to.endpoint.to_le_bytes());
+        self.put(send::MAC, &to.mac);
+        self.put(send::GID, &to.gid);
+        if let Some(tci) = to.vlan {
+            self.0[send::FLAGS] |= queue::SEND_VLAN;
+            self.put(send::VLAN, &tci.to_le_bytes());
+        }
+    }
+}
+
 /// What verbs call a UD queue pair: a number with rings, owned by one process.
 /// It has no peer; every request names its own.
 #[derive(Debug)]
@@ -236,6 +327,7 @@ impl Endpoint {
         let word = Word::new()
             .with(regs::endpoint::VALID, 1)
             .with(regs::endpoint::SEND_ENABLE, 1)
+            .with(regs::endpoint::DATAGRAM, (options.kind == EndpointKind::Datagrams).into())
             .with(regs::endpoint::NUMBER_HI, hi.into())
             .with(regs::endpoint::QKEY, options.qkey.into())
             .with(regs::endpoint::SQ_BASE, sends.address)
@@ -272,10 +364,16 @@ impl Endpoint {
         self.number
     }
 
-    /// How peers reach this endpoint.
+    /// How peers reach this endpoint, over IPv4.
     pub fn address(&self) -> AddressHandle {
         let options = &self.shared.options;
         AddressHandle::ipv4(options.mac, options.ip, self.number, self.options.qkey)
+    }
+
+    /// How peers reach this endpoint by the GID of this number, if there is one.
+    pub fn address_at(&self, gid: usize) -> Option<AddressHandle> {
+        let gid = self.shared.gids().nth(gid)?;
+        Some(AddressHandle::new(self.shared.options.mac, gid, self.number, self.options.qkey))
     }
 
     /// Sends not yet ended.
@@ -292,7 +390,6 @@ impl Endpoint {
     pub fn post_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
         let SendRequest { work_id, region, range, to, tag, immediate, round, payload_size } = request;
         let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
-        entry[send::OPCODE] = queue::OP_SEND;
         put(&mut entry, send::TAG, &tag.to_le_bytes());
         self.submit(&entry, *work_id)
     }
@@ -319,6 +416,9 @@ impl Endpoint {
         (immediate, round): (Option<u32>, Option<u16>),
         payload_size: u32,
     ) -> Result<[u8; queue::SEND_ENTRY_LEN], PostError> {
+        if self.options.kind != EndpointKind::Messages {
+            return Err(PostError::Kind { own: "plain datagrams", call: "post_datagram" });
+        }
         let (address, len) = checked(region, range)?;
         if !payload_size.is_power_of_two() || !(256..=4096).contains(&payload_size) {
             return Err(PostError::PayloadSize(payload_size));
@@ -326,31 +426,57 @@ impl Endpoint {
         if to.qkey != self.options.qkey {
             return Err(PostError::QKey { own: self.options.qkey, peer: to.qkey });
         }
+        self.check_family(to)?;
         let payload_log2 = payload_size.trailing_zeros() as u8;
         let too_long = PostError::TooLong { len: len as u64, payload: payload_size };
         let length = u32::try_from(len).map_err(|_| too_long.clone())?;
         packet_count(length, payload_log2).ok_or(too_long)?;
 
-        let mut entry = [0; queue::SEND_ENTRY_LEN];
-        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        entry[send::FLAGS] =
-            flag(immediate.is_some(), queue::SEND_IMM) | flag(round.is_some(), queue::SEND_ROUND);
-        entry[send::PAYLOAD_LOG2] = payload_log2;
-        put(&mut entry, send::LENGTH, &length.to_le_bytes());
-        put(&mut entry, send::ADDRESS, &address.to_le_bytes());
-        put(&mut entry, send::LKEY, &region.lkey().to_le_bytes());
-        put(&mut entry, send::IMMEDIATE, &immediate.unwrap_or(0).to_le_bytes());
-        put(&mut entry, send::ROUND, &round.unwrap_or(0).to_le_bytes());
-        put(&mut entry, send::QKEY, &to.qkey.to_le_bytes());
-        put(&mut entry, send::ENDPOINT, &to.endpoint.to_le_bytes());
-        put(&mut entry, send::MAC, &to.mac);
-        put(&mut entry, send::GID, &to.gid);
-        Ok(entry)
+        let mut entry = SendEntry::new(queue::OP_SEND, payload_log2, region, address, length);
+        entry.immediate(immediate);
+        entry.to(to);
+        if let Some(round) = round {
+            entry.0[send::FLAGS] |= queue::SEND_ROUND;
+            entry.put(send::ROUND, &round.to_le_bytes());
+        }
+        Ok(entry.0)
     }
 
     fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
         let place = self.sends.place()?;
         self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, entry, work_id)
+    }
+
+    /// Posts a plain datagram; the bytes must stay as they are until its
+    /// completion, which comes when it has left. Nobody tells whether it arrived.
+    pub fn post_datagram(&mut self, request: &DatagramRequest<'_>) -> Result<(), PostError> {
+        if self.options.kind != EndpointKind::Datagrams {
+            return Err(PostError::Kind { own: "reliable messages", call: "post_send" });
+        }
+        let (address, len) = checked(request.region, &request.range)?;
+        let mtu = request.path_mtu;
+        if !mtu.is_power_of_two() || !(256..=4096).contains(&mtu) {
+            return Err(PostError::PayloadSize(mtu));
+        }
+        if len > mtu as usize {
+            return Err(PostError::TooLongForMtu { len, mtu });
+        }
+        self.check_family(&request.to)?;
+        let place = self.sends.place()?;
+        let mtu_log2 = mtu.trailing_zeros() as u8;
+        let mut entry = SendEntry::new(queue::OP_UD, mtu_log2, request.region, address, len as u32);
+        entry.immediate(request.immediate);
+        entry.to(&request.to);
+        entry.put(send::TRAFFIC_CLASS, &[request.to.traffic_class]);
+        entry.put(send::HOP_LIMIT, &[request.to.hop_limit]);
+        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry.0, request.work_id)
+    }
+
+    fn check_family(&self, to: &AddressHandle) -> Result<(), PostError> {
+        if gid_ipv4(&to.gid).is_none() && self.shared.options.ip6.is_none() {
+            return Err(PostError::NoIp6);
+        }
+        Ok(())
     }
 
     /// Posts a receive. Receives are taken in the order they were posted, by

@@ -7,6 +7,12 @@ use crate::device::DeviceError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The VLAN is no VLAN's number.
+    #[error("VLAN {0} does not exist; use 1 to 4094, or none")]
+    Vlan(u16),
+    /// The IPv6 address is no host's.
+    #[error("{} is no IPv6 address of a host; give it in `ip` if it is IPv4", std::net::Ipv6Addr::from(*.0))]
+    Ip6([u8; 16]),
     /// Not a Tessera block.
     #[error("register MAGIC reads {0:#010x}, not {expected:#010x}: this is not a Tessera NIC", expected = tessera_abi::regs::MAGIC_VALUE)]
     NotTessera(u32),
@@ -79,6 +85,25 @@ pub enum CreateError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
+    /// The endpoint is of the other kind.
+    #[error("this endpoint speaks {own}; post with `{call}`")]
+    Kind {
+        /// What it speaks.
+        own: &'static str,
+        /// What to call.
+        call: &'static str,
+    },
+    /// The destination is of a family that this NIC has no address of.
+    #[error("the destination is an IPv6 address and this NIC has none; open it with `ip6`")]
+    NoIp6,
+    /// A datagram longer than the path takes.
+    #[error("a datagram of {len} bytes does not fit a path MTU of {mtu}; send a message instead")]
+    TooLongForMtu {
+        /// Bytes.
+        len: usize,
+        /// Path MTU, bytes.
+        mtu: u32,
+    },
     /// The ring is full.
     #[error("the ring is full, {outstanding} requests are outstanding: poll the completion queue")]
     RingFull {

@@ -26,10 +26,13 @@ mod paths;
 mod ring;
 mod shared_receive;
 
-pub use completion::{CompletionQueue, WorkCompletion};
+pub use completion::{CompletionQueue, DatagramSource, WorkCompletion};
 pub use context::{Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
-pub use endpoint::{AddressHandle, Endpoint, EndpointOptions, RecvRequest, SendRequest, WriteRequest};
+pub use endpoint::{
+    AddressHandle, DatagramRequest, Endpoint, EndpointKind, EndpointOptions, RecvRequest, SendRequest,
+    WriteRequest,
+};
 pub use error::{CreateError, OpenError, PollError, PostError, RegisterError};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};

@@ -87,13 +87,21 @@ fn options() -> ContextOptions {
     ContextOptions {
         mac: [2, 0, 0, 0, 0, 1],
         ip: [10, 0, 0, 1],
+        ip6: Some(IP6),
+        vlan: Some(0x123),
         seed: 7,
         settings: vec![(regs::PATH_COUNT, 8)],
     }
 }
 
-const SMALL: EndpointOptions =
-    EndpointOptions { qkey: 0x1234, send_entries: 4, recv_entries: 4, rx_quota: 9 };
+const IP6: [u8; 16] = [0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
+const SMALL: EndpointOptions = EndpointOptions {
+    kind: EndpointKind::Messages,
+    qkey: 0x1234,
+    send_entries: 4,
+    recv_entries: 4,
+    rx_quota: 9,
+};
 
 struct Bench {
     fake: Arc<Fake>,
@@ -115,6 +123,15 @@ fn bench() -> Bench {
 impl Bench {
     fn send(&mut self, work_id: u64, range: std::ops::Range<usize>) -> Result<(), PostError> {
         let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x1234);
+        self.send_to(to, work_id, range)
+    }
+
+    fn send_to(
+        &mut self,
+        to: AddressHandle,
+        work_id: u64,
+        range: std::ops::Range<usize>,
+    ) -> Result<(), PostError> {
         let request = SendRequest {
             work_id,
             region: &self.region,
@@ -148,8 +165,14 @@ impl Bench {
 #[test]
 fn weights_are_written_before_their_policy() {
     let fake = Fake::nic();
-    let options =
-        ContextOptions { mac: [2, 0, 0, 0, 0, 1], ip: [10, 0, 0, 1], seed: 1, settings: Vec::new() };
+    let options = ContextOptions {
+        mac: [2, 0, 0, 0, 0, 1],
+        ip: [10, 0, 0, 1],
+        ip6: None,
+        vlan: None,
+        seed: 1,
+        settings: Vec::new(),
+    };
     let context = Context::open(fake.clone(), options).unwrap();
     assert_eq!(context.weight_paths(&[]), Err(PathError::NoWeight));
     assert_eq!(context.weight_paths(&[0, 0]), Err(PathError::NoWeight));
@@ -206,6 +229,32 @@ fn a_round_is_registered_and_travels_in_the_entry() {
 }
 
 #[test]
+fn addresses_of_both_families_reach_the_entry() {
+    let mut bench = bench();
+    let number = bench.endpoint.number();
+    let words = bench.fake.table(regs::table::ENDPOINT, number & 0xFF);
+    assert_eq!(words[0] >> regs::endpoint::DATAGRAM.0 & 1, 0, "a reliable endpoint");
+    let ring = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let to = bench.endpoint.address_at(1).expect("an IPv6 address").on_vlan(0xE123);
+    assert_eq!((to.gid, to.endpoint), (IP6, number));
+    assert_eq!(bench.endpoint.address_at(2), None);
+    bench.send_to(to, 1, 0..10).unwrap();
+    let entry = bench.fake.dma_read(ring, queue::SEND_ENTRY_LEN);
+    assert_eq!(entry[send::GID..send::GID + 16], IP6);
+    assert_eq!(entry[send::VLAN..send::VLAN + 2], [0x23, 0xE1]);
+    assert_eq!(entry[send::FLAGS] & queue::SEND_VLAN, queue::SEND_VLAN);
+    let told = bench.endpoint.post_datagram(&DatagramRequest {
+        work_id: 1,
+        region: &bench.region,
+        range: 0..10,
+        to,
+        immediate: None,
+        path_mtu: 1024,
+    });
+    assert!(matches!(told, Err(PostError::Kind { call: "post_send", .. })), "{told:?}");
+}
+
+#[test]
 fn opening_checks_what_answers() {
     let fake = Fake::nic();
     fake.registers.lock().unwrap().insert(regs::MAGIC.offset, 0xFFFF_FFFF);
@@ -220,6 +269,13 @@ fn opening_checks_what_answers() {
     fake.registers.lock().unwrap().insert(regs::STATUS.offset, 0);
     assert!(matches!(Context::open(fake, options()), Err(OpenError::NotReady { .. })));
 
+    let no_vlan = ContextOptions { vlan: Some(4095), ..options() };
+    assert_eq!(Context::open(Fake::nic(), no_vlan).unwrap_err(), OpenError::Vlan(4095));
+    let mapped = tessera_abi::wire::ipv4_gid([10, 0, 0, 1]);
+    for ip6 in [mapped, [0; 16], [0xFF; 16]] {
+        let no_host = ContextOptions { ip6: Some(ip6), ..options() };
+        assert_eq!(Context::open(Fake::nic(), no_host).unwrap_err(), OpenError::Ip6(ip6));
+    }
     let zero = ContextOptions { seed: 0, ..options() };
     assert_eq!(Context::open(Fake::nic(), zero).unwrap_err(), OpenError::ZeroSeed);
 }
@@ -233,6 +289,9 @@ fn opening_sets_addresses_before_it_enables() {
     assert!(writes.contains(&(regs::LOCAL_MAC_HI.offset, 0x0200)));
     assert!(writes.contains(&(regs::LOCAL_MAC_LO.offset, 1)));
     assert!(writes.contains(&(regs::LOCAL_IP.offset, 0x0A00_0001)));
+    assert!(writes.contains(&(regs::LOCAL_IP6_0.offset, 0xFD00_0000)));
+    assert!(writes.contains(&(regs::LOCAL_IP6_3.offset, 7)));
+    assert!(writes.contains(&(regs::VLAN.offset, 0x123)));
     assert!(writes.contains(&(regs::PATH_COUNT.offset, 8)));
 }
 

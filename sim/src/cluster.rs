@@ -36,6 +36,12 @@ pub enum ClusterError {
     Capture(#[from] CaptureError),
 }
 
+/// A NIC's IPv6 address.
+pub fn ip6(nic: usize) -> [u8; 16] {
+    let [hi, lo] = (nic as u16 + 1).to_be_bytes();
+    [0xFD, 0x54, 0x53, 0x52, 0x41, 0, 0, 0, 0, 0, 0, 0, 0, 0, hi, lo]
+}
+
 /// A NIC's place in the cluster: its MAC and IPv4 address.
 pub fn addresses(nic: usize) -> ([u8; 6], [u8; 4]) {
     let [hi, lo] = (nic as u16 + 1).to_be_bytes();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cluster::{addresses, SharedCluster};
+use crate::cluster::{addresses, ip6, SharedCluster};
 use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs::{self, Reg};
 use tessera_driver::{
@@ -157,7 +157,14 @@ impl Session {
         let mut hosts = Vec::new();
         for nic in 0..nics {
             let (mac, ip) = addresses(nic);
-            let options = ContextOptions { mac, ip, seed: nic_seed(seed, nic), settings: settings.to_vec() };
+            let options = ContextOptions {
+                mac,
+                ip,
+                ip6: Some(ip6(nic)),
+                vlan: None,
+                seed: nic_seed(seed, nic),
+                settings: settings.to_vec(),
+            };
             let context = Context::open(cluster.device(nic), options)?;
             let cq = context.create_cq(4 * ENTRIES)?;
             let pd = context.alloc_pd();
@@ -181,6 +188,21 @@ impl Session {
             sends_open: 0,
             quiet: (0, 0),
         })
+    }
+
+    /// From now on hosts send to each other's IPv6 (else IPv4) addresses, in
+    /// frames tagged with a VLAN or in untagged ones. Before the first message.
+    ///
+    /// # Errors
+    /// If a NIC does not take the VLAN.
+    pub fn speak(&mut self, v6: bool, vlan: Option<u16>) -> Result<(), SessionError> {
+        for (host, peer) in self.hosts.iter().zip(&mut self.peers) {
+            host.context.write(regs::VLAN, u32::from(vlan.unwrap_or(0)))?;
+            if let Some(address) = host.endpoint.address_at(usize::from(v6)) {
+                *peer = AddressHandle { vlan, ..address };
+            }
+        }
+        Ok(())
     }
 
     /// NICs.

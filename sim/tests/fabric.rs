@@ -9,8 +9,11 @@ fn frame(to: usize, ev: u8, index: u32, flags: u8) -> Vec<u8> {
     let route = Route {
         dst_mac: MACS[to],
         src_mac: MACS[0],
-        src_ip: [10, 0, 0, 1],
-        dst_ip: [10, 0, 0, to as u8 + 1],
+        vlan: None,
+        src_gid: wire::ipv4_gid([10, 0, 0, 1]),
+        dst_gid: wire::ipv4_gid([10, 0, 0, to as u8 + 1]),
+        hop_limit: wire::TTL,
+        flow_label: 0,
         tos: wire::TOS,
         sport: wire::SPORT_BASE + u16::from(ev),
         pkey: wire::DEFAULT_PKEY,

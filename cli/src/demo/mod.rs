@@ -16,7 +16,7 @@ use tessera_abi::params::{Config, CLOCK_MHZ};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{DeviceError, PathUse};
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{Capture, DeadPath, FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::progress::Progress;
@@ -59,6 +59,12 @@ pub struct DemoArgs {
     /// How NICs choose among paths
     #[arg(long, value_enum, default_value_t = PathPolicy::Recycle)]
     pub path_policy: PathPolicy,
+    /// Speak IPv6
+    #[arg(long)]
+    pub ipv6: bool,
+    /// Tag frames with this VLAN
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=4094))]
+    pub vlan: Option<u16>,
     /// Payload bytes per packet
     #[arg(long, default_value_t = 4096, value_parser = payload)]
     pub payload: u32,
@@ -223,9 +229,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let cluster = cluster(args, &model)?;
     let settings = [(regs::PATH_COUNT, u32::from(args.paths)), (regs::PATH_POLICY, args.path_policy as u32)];
     let mut session = Session::open(cluster, args.nics.into(), args.seed, args.payload, &settings)?;
+    session.speak(args.ipv6, args.vlan)?;
     // The first large message of NIC 0 is the one whose arrivals are plotted.
     let watched = inputs.iter().map(|input| input.bytes.len() as u32).max().unwrap_or(0);
-    session.cluster.lock().fabric_mut().tracker_mut().watch(addresses(0).1, watched);
+    session.cluster.lock().fabric_mut().tracker_mut().watch(session.address(0).gid, watched);
     let first = session.clock();
     files::run(&mut session, &inputs, &progress)?;
     let tensors = tensors(args.nics.into());

@@ -144,7 +144,7 @@ fn headers(from: usize, to: usize, ev: u8, len: usize) -> Vec<u8> {
 
 fn seal(mut frame: Vec<u8>) -> Vec<u8> {
     let end = frame.len() - wire::ICRC_LEN;
-    let crc = icrc::ipv4(&frame[wire::IP_AT..end]);
+    let crc = icrc::rocev2(&frame[wire::IP_AT..end]);
     put(&mut frame, end, &crc);
     frame
 }
@@ -192,7 +192,7 @@ impl Reply {
 pub fn parse(frame: &[u8]) -> Option<(usize, Frame<'_>)> {
     let end = frame.len().checked_sub(wire::ICRC_LEN)?;
     class(frame)?;
-    if icrc::ipv4(&frame[wire::IP_AT..end]) != frame[end..] {
+    if icrc::rocev2(&frame[wire::IP_AT..end]) != frame[end..] {
         return None;
     }
     let from = (u32_at(frame, wire::BTH_AT + 4) & 0xFF_FFFF) as usize;

@@ -46,8 +46,9 @@ impl PacketClass {
         if let Some(class) = counterpart::class(frame) {
             return class;
         }
-        let Some(trh) = frame.get(wire::TRH_AT..wire::TRH_AT + 2) else { return Self::Other };
-        if frame[wire::BTH_AT] != wire::OPCODE_UD_SEND || trh[0] >> 4 != wire::TRH_VERSION {
+        let Some(form) = wire::Form::of(frame) else { return Self::Other };
+        let Some(trh) = frame.get(form.trh_at()..form.trh_at() + 2) else { return Self::Other };
+        if frame[form.bth_at()] != wire::OPCODE_UD_SEND || trh[0] >> 4 != wire::TRH_VERSION {
             return Self::Other;
         }
         match trh[0] & 0xF {
@@ -198,7 +199,8 @@ impl FaultState {
         // The Ethernet header is guarded by the FCS, which the MAC checks and
         // the fabric does not model; TOS, TTL, IP checksum, UDP checksum and
         // BTH byte 4 are outside the ICRC and change nothing when flipped.
-        let at = self.rng.random_range(wire::DETH_AT..frame.len());
+        let from = wire::Form::of(frame).map_or(wire::ETH_LEN, wire::Form::deth_at);
+        let at = self.rng.random_range(from..frame.len());
         frame[at] ^= 1 << self.rng.random_range(0..8);
     }
 }

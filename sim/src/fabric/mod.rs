@@ -26,7 +26,7 @@ pub use tracker::{Arrival, Fresh, Tracker, BIN_CLOCKS};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use tessera_abi::wire;
+use tessera_abi::wire::{self, Form};
 
 use faults::{Fate, FaultState};
 
@@ -238,8 +238,10 @@ impl Fabric {
     /// The path that a frame takes: a hash of its addresses and source port.
     pub fn path_of(&self, frame: &[u8]) -> usize {
         let paths = self.options.path_delays.len();
-        let sport = frame.get(wire::UDP_AT..wire::UDP_AT + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
-        let addresses = frame.get(wire::IP_AT + 12..wire::IP_AT + 20).unwrap_or(&[]);
+        let Some(form) = Form::of(frame) else { return 0 };
+        let (ip, udp) = (form.ip_at(), form.udp_at());
+        let sport = frame.get(udp..udp + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+        let addresses = frame.get(ip + if form.v6 { 8 } else { 12 }..udp).unwrap_or(&[]);
         // Consecutive entropy values take consecutive paths, from an offset
         // that differs between pairs of hosts, as with a linear switch hash.
         let pair =
@@ -357,11 +359,14 @@ impl Fabric {
 
 /// Sets the ECN field to "congestion experienced" and mends the IPv4 checksum.
 fn mark_congestion(frame: &mut [u8]) {
-    if frame.len() < wire::UDP_AT || frame[wire::IP_AT] != 0x45 {
+    let Some(form) = Form::of(frame).filter(|form| frame.len() >= form.udp_at()) else { return };
+    let (ip, udp) = (form.ip_at(), form.udp_at());
+    if form.v6 {
+        frame[ip + 1] |= wire::ECN_CE << 4;
         return;
     }
-    frame[wire::IP_AT + 1] |= wire::ECN_CE;
-    frame[wire::IP_AT + 10..wire::IP_AT + 12].fill(0);
-    let checksum = wire::ipv4_checksum(&frame[wire::IP_AT..wire::UDP_AT]);
-    frame[wire::IP_AT + 10..wire::IP_AT + 12].copy_from_slice(&checksum.to_be_bytes());
+    frame[ip + 1] |= wire::ECN_CE;
+    frame[ip + 10..ip + 12].fill(0);
+    let checksum = wire::ipv4_checksum(&frame[ip..udp]);
+    frame[ip + 10..ip + 12].copy_from_slice(&checksum.to_be_bytes());
 }

@@ -6,13 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tessera_abi::wire::{self, data, flag, MessageId};
+use tessera_abi::wire::{self, data, flag, Form, MessageId};
 
 use super::PacketClass;
 use crate::counterpart::frame as counterpart;
 
 /// (source address, source endpoint, message, index): one packet.
-type Key = ([u8; 4], u32, u32, u32);
+type Key = ([u8; 16], u32, u32, u32);
 
 /// An arrival of the watched message's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Tracker {
     pub nacks: u64,
     /// The message being watched: source address and length in bytes; the first
     /// that matches is followed to its end.
-    watch: Option<([u8; 4], u32)>,
+    watch: Option<([u8; 16], u32)>,
     watched: Option<MessageId>,
     arrivals: Vec<Arrival>,
     /// DATA payload that reached a NIC, bytes per [`BIN_CLOCKS`].
@@ -69,20 +69,26 @@ pub struct Tracker {
 pub const BIN_CLOCKS: u64 = 1024;
 
 fn key(frame: &[u8]) -> Option<Key> {
+    let form = Form::of(frame)?;
+    let (ip, deth, trh) = (form.ip_at(), form.deth_at(), form.trh_at());
+    let gid = if form.v6 {
+        frame.get(ip + 8..ip + 24)?.try_into().ok()?
+    } else {
+        wire::ipv4_gid(frame.get(ip + 12..ip + 16)?.try_into().ok()?)
+    };
     if let Some((pair, psn)) = counterpart::name(frame) {
-        let ip = frame.get(wire::IP_AT + 12..wire::IP_AT + 16)?.try_into().ok()?;
-        return Some((ip, pair, 0, psn));
+        return Some((gid, pair, 0, psn));
     }
-    let trh = frame.get(wire::TRH_AT..wire::TRH_AT + wire::TRH_DATA_LEN)?;
+    let trh = frame.get(trh..trh + wire::TRH_DATA_LEN)?;
     let u32_at = |at: usize| u32::from_be_bytes([trh[at], trh[at + 1], trh[at + 2], trh[at + 3]]);
-    let ip = frame.get(wire::IP_AT + 12..wire::IP_AT + 16)?.try_into().ok()?;
-    let endpoint = u32::from_be_bytes(frame.get(wire::DETH_AT + 4..wire::DETH_AT + 8)?.try_into().ok()?);
-    Some((ip, endpoint & 0xFF_FFFF, u32_at(data::MESSAGE), u32_at(data::INDEX) >> 8))
+    let endpoint = u32::from_be_bytes(frame.get(deth + 4..deth + 8)?.try_into().ok()?);
+    Some((gid, endpoint & 0xFF_FFFF, u32_at(data::MESSAGE), u32_at(data::INDEX) >> 8))
 }
 
 /// Payload of a DATA packet, bytes, with its padding.
 fn payload_len(frame: &[u8]) -> usize {
-    let around = counterpart::overhead(frame).unwrap_or(wire::DATA_HEADER_LEN + wire::ICRC_LEN);
+    let headers = Form::of(frame).map_or(wire::TRH_AT, Form::trh_at) + wire::TRH_DATA_LEN;
+    let around = counterpart::overhead(frame).unwrap_or(headers + wire::ICRC_LEN);
     frame.len().saturating_sub(around)
 }
 
@@ -100,7 +106,7 @@ impl Tracker {
     }
 
     /// Follows the first message of `length` bytes that `source` sends.
-    pub fn watch(&mut self, source: [u8; 4], length: u32) {
+    pub fn watch(&mut self, source: [u8; 16], length: u32) {
         self.watch = Some((source, length));
         self.watched = None;
         self.arrivals.clear();
@@ -164,20 +170,21 @@ impl Tracker {
                 self.fresh.push(Fresh { at, port });
             }
         }
+        let Some(trh_at) = Form::of(frame).map(Form::trh_at) else { return };
         let Some((source, length)) = self.watch else { return };
-        let Some((ip, _, message, index)) = key(frame) else { return };
-        let at_length = wire::TRH_AT + data::LENGTH;
+        let Some((gid, _, message, index)) = key(frame) else { return };
+        let at_length = trh_at + data::LENGTH;
         let len = u32::from_be_bytes([
             frame[at_length],
             frame[at_length + 1],
             frame[at_length + 2],
             frame[at_length + 3],
         ]);
-        if ip != source || len != length || self.watched.is_some_and(|watched| watched.0 != message) {
+        if gid != source || len != length || self.watched.is_some_and(|watched| watched.0 != message) {
             return;
         }
         self.watched = Some(MessageId(message));
-        let repeat = frame[wire::TRH_AT + data::FLAGS] & flag::RETX != 0;
+        let repeat = frame[trh_at + data::FLAGS] & flag::RETX != 0;
         self.arrivals.push(Arrival { at, index, path, repeat });
     }
 }

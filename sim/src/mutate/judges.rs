@@ -42,8 +42,12 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
-    Judge { test: "rx_parse", blocks: &["rx_parse", "rx_judge", "endpoint_keys"] },
-    Judge { test: "tx_build", blocks: &["tx_build", "tx_beats"] },
+    Judge {
+        test: "rx_parse",
+        blocks: &["rx_parse", "rx_heads", "rx_address", "rx_judge", "rx_payload", "endpoint_keys"],
+    },
+    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert"] },
+    Judge { test: "tx_build", blocks: &["tx_build", "tx_head", "tx_beats"] },
     Judge {
         test: "path_scheduler",
         blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
@@ -82,6 +86,7 @@ pub const JUDGES: &[Judge] = &[
     },
     Judge { test: "access", blocks: &["access", "rx_fence"] },
     Judge { test: "placement", blocks: &["placement"] },
+    Judge { test: "datagrams", blocks: &["rx_datagram", "tx_datagram"] },
     Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
     Judge { test: "timer_wheel", blocks: &["timer_wheel", "timer_place"] },
     Judge { test: "retransmit_queue", blocks: &["retransmit_queue"] },
