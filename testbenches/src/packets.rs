@@ -1,7 +1,7 @@
 //! Random packets, and their form on the ports of the packet path.
 
 use tessera_abi::regs::{endpoint, table};
-use tessera_abi::wire::{self, DataHeader, FeedbackHeader, MessageId, Route, Trh};
+use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, MessageId, Route, Trh};
 use tessera_sim::tb::{Rng, Word};
 use tessera_sim::verilator::Dut;
 
@@ -64,6 +64,8 @@ pub struct Station {
     pub mac: [u8; 6],
     /// IPv4 address.
     pub ip: [u8; 4],
+    /// IPv6 address.
+    pub ip6: [u8; 16],
     /// Partition key.
     pub pkey: u16,
     /// Endpoint number, 24 bits.
@@ -76,6 +78,7 @@ pub struct Station {
 pub const HERE: Station = Station {
     mac: [2, 0x10, 0x20, 0x30, 0x40, 0x51],
     ip: [10, 1, 2, 3],
+    ip6: [0x20, 0x01, 0x0D, 0xB8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
     pkey: 0xFFFF,
     endpoint: 0xAB_CD07,
     qkey: 0x1234_5678,
@@ -85,10 +88,25 @@ pub const HERE: Station = Station {
 pub const THERE: Station = Station {
     mac: [2, 0xA0, 0xB0, 0xC0, 0xD0, 0xE2],
     ip: [192, 168, 77, 201],
+    ip6: [0xFD, 0x5A, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xE1],
     pkey: 0xFFFF,
     endpoint: 0x13_5742,
     qkey: 0x9ABC_DEF1,
 };
+
+/// The VLAN whose frames `set_up` lets in.
+pub const VLAN: u16 = 0x123;
+
+impl Station {
+    /// Its address for frames of a form.
+    pub fn gid(&self, form: Form) -> [u8; 16] {
+        if form.v6 {
+            self.ip6
+        } else {
+            wire::ipv4_gid(self.ip)
+        }
+    }
+}
 
 /// Sets up settings and endpoint table for `station` and resets the block.
 pub fn set_up(dut: &mut Dut, station: &Station) {
@@ -98,10 +116,14 @@ pub fn set_up(dut: &mut Dut, station: &Station) {
         ("settings.local_mac", mac),
         ("settings.local_ip", u64::from(u32::from_be_bytes(station.ip))),
         ("settings.pkey", u64::from(station.pkey)),
+        ("settings.vlan_id", u64::from(VLAN)),
     ] {
         let port = dut.port(name).unwrap();
         dut.set(port, value);
     }
+    let ip6 = u128::from_be_bytes(station.ip6);
+    let port = dut.port("settings.local_ip6").unwrap();
+    dut.set_wide(port, &[ip6 as u64, (ip6 >> 64) as u64]);
     let rst = dut.port("rst").unwrap();
     dut.reset(rst, 3);
     write_endpoint(dut, station.endpoint, station.qkey, true);
@@ -109,9 +131,15 @@ pub fn set_up(dut: &mut Dut, station: &Station) {
 
 /// Writes an entry of the endpoint table, one clock, and lets it settle in.
 pub fn write_endpoint(dut: &mut Dut, number: u32, qkey: u32, valid: bool) {
+    write_endpoint_of_kind(dut, number, qkey, valid, false);
+}
+
+/// The same for either kind of endpoint.
+pub fn write_endpoint_of_kind(dut: &mut Dut, number: u32, qkey: u32, valid: bool, datagram: bool) {
     let layout = Layout::of(dut, "table_write");
     let mut entry = Word(vec![0; 8]);
     entry.set_bits(endpoint::VALID.0, 1, u64::from(valid));
+    entry.set_bits(endpoint::DATAGRAM.0, 1, u64::from(datagram));
     entry.set_bits(endpoint::NUMBER_HI.0, endpoint::NUMBER_HI.1, u64::from(number >> 8));
     entry.set_bits(endpoint::QKEY.0, endpoint::QKEY.1, u64::from(qkey));
     let mut word = layout.word();
@@ -241,15 +269,29 @@ pub fn any(rng: &mut Rng) -> Packet {
     }
 }
 
-/// The way from `from` to `to`.
+/// Any form of frame.
+pub fn any_form(rng: &mut Rng) -> Form {
+    *rng.pick(&Form::ALL)
+}
+
+/// The way from `from` to `to`, over IPv4 without tag.
 pub fn route(from: &Station, to: &Station, ev: u8, psn: u32) -> Route {
+    route_in(Form::ALL[0], from, to, ev, psn)
+}
+
+/// The way from `from` to `to` in frames of a form.
+pub fn route_in(form: Form, from: &Station, to: &Station, ev: u8, psn: u32) -> Route {
+    let sport = wire::SPORT_BASE + u16::from(ev);
     Route {
         dst_mac: to.mac,
         src_mac: from.mac,
-        src_ip: from.ip,
-        dst_ip: to.ip,
+        vlan: form.tagged.then_some(0xA000 | VLAN),
+        src_gid: from.gid(form),
+        dst_gid: to.gid(form),
         tos: wire::TOS,
-        sport: wire::SPORT_BASE + u16::from(ev),
+        hop_limit: wire::TTL,
+        flow_label: if form.v6 { sport.into() } else { 0 },
+        sport,
         pkey: from.pkey,
         dst_endpoint: to.endpoint,
         psn,
@@ -266,12 +308,27 @@ pub fn frame(route: &Route, packet: &Packet) -> Vec<u8> {
     frame
 }
 
+/// A plain datagram's frame, ICRC included.
+pub fn datagram(route: &Route, immediate: Option<u32>, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; tessera_abi::params::MAX_FRAME];
+    let len = wire::emit_datagram(route, immediate, payload, &mut frame).unwrap();
+    frame.truncate(len);
+    frame
+}
+
+/// Where a `TxPacket` or `TxFeedback` goes.
+pub fn put_destination(layout: &Layout, word: &mut Word, form: Form, to: &Station) {
+    layout.put_bytes(word, "dst_mac", &to.mac);
+    layout.put_bytes(word, "dst_gid", &to.gid(form));
+    layout.put(word, "vlan", if form.tagged { 0xA000 | VLAN } else { 0 });
+    layout.put(word, "vlan_valid", form.tagged);
+}
+
 /// `packet` as the `TxPacket` that asks `builder`'s NIC to send it to `to`.
-pub fn tx_packet(layout: &Layout, to: &Station, local: &Station, packet: &Packet) -> Word {
+pub fn tx_packet(layout: &Layout, form: Form, to: &Station, local: &Station, packet: &Packet) -> Word {
     let Trh::Data(header) = packet.trh else { panic!("FEEDBACK is no TxPacket") };
     let mut word = layout.word();
-    layout.put_bytes(&mut word, "dst_mac", &to.mac);
-    layout.put_bytes(&mut word, "dst_gid", &wire::ipv4_gid(to.ip));
+    put_destination(layout, &mut word, form, to);
     layout.put(&mut word, "dst_endpoint", to.endpoint);
     layout.put(&mut word, "qkey", to.qkey);
     layout.put(&mut word, "endpoint", local.endpoint & 0xFF);

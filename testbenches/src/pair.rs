@@ -9,7 +9,7 @@ use tessera_driver::{
     Access, AddressHandle, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions,
     MemoryRegion, ProtectionDomain, RecvRequest, SendRequest, WorkCompletion,
 };
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::cluster::{addresses, ip6, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Script};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::verilator::Model;
@@ -36,7 +36,14 @@ pub struct Side {
 impl Side {
     fn open(cluster: &SharedCluster, nic: usize, settings: &[(Reg, u32)]) -> Self {
         let (mac, ip) = addresses(nic);
-        let options = ContextOptions { mac, ip, seed: 5 + nic as u32, settings: settings.to_vec() };
+        let options = ContextOptions {
+            mac,
+            ip,
+            ip6: Some(ip6(nic)),
+            vlan: None,
+            seed: 5 + nic as u32,
+            settings: settings.to_vec(),
+        };
         let context = Context::open(cluster.device(nic), options).unwrap();
         let cq = context.create_cq(256).unwrap();
         let pd = context.alloc_pd();

@@ -76,7 +76,7 @@ fn is_data(frame: &[u8]) -> bool {
 /// The ICRC of a frame that was changed.
 fn seal(frame: &mut [u8]) {
     let end = frame.len() - wire::ICRC_LEN;
-    let crc = icrc::ipv4(&frame[wire::IP_AT..end]);
+    let crc = icrc::rocev2(&frame[wire::IP_AT..end]);
     frame[end..].copy_from_slice(&crc);
 }
 
@@ -296,7 +296,7 @@ fn frames_stay_whole_where_retransmissions_join() {
         let total = usize::from(u16::from_be_bytes([frame[wire::IP_AT + 2], frame[wire::IP_AT + 3]]));
         let end = frame.len() - wire::ICRC_LEN;
         if wire::IP_AT + total != frame.len()
-            || icrc::ipv4(&frame[wire::IP_AT..end]) != frame[end..]
+            || icrc::rocev2(&frame[wire::IP_AT..end]) != frame[end..]
             || PacketClass::of(frame) == PacketClass::Other
         {
             found.lock().unwrap().push((clock, from, frame.len()));

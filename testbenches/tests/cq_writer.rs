@@ -25,6 +25,8 @@ struct Done {
     status: u8,
     has_imm: bool,
     write: bool,
+    grh: bool,
+    tagged: bool,
     endpoint: u8,
     entry: u16,
     length: u32,
@@ -43,6 +45,8 @@ impl Done {
             status: rng.bits(8) as u8,
             has_imm: rng.chance(0.5),
             write: rng.chance(0.5),
+            grh: rng.chance(0.5),
+            tagged: rng.chance(0.5),
             endpoint,
             entry: rng.bits(16) as u16,
             length: rng.bits(32) as u32,
@@ -60,11 +64,12 @@ impl Done {
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         put(done::OPCODE, &[if self.receive { queue::DONE_RECV } else { queue::DONE_SEND }]);
         put(done::STATUS, &[self.status]);
-        put(
-            done::FLAGS,
-            &[if self.has_imm { queue::DONE_IMM } else { 0 }
-                | if self.write { queue::DONE_WRITE } else { 0 }],
-        );
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let flags = flag(self.has_imm, queue::DONE_IMM)
+            | flag(self.write, queue::DONE_WRITE)
+            | flag(self.grh, queue::DONE_GRH)
+            | flag(self.tagged, queue::DONE_VLAN);
+        put(done::FLAGS, &[flags]);
         put(done::ENDPOINT, &u16::from(self.endpoint).to_le_bytes());
         put(done::ENTRY, &self.entry.to_le_bytes());
         put(done::LENGTH, &self.length.to_le_bytes());
@@ -197,6 +202,8 @@ impl<'a> Bench<'a> {
             ("status", done.status.into()),
             ("has_imm", done.has_imm.into()),
             ("write", done.write.into()),
+            ("grh", done.grh.into()),
+            ("vlan_valid", done.tagged.into()),
             ("endpoint", done.endpoint.into()),
             ("entry", done.entry.into()),
             ("length", done.length.into()),

@@ -1,6 +1,6 @@
 //! `wire::IcrcInsert` (and with it `wire::Icrc`) against `abi::icrc`.
 
-use tessera_abi::wire::ICRC_LEN;
+use tessera_abi::wire::{Form, ICRC_LEN};
 use tessera_rtl::wire::IcrcInsert;
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver};
 use tessera_sim::verilator::{Design, Dut};
@@ -65,7 +65,8 @@ impl<'a> Bench<'a> {
 fn any_frame(rng: &mut Rng) -> Vec<u8> {
     let packet = packets::any(rng);
     let (ev, psn) = (rng.bits(8) as u8, rng.bits(24) as u32);
-    packets::frame(&packets::route(&HERE, &THERE, ev, psn), &packet)
+    let form = Form { tagged: false, v6: rng.chance(0.5) };
+    packets::frame(&packets::route_in(form, &HERE, &THERE, ev, psn), &packet)
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
+use tessera_abi::wire::Form;
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions,
     ProtectionDomain, RecvRequest, SendRequest, Status, WorkCompletion,
@@ -124,6 +125,33 @@ fn every_size_arrives_at_every_payload_size() {
     }
 }
 
+/// RX-8, RX-9: over either IP, tagged or not, with answers that find back.
+#[test]
+fn messages_cross_in_every_form() {
+    let seed = tessera_testbenches::seed("nic::forms");
+    for form in Form::ALL {
+        let faults = Faults { loss: Loss::Uniform(0.02), corrupt: 0.005, ..Faults::default() };
+        let mut session = session(2, faults, &NicOptions::default(), seed, 1024);
+        session.speak(form.v6, form.tagged.then_some(0x123)).unwrap();
+        exchange(&mut session, &SIZES[..12]);
+        assert_returned(&mut session);
+        for host in &session.hosts {
+            assert_eq!(host.context.dropped(DropReason::NotOurs).unwrap(), 0, "{form:?}");
+            assert_eq!(host.context.dropped(DropReason::FeedbackForged).unwrap(), 0, "{form:?}");
+        }
+    }
+}
+
+/// RX-9: a NIC on another VLAN hears nothing.
+#[test]
+fn vlans_are_apart() {
+    let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    b.context.write(regs::VLAN, 0x124).unwrap();
+    a.send(b.endpoint.address().on_vlan(0x123), 100);
+    assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
+    assert!(b.context.dropped(DropReason::NotOurs).unwrap() > 0);
+}
+
 #[test]
 fn any_class_of_packet_may_be_lost() {
     let seed = tessera_testbenches::seed("nic::class_loss");
@@ -205,7 +233,8 @@ struct Lone {
 
 fn lone(cluster: &SharedCluster, nic: usize, settings: &[(regs::Reg, u32)]) -> Lone {
     let (mac, ip) = addresses(nic);
-    let options = ContextOptions { mac, ip, seed: 5 + nic as u32, settings: settings.to_vec() };
+    let options =
+        ContextOptions { mac, ip, ip6: None, vlan: None, seed: 5 + nic as u32, settings: settings.to_vec() };
     let context = Context::open(cluster.device(nic), options).unwrap();
     let cq = context.create_cq(64).unwrap();
     let options =

@@ -7,13 +7,17 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tessera_abi::queue::{OP_SEND, OP_WRITE};
+use tessera_abi::queue::{OP_SEND, OP_UD, OP_WRITE};
 use tessera_abi::regs::{self, Reg};
-use tessera_driver::{Access, DmaMemory, MemoryRegion, RemoteMemory};
+use tessera_abi::wire::{self, Form};
+use tessera_driver::{
+    Access, AddressHandle, CompletionQueue, DatagramRequest, DmaMemory, EndpointKind, EndpointOptions,
+    MemoryRegion, RecvRequest, RemoteMemory,
+};
 use tessera_model::queue::{RecvEntry, SendEntry};
 use tessera_model::scoreboard::{Event, NicSetup, Scoreboard, Tolerance};
 use tessera_model::settings::{Endpoint, Identity, MemoryKey, Settings};
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::cluster::{addresses, ip6, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
 use tessera_sim::session::{nic_seed, Session};
@@ -21,6 +25,10 @@ use tessera_sim::verilator::{BuildOptions, Design, Model};
 use tessera_testbenches::config;
 
 const PAYLOAD_LOG2: u8 = 12;
+/// Q_Key of the plain UD endpoints.
+const PLAIN_QKEY: u32 = 0x0BAD_CAFE;
+/// The VLAN of tagged runs.
+const VLAN: u16 = 0x123;
 const PATHS: u32 = 4;
 
 fn model() -> &'static Model {
@@ -31,8 +39,36 @@ fn model() -> &'static Model {
     })
 }
 
+/// Datagrams each NIC sends, and receives it posts for them.
+const DATAGRAMS: usize = 40;
+/// Room of a datagram's receive; every third takes a few hundred bytes only.
+const PLACE: usize = 4096 + wire::GRH_LEN;
+
+/// A plain UD endpoint, which nobody polls: the scoreboard sees its ring.
+struct Plain {
+    endpoint: tessera_driver::Endpoint,
+    _cq: CompletionQueue,
+    sink: MemoryRegion,
+    source: MemoryRegion,
+}
+
+impl Plain {
+    fn new(session: &Session, nic: usize) -> Self {
+        let host = &session.hosts[nic];
+        let cq = host.context.create_cq(256).unwrap();
+        let options =
+            EndpointOptions { kind: EndpointKind::Datagrams, qkey: PLAIN_QKEY, ..Default::default() };
+        let endpoint = host.pd.create_endpoint(&options, &cq, &cq).unwrap();
+        let sink = session.register(nic, &DmaMemory::new(DATAGRAMS * PLACE), Access::LOCAL_WRITE).unwrap();
+        let bytes: Vec<u8> = (0..8192).map(|i| (i * 41 + i / 256 + nic * 3) as u8).collect();
+        let source = session.register(nic, &DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+        Self { endpoint, _cq: cq, sink, source }
+    }
+}
+
 /// A session whose every observable event goes to the scoreboard.
 struct Judged {
+    plain: Vec<Plain>,
     session: Session,
     board: Scoreboard,
     sends: Vec<u16>,
@@ -45,6 +81,9 @@ enum Post {
     Key(MemoryKey),
     Send(u16, SendEntry, Vec<u8>),
     Recv(u16, RecvEntry),
+    /// The same at the plain UD endpoint.
+    Datagram(u16, SendEntry, Vec<u8>),
+    Place(u16, RecvEntry),
     /// A round's id and the messages it needs.
     Round(u16, u16),
 }
@@ -55,7 +94,7 @@ fn round_of(number: usize) -> Option<u16> {
 }
 
 impl Judged {
-    fn new(nics: usize, faults: Faults, seed: u64) -> Self {
+    fn new(form: Form, nics: usize, faults: Faults, seed: u64) -> Self {
         let fabric = FabricOptions { faults, ..FabricOptions::new(PATHS as usize, 250, 500, seed) };
         let nic = NicOptions { seed, ..NicOptions::default() };
         let mut cluster = Cluster::new(model(), nics, &nic, fabric).unwrap();
@@ -63,24 +102,36 @@ impl Judged {
             cluster.nic_mut(nic).observe();
         }
         let registers: [(Reg, u32); 1] = [(regs::PATH_COUNT, PATHS)];
-        let session =
+        let mut session =
             Session::open(SharedCluster::new(cluster), nics, seed, 1 << PAYLOAD_LOG2, &registers).unwrap();
+        let vlan = form.tagged.then_some(VLAN);
+        session.speak(form.v6, vlan).unwrap();
+        let plain: Vec<Plain> = (0..nics).map(|nic| Plain::new(&session, nic)).collect();
         let setup = |nic: usize| {
             let (mac, ip) = addresses(nic);
             let address = session.address(nic);
             let settings = Settings { path_count: PATHS, seed: nic_seed(seed, nic), ..Settings::default() };
             NicSetup {
                 config: *config(),
-                identity: Identity { mac, ip, pkey: tessera_abi::wire::DEFAULT_PKEY },
+                identity: Identity {
+                    mac,
+                    ip,
+                    ip6: ip6(nic),
+                    vlan: vlan.unwrap_or(0),
+                    pkey: tessera_abi::wire::DEFAULT_PKEY,
+                },
                 settings,
-                endpoints: vec![Endpoint::new(address.endpoint, address.qkey)],
+                endpoints: vec![
+                    Endpoint::new(address.endpoint, address.qkey),
+                    Endpoint { datagram: true, ..Endpoint::new(plain[nic].endpoint.number(), PLAIN_QKEY) },
+                ],
                 keys: Vec::new(),
                 places: Vec::new(),
                 time_at_zero: 0,
             }
         };
         let board = Scoreboard::new((0..nics).map(setup).collect(), Tolerance::default());
-        Self { session, board, sends: vec![0; nics], recvs: vec![0; nics], posts: Vec::new() }
+        Self { plain, session, board, sends: vec![0; nics], recvs: vec![0; nics], posts: Vec::new() }
     }
 
     fn send(&mut self, region: &MemoryRegion, range: Range<usize>, what: (u8, usize, usize, usize)) {
@@ -103,6 +154,8 @@ impl Judged {
             endpoint: peer.endpoint,
             mac: peer.mac,
             gid: peer.gid,
+            hop_limit: 0,
+            vlan: peer.vlan,
         };
         let payload = region.memory().to_vec(range.start, range.len());
         self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
@@ -156,6 +209,8 @@ impl Judged {
             endpoint: peer.endpoint,
             mac: peer.mac,
             gid: peer.gid,
+            hop_limit: 0,
+            vlan: peer.vlan,
         };
         let payload = region.memory().to_vec(0, region.len());
         self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
@@ -174,11 +229,75 @@ impl Judged {
         self.session.recv(nic, region, range, id).unwrap();
     }
 
+    /// Posts datagrams and receives for them, more than fit.
+    fn datagrams(&mut self) {
+        let nics = self.session.nics();
+        for nic in 0..nics {
+            for i in 0..DATAGRAMS / 2 {
+                let length = if i % 3 == 2 { 300 } else { PLACE };
+                let plain = &mut self.plain[nic];
+                let at = i * PLACE;
+                let request = RecvRequest { work_id: i as u64, region: &plain.sink, range: at..at + length };
+                plain.endpoint.post_recv(&request).unwrap();
+                let (address, lkey) = (plain.sink.address() + at as u64, plain.sink.lkey());
+                let entry = RecvEntry { address, length: length as u32, lkey };
+                self.posts.push((self.session.clock(), nic, Post::Place(i as u16, entry)));
+            }
+        }
+        for from in 0..nics {
+            let peer = self.session.address((from + 1) % nics);
+            let number = self.plain[(from + 1) % nics].endpoint.number();
+            for i in 0..DATAGRAMS {
+                let length = [0, 1, 130, 250, 700, 4096, 200, 5][i % 8];
+                let plain = &mut self.plain[from];
+                let to = AddressHandle {
+                    endpoint: number,
+                    qkey: if i % 2 == 0 { PLAIN_QKEY } else { 0x8000_0000 },
+                    traffic_class: i as u8,
+                    hop_limit: (i % 5) as u8,
+                    ..peer
+                };
+                let immediate = (i % 3 == 0).then_some(i as u32);
+                let request = DatagramRequest {
+                    work_id: i as u64,
+                    region: &plain.source,
+                    range: i..i + length,
+                    to,
+                    immediate,
+                    path_mtu: 4096,
+                };
+                plain.endpoint.post_datagram(&request).unwrap();
+                let entry = SendEntry {
+                    opcode: OP_UD,
+                    immediate,
+                    round: None,
+                    payload_log2: 12,
+                    traffic_class: to.traffic_class,
+                    length: length as u32,
+                    address: plain.source.address() + i as u64,
+                    lkey: plain.source.lkey(),
+                    initial_window: 0,
+                    hop_limit: to.hop_limit,
+                    vlan: to.vlan,
+                    tag: 0,
+                    rkey: 0,
+                    qkey: to.qkey,
+                    endpoint: number,
+                    mac: to.mac,
+                    gid: to.gid,
+                };
+                let payload = plain.source.memory().to_vec(i, length);
+                self.posts.push((self.session.clock(), from, Post::Datagram(i as u16, entry, payload)));
+            }
+        }
+    }
+
     /// Tells the scoreboard what was seen since the last call, in order.
     fn judge(&mut self) {
         let observed = self.session.cluster.lock().take_events();
         for (nic, events) in observed {
             let endpoint = self.session.address(nic).endpoint;
+            let plain = self.plain[nic].endpoint.number();
             let mut posts = self.posts.iter().filter(|(_, of, _)| *of == nic).peekable();
             let mut tell_posts = |board: &mut Scoreboard, until: u64| {
                 while let Some((clock, _, post)) = posts.next_if(|(clock, ..)| *clock < until) {
@@ -196,6 +315,14 @@ impl Judged {
                         }
                         Post::Recv(index, entry) => {
                             board.observe(*clock, nic, Event::PostedRecv { endpoint, index: *index, entry });
+                        }
+                        Post::Datagram(index, entry, payload) => {
+                            let posted = Event::PostedSend { endpoint: plain, index: *index, entry, payload };
+                            board.observe(*clock, nic, posted);
+                        }
+                        Post::Place(index, entry) => {
+                            let posted = Event::PostedRecv { endpoint: plain, index: *index, entry };
+                            board.observe(*clock, nic, posted);
                         }
                         &Post::Round(round, messages) => {
                             board.observe(*clock, nic, Event::Registered { endpoint, round, messages });
@@ -261,6 +388,7 @@ impl Judged {
                 regions.push(source);
             }
         }
+        self.datagrams();
         self.judge();
         let mut received = 0;
         while received < nics * incoming || self.session.sends_open() > 0 {
@@ -367,7 +495,7 @@ const SIZES: [usize; 8] = [0, 1, 100, 4096, 4097, 50_000, 200_000, 1_200_000];
 #[test]
 fn a_lossless_run_keeps_the_contract() {
     soak("nic_scoreboard::lossless", |seed| {
-        let mut judged = Judged::new(2, Faults::default(), seed);
+        let mut judged = Judged::new(Form::ALL[0], 2, Faults::default(), seed);
         judged.exchange(&SIZES);
         judged.finish(1000)
     });
@@ -376,11 +504,18 @@ fn a_lossless_run_keeps_the_contract() {
 #[test]
 fn loss_copies_and_damage_keep_the_contract() {
     soak("nic_scoreboard::faults", |seed| {
-        for loss in [Loss::Uniform(0.01), Loss::Uniform(0.05), Loss::Bursty { mean: 0.03, burst: 4.0 }] {
+        let [v4, v4_tagged, v6, v6_tagged] = Form::ALL;
+        let one_in_twenty = Loss::Uniform(0.05);
+        for (form, loss) in [
+            (v4, Loss::Uniform(0.01)),
+            (v6_tagged, one_in_twenty),
+            (v6, Loss::Bursty { mean: 0.03, burst: 4.0 }),
+            (v4_tagged, one_in_twenty),
+        ] {
             let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.002, ..Faults::default() };
-            let mut judged = Judged::new(3, faults, seed);
+            let mut judged = Judged::new(form, 3, faults, seed);
             judged.exchange(&SIZES[..7]);
-            judged.finish(500).map_err(|told| format!("{loss:?}: {told}"))?;
+            judged.finish(500).map_err(|told| format!("{form:?} {loss:?}: {told}"))?;
         }
         Ok(())
     });
@@ -393,7 +528,8 @@ fn writes_keep_the_contract() {
     soak("nic_scoreboard::writes", |seed| {
         for loss in [Loss::Uniform(0.0), Loss::Uniform(0.02)] {
             let faults = Faults { loss, duplicate: 0.01, max_copies: 3, corrupt: 0.001, ..Faults::default() };
-            let mut judged = Judged::new(3, faults, seed);
+            let form = if loss == Loss::Uniform(0.0) { Form::ALL[3] } else { Form::ALL[0] };
+            let mut judged = Judged::new(form, 3, faults, seed);
             judged.exchange_writes(&[0, 1, 4096, 4097, 50_000, 300_000]);
             judged.finish(500).map_err(|told| format!("{loss:?}: {told}"))?;
         }

@@ -28,7 +28,13 @@ fn pair() -> Pair {
 }
 
 fn options(rx_quota: u16) -> EndpointOptions {
-    EndpointOptions { qkey: QKEY, send_entries: 512, recv_entries: 64, rx_quota }
+    EndpointOptions {
+        qkey: QKEY,
+        send_entries: 512,
+        recv_entries: 64,
+        rx_quota,
+        ..EndpointOptions::default()
+    }
 }
 
 /// Takes what has completed, letting time pass, until `enough` or the patience ends.

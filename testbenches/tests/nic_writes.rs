@@ -35,7 +35,14 @@ struct Host {
 impl Host {
     fn open(cluster: &SharedCluster, nic: usize, settings: &[(Reg, u32)]) -> Self {
         let (mac, ip) = addresses(nic);
-        let options = ContextOptions { mac, ip, seed: 11 + nic as u32, settings: settings.to_vec() };
+        let options = ContextOptions {
+            mac,
+            ip,
+            ip6: None,
+            vlan: None,
+            seed: 11 + nic as u32,
+            settings: settings.to_vec(),
+        };
         let context = Context::open(cluster.device(nic), options).unwrap();
         let cq = context.create_cq(256).unwrap();
         let options =

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
-use tessera_abi::wire::{self, Trh, NO_SAMPLE};
+use tessera_abi::wire::{Form, Trh, NO_SAMPLE};
 use tessera_rtl::wire::{IcrcInsert, RxParse, TxBuild};
 use tessera_sim::tb::{cycle, AxisDriver, AxisMonitor, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Dut, Model};
@@ -27,10 +27,12 @@ struct Loop {
     packet: Layout,
     answer: Layout,
     order: VecDeque<bool>,
+    /// Of all frames, without tag: no block here adds one.
+    form: Form,
 }
 
 impl Loop {
-    fn new(idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+    fn new(v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let instance = |design| Model::build(&design, &BuildOptions::default()).unwrap().instance().unwrap();
         let mut build = instance(tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)));
         let mut insert = instance(tessera_testbenches::design("icrc_insert", IcrcInsert::new));
@@ -53,6 +55,7 @@ impl Loop {
             packet: Layout::of(&build, "built_data"),
             answer: Layout::of(&build, "feedback_data"),
             order: VecDeque::new(),
+            form: Form { tagged: false, v6 },
             build,
             insert,
             parse,
@@ -62,13 +65,12 @@ impl Loop {
     fn send(&mut self, packet: &Packet) {
         let Trh::Feedback(header) = packet.trh else {
             // The Q_Key of the peer's endpoint comes from the packet.
-            self.built.send(packets::tx_packet(&self.packet, &THERE, &HERE, packet));
+            self.built.send(packets::tx_packet(&self.packet, self.form, &THERE, &HERE, packet));
             packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload_in.send(beat));
             return;
         };
         let mut word = self.answer.word();
-        self.answer.put_bytes(&mut word, "dst_mac", &THERE.mac);
-        self.answer.put_bytes(&mut word, "dst_gid", &wire::ipv4_gid(THERE.ip));
+        packets::put_destination(&self.answer, &mut word, self.form, &THERE);
         for (name, value) in [
             ("dst_endpoint", u64::from(THERE.endpoint)),
             ("endpoint", u64::from(HERE.endpoint & 0xFF)),
@@ -131,7 +133,7 @@ fn expect_fields(layout: &Layout, word: &Word, fields: &[(&str, u64)]) {
 
 /// What `parse` must say of `packet`.
 fn expect(bench: &mut Loop, packet: &Packet) {
-    let gid = wire::ipv4_gid(HERE.ip).to_vec();
+    let gid = HERE.gid(bench.form).to_vec();
     match packet.trh {
         Trh::Data(header) => {
             let word = bench.data.take().expect("a word").word;
@@ -198,9 +200,10 @@ fn share_qkey(bench: &mut Loop) {
 
 #[test]
 fn what_goes_in_comes_out() {
-    for (idle, stall) in Pattern::matrix() {
-        let mut rng = Rng::for_test(&format!("packet_loop::whole {idle:?} {stall:?}"));
-        let mut bench = Loop::new(idle, stall, &mut rng);
+    let patterns = Pattern::matrix().into_iter().flat_map(|pair| [(false, pair), (true, pair)]);
+    for (v6, (idle, stall)) in patterns {
+        let mut rng = Rng::for_test(&format!("packet_loop::whole {v6} {idle:?} {stall:?}"));
+        let mut bench = Loop::new(v6, idle, stall, &mut rng);
         share_qkey(&mut bench);
         let (mut data, mut feedback): (VecDeque<Packet>, VecDeque<Packet>) = Default::default();
         for _ in 0..120 {
@@ -229,8 +232,13 @@ fn what_goes_in_comes_out() {
 /// leaves no trace but its count, and its neighbours are whole.
 #[test]
 fn a_corrupted_frame_vanishes_alone() {
-    let mut rng = Rng::for_test("packet_loop::corrupted");
-    let mut bench = Loop::new(Pattern::Always, Pattern::Always, &mut rng);
+    [false, true].into_iter().for_each(corrupted);
+}
+
+fn corrupted(v6: bool) {
+    let mut rng = Rng::for_test(&format!("packet_loop::corrupted {v6}"));
+    let mut bench = Loop::new(v6, Pattern::Always, Pattern::Always, &mut rng);
+    let bth_at = bench.form.bth_at();
     let sent: Vec<Packet> = (0..300)
         .map(|_| {
             let length = packets::any_length(&mut rng);
@@ -247,8 +255,8 @@ fn a_corrupted_frame_vanishes_alone() {
                 // From the BTH on every byte but its fifth is covered, and wrong
                 // lengths or ports would be found before the ICRC is.
                 let at = loop {
-                    let at = wire::BTH_AT + rng.below((frame.len() - wire::BTH_AT) as u64) as usize;
-                    if at != wire::BTH_AT + 4 {
+                    let at = bth_at + rng.below((frame.len() - bth_at) as u64) as usize;
+                    if at != bth_at + 4 {
                         break at;
                     }
                 };

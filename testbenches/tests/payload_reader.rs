@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use tessera_abi::params::{Config, NIC512};
+use tessera_abi::wire::Form;
 use tessera_rtl::tx::PayloadReader;
 use tessera_sim::tb::{self, cycle, Gate, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -138,7 +139,7 @@ impl<'a> Bench<'a> {
             None => packets::probe(&mut self.rng),
             Some(length) => packets::data(&mut self.rng, length),
         };
-        let mut word = packets::tx_packet(&self.layout, &THERE, &HERE, &packet);
+        let mut word = packets::tx_packet(&self.layout, Form::ALL[0], &THERE, &HERE, &packet);
         let address = self.rng.next_u64();
         self.layout.put(&mut word, "address", address);
         self.packet.send(word.clone());

@@ -10,6 +10,10 @@ const DROP: u64 = 0;
 const WRITE: u64 = 1;
 const FENCE: u64 = 2;
 const LAST: u64 = 3;
+/// Write and fence of a datagram.
+const DATAGRAM: u64 = 4;
+/// Contexts from here on are none: one for each datagram.
+const NOBODY: u64 = 1 << 32;
 /// Clocks from a command taken to its first beat on offer.
 const FIRST_BEAT: u64 = 4;
 /// Clocks from a status to the fence that waits for it, without a place of its own.
@@ -112,21 +116,25 @@ impl<'a> Bench<'a> {
             })
             .collect();
         let address = self.rng.next_u64();
+        let ud = kind == DATAGRAM;
         self.place.send_fields(&[
-            ("kind", kind),
+            ("kind", if ud { LAST } else { kind }),
+            ("ud", ud.into()),
             ("address", address),
             ("length", length),
             ("context", context),
         ]);
+        // A datagram answers for nothing but itself, whatever its context says.
+        let context = if ud { NOBODY + self.written } else { context };
         for beat in &beats {
             self.payload.send(beat.clone());
         }
         match kind {
-            WRITE | LAST => {
+            WRITE | LAST | DATAGRAM => {
                 self.due_beats.extend(beats);
                 self.due.push_back(Write { address, length, context });
                 self.written += 1;
-                if kind == LAST {
+                if kind != WRITE {
                     self.due_fences.push_back((context, self.written));
                 }
             }
@@ -179,7 +187,8 @@ impl<'a> Bench<'a> {
         while let Some(got) = self.fences.take() {
             let shape = self.fences.shape();
             let (context, writes) = self.due_fences.pop_front().expect("a fence nobody asked for");
-            assert_eq!(shape.get(&got.word, "context"), context);
+            assert_eq!(shape.get(&got.word, "ud"), u64::from(context >= NOBODY));
+            assert!(context >= NOBODY || shape.get(&got.word, "context") == context);
             assert!(self.issued >= writes, "a fence passed a write that was not even issued");
             if let Some(open) = self.open.iter().find(|open| open.serial < writes) {
                 panic!("a fence passed write {} of tag {}", open.serial, open.tag);
@@ -224,7 +233,7 @@ fn every_byte_every_fence_under_every_pattern() {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.status = *rng.pick(&[0.02, 0.3, 1.0]);
             for _ in 0..400 {
-                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE, LAST]);
+                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE, LAST, DATAGRAM]);
                 let length = if rng.chance(0.1) { rng.range(1..4097) } else { rng.range(1..200) };
                 bench.command(kind, rng.below(16), length);
             }

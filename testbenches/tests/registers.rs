@@ -237,6 +237,31 @@ const SETTINGS: [(Reg, &str); 30] = [
     (regs::RTO_ROUND, "rto_round"),
 ];
 
+/// The settings that are joined from several registers, or part of one.
+#[test]
+fn addresses_are_put_together() {
+    tb::run("registers::addresses", &design(&SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut).until_ready();
+        for _ in 0..20 {
+            let words: [u32; 4] = std::array::from_fn(|_| rng.bits(32) as u32);
+            let parts = [regs::LOCAL_IP6_0, regs::LOCAL_IP6_1, regs::LOCAL_IP6_2, regs::LOCAL_IP6_3];
+            for (reg, word) in parts.iter().zip(words) {
+                bench.write(reg.offset, word);
+            }
+            let vlan = rng.bits(13);
+            bench.write(regs::VLAN.offset, vlan as u32);
+            (0..4).for_each(|_| bench.dut.clock());
+            let port = bench.dut.port("settings.local_ip6").unwrap();
+            let mut seen = [0; 2];
+            bench.dut.get_wide(port, &mut seen);
+            let wide = |hi: u32, lo: u32| u64::from(hi) << 32 | u64::from(lo);
+            assert_eq!(seen, [wide(words[2], words[3]), wide(words[0], words[1])]);
+            assert_eq!(bench.get("settings.vlan_id"), vlan & 0xFFF);
+            assert_eq!(bench.get("settings.vlan_any"), vlan >> 12);
+        }
+    });
+}
+
 #[test]
 fn settings_show_their_registers() {
     tb::run("registers::settings", &design(&SMALL), |dut, rng| {

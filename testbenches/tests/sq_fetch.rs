@@ -14,8 +14,8 @@ use tessera_testbenches::host::{reset, Broadcast, DmaReader, SharedMemory};
 /// Clocks from the last beat and status to the request, at best.
 const LATENCY: u64 = 4;
 const DEFAULT_WINDOW: u64 = 16;
-/// Lowest bit of `dst_gid` in a request: behind endpoint, entry and MAC.
-const GID_LSB: usize = 8 + 16 + 48;
+/// Lowest bit of `dst_gid` in a request: behind endpoint, kind, entry, MAC and tag.
+const GID_LSB: usize = 8 + 1 + 16 + 48 + 16 + 1;
 
 fn design() -> Design {
     tessera_testbenches::design("sq_fetch", || SqFetch::new(&NIC512))
@@ -38,6 +38,8 @@ struct Send {
     qkey: u32,
     to: u32,
     mac: [u8; 6],
+    vlan: u16,
+    hops: u8,
     gid: [u8; 16],
     rkey: u32,
     remote: u64,
@@ -74,6 +76,8 @@ impl Send {
         put(send::QKEY, &self.qkey.to_le_bytes());
         put(send::ENDPOINT, &self.to.to_le_bytes());
         put(send::MAC, &self.mac);
+        put(send::VLAN, &self.vlan.to_le_bytes());
+        put(send::HOP_LIMIT, &[self.hops]);
         put(send::GID, &self.gid);
         put(send::RKEY, &self.rkey.to_le_bytes());
         put(send::REMOTE_ADDRESS, &self.remote.to_le_bytes());
@@ -98,12 +102,18 @@ impl Key {
 }
 
 /// What must become of an entry, worked out from the contract alone.
-fn verdict(entry: &Send, keys: &[Key], domain: u16) -> Status {
+fn verdict(entry: &Send, keys: &[Key], domain: u16, datagrams: bool) -> Status {
     let size = 1u64.checked_shl(entry.payload_log2.into()).unwrap_or(0);
-    if !matches!(entry.opcode, queue::OP_SEND | queue::OP_WRITE) || !(8..=12).contains(&entry.payload_log2) {
+    let known = if datagrams {
+        entry.opcode == queue::OP_UD
+    } else {
+        matches!(entry.opcode, queue::OP_SEND | queue::OP_WRITE)
+    };
+    if !known || !(8..=12).contains(&entry.payload_log2) {
         return Status::BadRequest;
     }
-    if u64::from(entry.length).div_ceil(size) > u64::from(MAX_PACKETS) {
+    let most = if datagrams { 1 } else { MAX_PACKETS };
+    if u64::from(entry.length).div_ceil(size) > u64::from(most) {
         return Status::BadRequest;
     }
     let inside = |key: &Key| {
@@ -119,6 +129,8 @@ fn verdict(entry: &Send, keys: &[Key], domain: u16) -> Status {
 }
 
 struct Ring {
+    /// Of a plain UD endpoint.
+    datagrams: bool,
     base: u64,
     log2: u8,
     domain: u16,
@@ -184,19 +196,27 @@ impl<'a> Bench<'a> {
 
     /// Writes the endpoint's table entry; what is in flight is forgotten.
     fn endpoint(&mut self, index: u8, base: u64, log2: u8, send_enable: bool) {
+        self.endpoint_of_kind(index, base, log2, send_enable, false);
+    }
+
+    fn endpoint_of_kind(&mut self, index: u8, base: u64, log2: u8, send_enable: bool, datagrams: bool) {
         self.host.table(
             table::ENDPOINT,
             index.into(),
             &[
                 (endpoint::VALID, 1),
                 (endpoint::SEND_ENABLE, send_enable.into()),
+                (endpoint::DATAGRAM, datagrams.into()),
                 (endpoint::SQ_BASE, base),
                 (endpoint::SQ_LOG2, log2.into()),
                 (endpoint::RQ_BASE, !0),
                 (endpoint::PD, self.domain.into()),
             ],
         );
-        self.rings.insert(index, Ring { base, log2, domain: self.domain, posted: 0, due: VecDeque::new() });
+        self.rings.insert(
+            index,
+            Ring { datagrams, base, log2, domain: self.domain, posted: 0, due: VecDeque::new() },
+        );
     }
 
     /// Puts an entry in the ring; `ring` tells the NIC.
@@ -241,21 +261,28 @@ impl<'a> Bench<'a> {
         let ring = self.rings.get_mut(&index).unwrap_or_else(|| panic!("nothing was posted at {index}"));
         let (entry, meant, fails) = ring.due.pop_front().expect("an entry that was not posted");
         assert_eq!(get("entry") as u16, entry, "endpoint {index} out of order");
-        let status = if fails { Status::LocalDma } else { verdict(&meant, &self.keys, ring.domain) };
+        let status =
+            if fails { Status::LocalDma } else { verdict(&meant, &self.keys, ring.domain, ring.datagrams) };
         assert_eq!(sent, status == Status::Success, "endpoint {index} entry {entry}: {meant:x?} {status:?}");
         self.seen.push((clock, index));
         if !sent {
             assert_eq!(get("status"), status as u64, "endpoint {index} entry {entry}: {meant:x?}");
             assert_eq!((get("receive"), get("has_imm")), (0, 0));
             if !fails {
-                assert_eq!((get("tag"), get("length")), (meant.name(), meant.length.into()));
+                let name = if ring.datagrams { 0 } else { meant.name() };
+                assert_eq!((get("tag"), get("length")), (name, meant.length.into()));
                 assert_eq!(get("write"), u64::from(meant.is_write()));
             }
             return;
         }
         let window = if meant.window == 0 { DEFAULT_WINDOW } else { meant.window.into() };
         let count = u64::from(meant.length).div_ceil(1 << meant.payload_log2).max(1);
+        let hops = if meant.hops == 0 { 64 } else { u64::from(meant.hops) };
+        let tag = if ring.datagrams { u64::from(meant.class) | hops << 8 } else { meant.name() };
         let expected = [
+            ("ud", ring.datagrams.into()),
+            ("vlan", meant.vlan.into()),
+            ("vlan_valid", u64::from(meant.flags & queue::SEND_VLAN != 0)),
             (
                 "dst_mac",
                 u64::from_be_bytes([
@@ -277,7 +304,7 @@ impl<'a> Bench<'a> {
             ("payload_log2", meant.payload_log2.into()),
             ("traffic_class", u64::from(meant.class & 0xF)),
             ("initial_window", window),
-            ("tag", meant.name()),
+            ("tag", tag),
             ("rkey", if meant.is_write() { meant.rkey.into() } else { 0 }),
             ("write", u64::from(meant.is_write())),
             ("imm", meant.imm.into()),
@@ -328,6 +355,8 @@ fn plain(rng: &mut Rng) -> Send {
         qkey: rng.bits(32) as u32,
         to: rng.bits(32) as u32,
         mac: rng.bytes(6).try_into().unwrap(),
+        vlan: rng.bits(16) as u16,
+        hops: if rng.chance(0.3) { 0 } else { rng.bits(8) as u8 },
         gid: rng.bytes(16).try_into().unwrap(),
         rkey: rng.bits(32) as u32,
         remote: rng.next_u64(),
@@ -370,6 +399,34 @@ fn an_entry_becomes_a_request_with_every_field() {
         }
         assert_eq!(bench.dma.log.len(), 40);
         assert_eq!(bench.dma.log[17], (0x4000 + 128, 128), "the ring wraps at sixteen entries");
+    });
+}
+
+/// UD-4: opcodes keep to the kind of their endpoint; a datagram is one packet.
+#[test]
+fn datagrams_are_requests_of_their_own_kind() {
+    tb::run("sq_fetch::datagrams", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.key(KEY);
+        bench.endpoint_of_kind(5, 0x4000, 6, true, true);
+        bench.endpoint(6, 0x1_4000, 6, true);
+        for _ in 0..30 {
+            for index in [5, 6] {
+                let mut entry = Send { address: KEY.base, ..plain(rng) };
+                entry.opcode = *rng.pick(&[queue::OP_UD, queue::OP_UD, queue::OP_SEND]);
+                let size = 1u32 << entry.payload_log2;
+                entry.length = *rng.pick(&[0, 1, size - 1, size, size, size + 1, 2 * size]);
+                bench.post(index, entry, false);
+                bench.ring(index);
+            }
+            bench.drain(500);
+        }
+        // The kind is the table's: written anew it is the other one.
+        bench.endpoint(5, 0x4000, 6, true);
+        bench.post(5, Send { opcode: queue::OP_UD, length: 9, address: KEY.base, ..plain(rng) }, false);
+        bench.post(5, Send { length: 9, address: KEY.base, ..plain(rng) }, false);
+        bench.ring(5);
+        bench.drain(500);
     });
 }
 
@@ -419,7 +476,11 @@ fn refusals_have_their_status_and_order() {
         ];
         bench.keys.retain(|key| key.index != over.index);
         for (entry, status) in cases {
-            assert_eq!(verdict(&entry, &bench.keys, KEY.domain), status, "the reference on {entry:x?}");
+            assert_eq!(
+                verdict(&entry, &bench.keys, KEY.domain, false),
+                status,
+                "the reference on {entry:x?}"
+            );
             bench.post(3, entry, false);
         }
         bench.ring(3);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
-use tessera_abi::wire::{self, fb, flag, Trh, ICRC_LEN, NO_SAMPLE};
+use tessera_abi::wire::{fb, flag, Form, Trh, ICRC_LEN, NO_SAMPLE, QKEY_OWN};
 use tessera_rtl::wire::TxBuild;
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -13,6 +13,22 @@ const LATENCY: u64 = 5;
 
 fn design() -> Design {
     tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512))
+}
+
+/// What is to be built.
+#[derive(Clone, Debug)]
+enum Item {
+    Rm(Packet),
+    /// A datagram: its place, PSN, Q_Key as asked for, traffic class and hops.
+    Ud {
+        slot: u16,
+        psn: u32,
+        qkey: u32,
+        tos: u8,
+        hops: u8,
+        immediate: Option<u32>,
+        payload: Vec<u8>,
+    },
 }
 
 /// Everything around the block: sources, the sink, and what is due.
@@ -28,14 +44,16 @@ struct Bench<'a> {
     now: u32,
     step: u32,
     /// Queued at the inputs: the packet, and for FEEDBACK the answered arrival.
-    feedback_queue: VecDeque<(Packet, Option<u32>)>,
-    built_queue: VecDeque<Packet>,
+    feedback_queue: VecDeque<(Form, Packet, Option<u32>)>,
+    built_queue: VecDeque<(Form, Item)>,
     /// Frames due, in the order in which packets were taken.
-    due: VecDeque<(Vec<u8>, Packet)>,
+    due: VecDeque<(Vec<u8>, Item)>,
+    /// Their tags: due with the first beats.
+    tags: VecDeque<Option<u64>>,
     taken: VecDeque<u64>,
-    sent: VecDeque<u16>,
-    counts: [u64; 5],
-    expected_counts: [u64; 5],
+    sent: VecDeque<(u16, bool)>,
+    counts: [u64; 6],
+    expected_counts: [u64; 6],
     ports: Ports,
     bytes: Vec<u8>,
     finished: u64,
@@ -54,8 +72,15 @@ struct Ports {
     feedback: PortId,
     sent: PortId,
     slot: PortId,
+    ud: PortId,
     error: PortId,
-    events: [PortId; 5],
+    tag: [PortId; 3],
+    events: [PortId; 6],
+}
+
+/// The tag is another block's business.
+fn untagged(form: Form) -> Form {
+    Form { tagged: false, ..form }
 }
 
 impl<'a> Bench<'a> {
@@ -81,8 +106,10 @@ impl<'a> Bench<'a> {
             feedback: port("feedback_valid"),
             sent: port("sent.valid"),
             slot: port("sent.slot"),
+            ud: port("sent.ud"),
+            tag: ["tag_valid", "tag_data.valid", "tag_data.tci"].map(port),
             error: port("sent.error"),
-            events: ["tx_data", "tx_retransmitted", "tx_probe", "tx_feedback", "tx_nack"].map(port),
+            events: ["tx_data", "tx_retransmitted", "tx_probe", "tx_feedback", "tx_nack", "tx_ud"].map(port),
         };
         let (packet, answer) = (Layout::of(dut, "built_data"), Layout::of(dut, "feedback_data"));
         Bench {
@@ -98,10 +125,11 @@ impl<'a> Bench<'a> {
             feedback_queue: VecDeque::new(),
             built_queue: VecDeque::new(),
             due: VecDeque::new(),
+            tags: VecDeque::new(),
             taken: VecDeque::new(),
             sent: VecDeque::new(),
-            counts: [0; 5],
-            expected_counts: [0; 5],
+            counts: [0; 6],
+            expected_counts: [0; 6],
             ports,
             bytes: Vec::new(),
             finished: 0,
@@ -112,15 +140,52 @@ impl<'a> Bench<'a> {
     }
 
     fn send(&mut self, packet: Packet) {
+        self.send_in(Form::ALL[0], packet);
+    }
+
+    fn send_in(&mut self, form: Form, packet: Packet) {
         if let Trh::Feedback(_) = packet.trh {
             let sample =
                 *self.rng.pick(&[None, Some(0), Some(1), Some(0xFFFD), Some(0x1_0000), Some(u32::MAX)]);
-            self.send_feedback(packet, sample);
+            self.send_feedback(form, packet, sample);
             return;
         }
-        self.built.send(packets::tx_packet(&self.packet, &THERE, &HERE, &packet));
+        self.built.send(packets::tx_packet(&self.packet, form, &THERE, &HERE, &packet));
         packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload.send(self.dirty(beat)));
-        self.built_queue.push_back(packet);
+        self.built_queue.push_back((form, Item::Rm(packet)));
+    }
+
+    fn send_datagram(&mut self, form: Form, length: usize) {
+        let rng = &mut self.rng;
+        let item = Item::Ud {
+            slot: rng.bits(6) as u16,
+            psn: rng.bits(24) as u32,
+            qkey: rng.bits(32) as u32,
+            tos: rng.bits(8) as u8,
+            hops: rng.bits(8) as u8,
+            immediate: rng.chance(0.5).then(|| rng.bits(32) as u32),
+            payload: rng.bytes(length),
+        };
+        let Item::Ud { slot, psn, qkey, tos, hops, immediate, payload } = &item else { unreachable!() };
+        let (layout, mut word) = (&self.packet, self.packet.word());
+        packets::put_destination(layout, &mut word, form, &THERE);
+        for (name, value) in [
+            ("ud", 1),
+            ("dst_endpoint", u64::from(THERE.endpoint)),
+            ("qkey", (*qkey).into()),
+            ("endpoint", (HERE.endpoint & 0xFF).into()),
+            ("flags", if immediate.is_some() { flag::IMM.into() } else { 0 }),
+            ("slot", (*slot).into()),
+            ("index", (*psn).into()),
+            ("tag", u64::from(*tos) | u64::from(*hops) << 8),
+            ("imm", immediate.unwrap_or(0x5555_5555).into()),
+            ("payload_len", payload.len() as u64),
+        ] {
+            layout.put(&mut word, name, value);
+        }
+        self.built.send(word);
+        packets::beats(payload).into_iter().for_each(|beat| self.payload.send(self.dirty(beat)));
+        self.built_queue.push_back((form, item));
     }
 
     /// Host memory beyond the payload must not reach the wire.
@@ -133,12 +198,11 @@ impl<'a> Bench<'a> {
     }
 
     /// `age`: how long ago, at the present time, the packet answered arrived.
-    fn send_feedback(&mut self, packet: Packet, age: Option<u32>) {
+    fn send_feedback(&mut self, form: Form, packet: Packet, age: Option<u32>) {
         let Trh::Feedback(header) = packet.trh else { unreachable!() };
         let arrival = age.map(|age| self.now.wrapping_sub(age));
         let (layout, mut word) = (&self.answer, self.answer.word());
-        layout.put_bytes(&mut word, "dst_mac", &THERE.mac);
-        layout.put_bytes(&mut word, "dst_gid", &tessera_abi::wire::ipv4_gid(THERE.ip));
+        packets::put_destination(layout, &mut word, form, &THERE);
         layout.put(&mut word, "dst_endpoint", THERE.endpoint);
         layout.put(&mut word, "endpoint", HERE.endpoint & 0xFF);
         layout.put(&mut word, "flags", header.flags);
@@ -158,18 +222,17 @@ impl<'a> Bench<'a> {
         let bitmap: Vec<u8> = header.bitmap.iter().rev().copied().collect();
         layout.put_bytes(&mut word, "bitmap", &bitmap);
         self.feedback.send(word);
-        self.feedback_queue.push_back((packet, arrival));
+        self.feedback_queue.push_back((form, packet, arrival));
     }
 
     /// What the block has to make of the packet it took at this edge.
-    /// Returns the kind it must have told the path scheduler.
-    fn take(&mut self, ev: u8, asks: bool) -> u64 {
-        let mut packet;
-        let mut route;
+    /// Returns the kind it must have told the path scheduler, and to whom.
+    fn take(&mut self, ev: u8, asks: bool) -> (u64, Form) {
+        let (form, frame, item);
         let mut told = 3;
         if self.dut.sampled(self.ports.feedback) == 1 {
-            let (queued, arrival) = self.feedback_queue.pop_front().expect("FEEDBACK was waiting");
-            packet = queued;
+            let (sent_in, mut packet, arrival) =
+                self.feedback_queue.pop_front().expect("FEEDBACK was waiting");
             let Trh::Feedback(header) = &mut packet.trh else { unreachable!() };
             (header.delay, header.echo) = match arrival {
                 None => (NO_SAMPLE, 0),
@@ -180,22 +243,39 @@ impl<'a> Bench<'a> {
             };
             self.expected_counts[3] += 1;
             self.expected_counts[4] += u64::from(header.flags & fb::NACK != 0);
-            route = packets::route(&HERE, &THERE, ev, 0);
+            form = sent_in;
+            let mut route = packets::route_in(untagged(form), &HERE, &THERE, ev, 0);
             route.qkey = HERE.qkey;
+            frame = packets::frame(&route, &packet);
+            item = Item::Rm(packet);
         } else {
-            packet = self.built_queue.pop_front().expect("a packet was waiting");
-            let Trh::Data(header) = &mut packet.trh else { unreachable!() };
-            header.ev = ev;
-            header.flags |= if asks { flag::AR } else { 0 };
-            header.timestamp = self.now;
-            let kind = if header.probe { 2 } else { usize::from(header.flags & flag::RETX != 0) };
-            self.expected_counts[kind] += 1;
-            told = kind as u64;
-            route = packets::route(&HERE, &THERE, ev, header.index);
+            let (sent_in, queued) = self.built_queue.pop_front().expect("a packet was waiting");
+            form = sent_in;
+            (frame, item) = match queued {
+                Item::Rm(mut packet) => {
+                    let Trh::Data(header) = &mut packet.trh else { unreachable!() };
+                    header.ev = ev;
+                    header.flags |= if asks { flag::AR } else { 0 };
+                    header.timestamp = self.now;
+                    let kind = if header.probe { 2 } else { usize::from(header.flags & flag::RETX != 0) };
+                    self.expected_counts[kind] += 1;
+                    told = kind as u64;
+                    let route = packets::route_in(untagged(form), &HERE, &THERE, ev, header.index);
+                    (packets::frame(&route, &packet), Item::Rm(packet))
+                }
+                Item::Ud { psn, qkey, tos, hops, immediate, ref payload, .. } => {
+                    self.expected_counts[5] += 1;
+                    let mut route = packets::route_in(untagged(form), &HERE, &THERE, ev, psn);
+                    (route.tos, route.hop_limit) = (tos, hops);
+                    route.qkey = if qkey & QKEY_OWN != 0 { HERE.qkey } else { qkey };
+                    (packets::datagram(&route, immediate, payload), queued)
+                }
+            };
         }
         self.taken.push_back(self.dut.cycles());
-        self.due.push_back((packets::frame(&route, &packet), packet));
-        told
+        self.tags.push_back(form.tagged.then_some(u64::from(0xA000 | packets::VLAN)));
+        self.due.push_back((frame, item));
+        (told, form)
     }
 
     fn clock(&mut self) {
@@ -211,15 +291,21 @@ impl<'a> Bench<'a> {
             self.dut.sampled_wide(self.ports.gid, &mut gid);
             let asks = asks && kind < 2;
             self.dut.set(self.ports.asks, asks);
-            let told = self.take(ev, asks);
-            let there = u128::from_be_bytes(wire::ipv4_gid(THERE.ip));
+            let (told, form) = self.take(ev, asks);
+            let there = u128::from_be_bytes(THERE.gid(form));
             assert_eq!(gid, [there as u64, (there >> 64) as u64]);
             assert_eq!(kind, told);
         }
         if self.dut.sampled(self.ports.sent) == 1 {
             assert_eq!(self.dut.sampled(self.ports.error), 0);
-            let slot = self.sent.pop_front().expect("no DATA or PROBE left for this `sent`");
+            let (slot, ud) = self.sent.pop_front().expect("no packet left for this `sent`");
             assert_eq!(self.dut.sampled(self.ports.slot), u64::from(slot));
+            assert_eq!(self.dut.sampled(self.ports.ud), u64::from(ud));
+        }
+        let [given, valid, tci] = self.ports.tag.map(|port| self.dut.sampled(port));
+        if given == 1 {
+            let tag = self.tags.pop_front().expect("a tag for a frame");
+            assert_eq!((valid == 1).then_some(tci), tag, "the tag of the frame that begins");
         }
         for (count, port) in self.counts.iter_mut().zip(self.ports.events) {
             *count += self.dut.sampled(port);
@@ -234,8 +320,13 @@ impl<'a> Bench<'a> {
                 self.lasts.push(at);
                 let (frame, packet) = self.due.pop_front().expect("a frame nobody asked for");
                 assert_eq!(self.bytes, frame[..frame.len() - ICRC_LEN], "{packet:?}");
-                if let Trh::Data(header) = packet.trh {
-                    self.sent.push_back(header.message.slot());
+                match packet {
+                    Item::Rm(packet) => {
+                        if let Trh::Data(header) = packet.trh {
+                            self.sent.push_back((header.message.slot(), false));
+                        }
+                    }
+                    Item::Ud { slot, .. } => self.sent.push_back((slot, true)),
                 }
                 self.bytes.clear();
                 self.finished += 1;
@@ -252,8 +343,9 @@ impl<'a> Bench<'a> {
         }
         self.clock();
         self.clock();
+        assert!(self.tags.is_empty(), "{} tags are missing", self.tags.len());
         assert!(self.sent.is_empty(), "`sent` is missing for {:?}", self.sent);
-        assert_eq!(self.counts, self.expected_counts, "data, retransmitted, probe, feedback, nack");
+        assert_eq!(self.counts, self.expected_counts, "data, retransmitted, probe, feedback, nack, ud");
     }
 }
 
@@ -265,8 +357,12 @@ fn frames_are_those_of_the_emitter() {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.step = rng.below(3) as u32;
             for _ in 0..150 {
-                let packet = packets::any(rng);
-                bench.send(packet);
+                let form = packets::any_form(rng);
+                if rng.chance(0.25) {
+                    bench.send_datagram(form, packets::any_length(rng));
+                } else {
+                    bench.send_in(form, packets::any(rng));
+                }
             }
             bench.run(150);
         });
@@ -277,11 +373,13 @@ fn frames_are_those_of_the_emitter() {
 fn every_length_class_is_exact() {
     tb::run("tx_build::lengths", &design(), |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        for length in packets::EDGE_LENGTHS {
-            let packet = packets::data(rng, *length);
-            bench.send(packet);
+        for form in Form::ALL {
+            for length in packets::EDGE_LENGTHS {
+                bench.send_in(form, packets::data(rng, *length));
+                bench.send_datagram(form, *length);
+            }
         }
-        bench.run(packets::EDGE_LENGTHS.len() as u64);
+        bench.run(8 * packets::EDGE_LENGTHS.len() as u64);
     });
 }
 
@@ -310,6 +408,27 @@ fn one_beat_per_clock_from_packet_to_packet() {
     });
 }
 
+/// The same over IPv6: 20 bytes more per packet and no clock between.
+#[test]
+fn one_beat_per_clock_over_ipv6_too() {
+    tb::run("tx_build::rate6", &design(), |dut, rng| {
+        let form = Form { tagged: false, v6: true };
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let lengths = [0, 1, 4096, 6, 7, 58, 59, 64, 4096, 256, 256];
+        for length in lengths {
+            bench.send_in(form, packets::data(rng, length));
+        }
+        bench.run(lengths.len() as u64);
+        for (i, length) in lengths.iter().enumerate() {
+            let beats = (122 + length.next_multiple_of(4)).div_ceil(64) as u64;
+            assert_eq!(bench.lasts[i] - bench.firsts[i] + 1, beats, "beats of {length} bytes");
+            if i > 0 {
+                assert_eq!(bench.firsts[i], bench.lasts[i - 1] + 1, "a bubble before packet {i}");
+            }
+        }
+    });
+}
+
 /// FEEDBACK passes waiting packets, and waits for little else: at most the
 /// packet on the wire, eight beats and the one in stage A before it.
 #[test]
@@ -326,7 +445,7 @@ fn feedback_goes_first() {
         let asked = bench.dut.cycles();
         for _ in 0..4 {
             let packet = packets::feedback(rng);
-            bench.send_feedback(packet, None);
+            bench.send_feedback(Form::ALL[0], packet, None);
         }
         bench.run(10);
         let order: Vec<u64> =
@@ -347,7 +466,7 @@ fn delays_stop_short_of_no_sample() {
         let ages: Vec<u32> = (last - 3..=last + 3).chain([0, 1, 2 * last, u32::MAX]).collect();
         for age in &ages {
             let packet = packets::feedback(rng);
-            bench.send_feedback(packet, Some(*age));
+            bench.send_feedback(Form::ALL[0], packet, Some(*age));
         }
         bench.run(ages.len() as u64);
     });

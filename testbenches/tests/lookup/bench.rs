@@ -182,6 +182,7 @@ impl<'a> Bench<'a> {
         packet.set("src_gid", key.0);
         packet.set("src_endpoint", key.1);
         packet.set("slot", key.2);
+        packet.set("ud", 0);
         packet.set("generation", u128::from(generation));
         packet.set("flags", u128::from(flags));
         packet.set("denied", 0);

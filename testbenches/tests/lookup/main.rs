@@ -370,6 +370,10 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
             let mut packet = bench.some_packet(keys[i], generation, flags, rng);
             if flags & flag::WRITE != 0 && rng.chance(0.2) {
                 packet.set("denied", 1);
+            } else if rng.chance(0.1) {
+                packet.set("ud", 1);
+                packet.set("flags", u128::from(flags & flag::IMM));
+                packet.set("payload_len", u128::from(40 + rng.below(4097)));
             }
             bench.offer(packet);
             offered += 1;
@@ -377,7 +381,8 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
         if bench.clock() {
             // The ring, the blocks and the ends move between packets.
             if rng.chance(0.4) {
-                let length = if rng.chance(0.1) { rng.below(1 << 20) } else { 1 << 20 } as u32;
+                let short = *rng.pick(&[1 << 12, 1 << 20]);
+                let length = if rng.chance(0.15) { rng.below(short) } else { 1 << 20 } as u32;
                 let ring = *rng.pick(&[0, 1, 200, 200]);
                 bench.post(ring, Posted { address: rng.next_u64(), length, entry });
                 entry = entry.wrapping_add(1);

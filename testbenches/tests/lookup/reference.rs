@@ -7,7 +7,7 @@ use tessera_abi::params::{Config, LFSR_MASK};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag, generation_age, Age};
 
-pub const EVENTS: [&str; 8] = [
+pub const EVENTS: [&str; 9] = [
     "stale",
     "busy_receive",
     "busy_resources",
@@ -16,6 +16,7 @@ pub const EVENTS: [&str; 8] = [
     "no_context",
     "finished",
     "opened",
+    "ud_receive",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,6 +157,9 @@ impl Reference {
         if packet.get("payload_len") != 0 {
             outcome.work = Some(work(packet, 2, 0, None));
         }
+        if packet.get("ud") != 0 {
+            return self.datagram(packet);
+        }
         let found = self.entry(key).copied();
         let mut replaces = false;
         if let Some(entry) = found {
@@ -265,6 +269,24 @@ impl Reference {
         } else {
             outcome.event = refused;
         }
+        self.counted(outcome)
+    }
+
+    /// UD-3: the first receive of the endpoint's ring, or nothing.
+    fn datagram(&mut self, packet: &Record) -> Outcome {
+        let mut outcome = Outcome::default();
+        let (ring, _) = self.tenant(packet.get("endpoint") as u8);
+        let posted = self.receives.entry(ring).or_default();
+        let fits = |receive: &&Posted| u128::from(receive.length) >= packet.get("payload_len");
+        let receive = posted.front().filter(fits).copied();
+        if receive.is_some() {
+            posted.pop_front();
+        } else {
+            outcome.event = Some("ud_receive");
+        }
+        let mut word = work(packet, 2, 0, receive);
+        word.set("ud", u128::from(receive.is_some()));
+        outcome.work = Some(word);
         self.counted(outcome)
     }
 

@@ -1,0 +1,229 @@
+//! `wire::VlanStrip` and `wire::VlanInsert`: the tag goes and comes, nothing
+//! else changes, and nothing waits.
+
+use std::collections::VecDeque;
+use tessera_abi::wire::ICRC_LEN;
+use tessera_rtl::wire::{VlanInsert, VlanStrip};
+use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver, Word};
+use tessera_sim::verilator::{Design, Dut};
+use tessera_testbenches::packets;
+
+fn strip() -> Design {
+    tessera_testbenches::design("vlan_strip", VlanStrip::new)
+}
+
+fn insert() -> Design {
+    tessera_testbenches::design("vlan_insert", VlanInsert::new)
+}
+
+/// A frame of any content with another EtherType than the tag's, and its tag.
+fn any_frame(rng: &mut Rng, length: usize) -> (Vec<u8>, Option<u16>) {
+    let mut frame = rng.bytes(length);
+    frame[12] &= 0x7F;
+    (frame, rng.chance(0.5).then(|| rng.bits(16) as u16))
+}
+
+fn tagged(frame: &[u8], tag: Option<u16>) -> Vec<u8> {
+    let Some(tci) = tag else { return frame.to_vec() };
+    [&frame[..12], &[0x81, 0], &tci.to_be_bytes(), &frame[12..]].concat()
+}
+
+/// One beat at the input of `vlan_strip`.
+struct Beat {
+    word: Word,
+    user: u64,
+}
+
+/// Beats of a frame, noise behind its end; only the last one's `user` counts.
+fn beats(rng: &mut Rng, frame: &[u8], bad: bool) -> Vec<Beat> {
+    let mut words = packets::beats(frame);
+    let count = words.len();
+    let noise: Vec<u64> = (0..8).map(|_| rng.next_u64()).collect();
+    if let Some(last) = words.last_mut() {
+        for at in last.0[8].trailing_ones() as usize..64 {
+            last.0[at / 8] |= noise[at / 8] & 0xFF << (8 * (at % 8));
+        }
+    }
+    let user = |i: usize| if i + 1 == count { bad.into() } else { noise[i % 8] & 1 };
+    words.into_iter().enumerate().map(|(i, word)| Beat { word, user: user(i) }).collect()
+}
+
+/// What one clock shows at the output.
+fn out(dut: &Dut) -> Option<(Vec<u8>, bool, u64, u64, Option<u16>)> {
+    let get = |name: &str| dut.sampled(dut.port(name).unwrap());
+    if get("out_valid") == 0 {
+        return None;
+    }
+    let mut word = Word(vec![0; 8]);
+    dut.sampled_wide(dut.port("out_data").unwrap(), &mut word.0);
+    word.0.extend([get("out_keep"), get("out_last")]);
+    let (bytes, last) = packets::beat_bytes(&word);
+    let tag = (get("out_tag.valid") == 1).then(|| get("out_tag.tci") as u16);
+    Some((bytes, last, get("out_user"), get("out_arrival"), tag))
+}
+
+struct Due {
+    frame: Vec<u8>,
+    tag: Option<u16>,
+    bad: bool,
+    arrival: u64,
+}
+
+/// Drives frames with gaps of any kind; checks every frame, and that none waits
+/// for anything but its own next beat.
+fn strips(dut: &mut Dut, rng: &mut Rng, idle: f64, lengths: &[usize]) {
+    let rst = dut.port("rst").unwrap();
+    let port = |dut: &Dut, name: &str| dut.port(name).unwrap();
+    let (valid, last) = (port(dut, "in_valid"), port(dut, "in_last"));
+    dut.set(valid, 0u64);
+    dut.reset(rst, 2);
+    let mut queue = VecDeque::new();
+    let mut due: VecDeque<Due> = VecDeque::new();
+    for length in lengths {
+        let (frame, tag) = any_frame(rng, *length);
+        let bad = rng.chance(0.3);
+        queue.extend(beats(rng, &tagged(&frame, tag), bad));
+        due.push_back(Due { frame, tag, bad, arrival: 0 });
+    }
+    let (mut seen, mut ended, mut arrived) = (Vec::new(), 0, 0);
+    let (mut now, mut clocks) = (rng.bits(30), 0);
+    while !due.is_empty() {
+        now += rng.below(3);
+        let offered = if rng.chance(idle) { None } else { queue.pop_front() };
+        dut.set(port(dut, "now"), now);
+        dut.set(valid, u64::from(offered.is_some()));
+        if let Some(beat) = &offered {
+            dut.set_wide(port(dut, "in_data"), &beat.word.0[..8]);
+            dut.set(port(dut, "in_keep"), beat.word.0[8]);
+            dut.set(last, beat.word.0[9]);
+            dut.set(port(dut, "in_user"), beat.user);
+            if beat.word.0[9] == 1 {
+                due[arrived - ended].arrival = now;
+                arrived += 1;
+            }
+        }
+        dut.clock();
+        if let Some((bytes, is_last, user, arrival, tag)) = out(dut) {
+            seen.extend(bytes);
+            assert_eq!(tag, due[0].tag, "the tag of all beats of a frame");
+            if is_last {
+                let Due { frame, bad, arrival: came, .. } = due.pop_front().unwrap();
+                assert_eq!(seen, frame);
+                assert_eq!((user == 1, arrival), (bad, came));
+                seen.clear();
+                ended += 1;
+            }
+        }
+        clocks += 1;
+        assert!(clocks < 100 + 400 * lengths.len(), "{} frames did not come out", due.len());
+        // The last beat of the last frame has left within a clock.
+        assert!(!queue.is_empty() || offered.is_some() || due.is_empty(), "a whole frame waits");
+    }
+}
+
+#[test]
+fn the_tag_is_taken_out() {
+    tb::run("vlan::strip", &strip(), |dut, rng| {
+        for idle in [0.0, 0.3, 0.8] {
+            let edges: Vec<usize> = (60..200).collect();
+            strips(dut, rng, idle, &edges);
+            let any: Vec<usize> = (0..200).map(|_| rng.range(60..1600) as usize).collect();
+            strips(dut, rng, idle, &any);
+        }
+    });
+}
+
+struct Inserter<'a> {
+    dut: &'a mut Dut,
+    frame: StreamDriver,
+    out: AxisMonitor,
+    tags: VecDeque<Option<u16>>,
+}
+
+impl<'a> Inserter<'a> {
+    fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+        let frame = StreamDriver::new(dut, "frame", idle, rng).unwrap();
+        let out = AxisMonitor::new(dut, "m_axis", stall, rng).unwrap();
+        for name in ["frame_valid", "tag_valid"] {
+            let port = dut.port(name).unwrap();
+            dut.set(port, 0u64);
+        }
+        let rst = dut.port("rst").unwrap();
+        dut.reset(rst, 3);
+        Self { dut, frame, out, tags: VecDeque::new() }
+    }
+
+    fn clock(&mut self, ahead: usize) {
+        // Tags come in time: never more than `ahead` that are not used up.
+        let given = self.dut.port("tag_valid").unwrap();
+        let tag = if ahead > 0 { self.tags.pop_front() } else { None };
+        self.dut.set(given, u64::from(tag.is_some()));
+        if let Some(tag) = tag {
+            let [valid, tci] = ["tag_data.valid", "tag_data.tci"].map(|name| self.dut.port(name).unwrap());
+            self.dut.set(valid, u64::from(tag.is_some()));
+            self.dut.set(tci, u64::from(tag.unwrap_or(0x5A5A)));
+        }
+        cycle(self.dut, &mut [&mut self.frame, &mut self.out]);
+    }
+}
+
+#[test]
+fn the_tag_is_put_in() {
+    let design = insert();
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("vlan::insert {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Inserter::new(dut, idle, stall, rng);
+            let lengths = (122..330).step_by(1).chain((0..40).map(|i| 1500 + i));
+            let frames: Vec<_> = lengths.map(|length| any_frame(rng, length)).collect();
+            for (frame, tag) in &frames {
+                packets::beats(frame).into_iter().for_each(|beat| bench.frame.send(beat));
+                bench.tags.push_back(*tag);
+            }
+            let (mut clocks, mut given) = (0, 0);
+            let mut done = 0;
+            while done < frames.len() {
+                let room = if given < done + 30 { 1 } else { 0 };
+                given += usize::from(room == 1 && !bench.tags.is_empty());
+                bench.clock(room);
+                while let Some(got) = bench.out.take() {
+                    let (frame, tag) = &frames[done];
+                    assert_eq!(got.bytes, tagged(frame, *tag), "frame {done} of {} bytes", frame.len());
+                    done += 1;
+                }
+                clocks += 1;
+                assert!(clocks < 60_000, "{done} of {} frames", frames.len());
+            }
+        });
+    }
+}
+
+/// Untagged frames lose no clock; tagged ones one when they grow by a beat.
+#[test]
+fn only_a_beat_more_costs_a_clock() {
+    tb::run("vlan::rate", &insert(), |dut, rng| {
+        for tag in [None, Some(7)] {
+            let mut bench = Inserter::new(dut, Pattern::Always, Pattern::Always, rng);
+            let frames: Vec<Vec<u8>> =
+                (0..30).map(|i| rng.bytes(122 + ICRC_LEN + 4 * (i % 20) as usize)).collect();
+            for frame in &frames {
+                packets::beats(frame).into_iter().for_each(|beat| bench.frame.send(beat));
+                bench.tags.push_back(tag);
+            }
+            let mut times = Vec::new();
+            for _ in 0..300 {
+                bench.clock(1);
+                while let Some(got) = bench.out.take() {
+                    times.push((got.first, got.last));
+                }
+            }
+            assert_eq!(times.len(), frames.len());
+            for (i, frame) in frames.iter().enumerate() {
+                let beats = (frame.len() + if tag.is_some() { 4 } else { 0 }).div_ceil(64) as u64;
+                assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");
+                if i > 0 {
+                    assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
+                }
+            }
+        }
+    });
+}
