@@ -193,11 +193,13 @@ fn bursts_of_loss_and_slow_hosts_are_survived() {
 #[test]
 fn reordering_alone_is_not_loss() {
     let seed = tessera_testbenches::seed("nic::reordering");
+    // Only while every message finds a context: what is sent away comes again.
+    let nics = if config().rx_contexts_log2 > 4 { 4 } else { 2 };
     for skew in [SKEW, 10 * BASE] {
         let options = FabricOptions::new(8, BASE, skew, seed);
-        let cluster = Cluster::new(model(), 4, &NicOptions::default(), options).unwrap();
+        let cluster = Cluster::new(model(), nics, &NicOptions::default(), options).unwrap();
         let settings = [(regs::PATH_COUNT, 8)];
-        let mut session = Session::open(SharedCluster::new(cluster), 4, seed, 4096, &settings).unwrap();
+        let mut session = Session::open(SharedCluster::new(cluster), nics, seed, 4096, &settings).unwrap();
         exchange(&mut session, &[1000, 100_000, 1 << 20]);
         let cluster = session.cluster.lock();
         let tracker = cluster.fabric().tracker();
