@@ -39,6 +39,9 @@ impl Receiving {
         let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
         let found =
             candidates.min_by_key(|(_, a)| (misfit(a) > stamp, !a.due, misfit(a), !a.new)).map(|(at, _)| at);
+        // Which of them it was is not certain, so nor is what had come before it.
+        let near = message.answers.iter().filter(|a| fits(a) && misfit(a) <= stamp);
+        let earliest = near.map(|a| a.serial).min();
         let mut answer = found.and_then(|at| message.answers.get_mut(at));
         if let Some(answer) = answer.as_mut() {
             answer.answered = true;
@@ -59,7 +62,8 @@ impl Receiving {
         } else if ends {
             self.ended(bench, name, found, header);
         } else {
-            self.reported(bench, name, found, header);
+            let answers = found.map(|at| (at, earliest.unwrap_or(u64::MAX).min(message.answers[at].serial)));
+            self.reported(bench, name, answers, header);
         }
     }
 
@@ -207,7 +211,15 @@ impl Receiving {
         }
     }
 
-    fn reported(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
+    /// A word on an open message. `found`: which packet it most likely answers,
+    /// and the serial of the earliest one it may answer.
+    fn reported(
+        &mut self,
+        bench: &mut Bench,
+        name: Name,
+        found: Option<(usize, u64)>,
+        header: &FeedbackHeader,
+    ) {
         let id = name.2;
         let (clock, now, settings) = (bench.clock, bench.now(), bench.setup.settings);
         let live = self.live.iter().filter_map(|name| self.messages.get(name));
@@ -226,8 +238,8 @@ impl Receiving {
         message.sequence = header.sequence;
         bench.field(id, "RC-8", "status", header.status as u64, 0);
         let answered = found
-            .and_then(|at| message.answers.get(at))
-            .map(|answer| (answer.clock, answer.serial, answer.due, answer.counted));
+            .and_then(|(at, earliest)| Some((message.answers.get(at)?, earliest)))
+            .map(|(answer, earliest)| (answer.clock, earliest, answer.due, answer.counted));
         if let Some((at, ..)) = answered {
             message.open_since.get_or_insert(at);
         } else {
