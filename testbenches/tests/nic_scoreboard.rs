@@ -452,11 +452,11 @@ impl Judged {
             self.judge();
         }
         assert_eq!(written, nics * told);
-        for to in 0..nics {
+        for (to, window) in windows.iter().enumerate() {
             for from in (0..nics).filter(|from| *from != to) {
                 for (number, &len) in sizes.iter().enumerate() {
                     let place = (from * sizes.len() + number) * largest;
-                    let bytes = windows[to].memory().to_vec(place, len);
+                    let bytes = window.memory().to_vec(place, len);
                     let good = bytes.iter().enumerate().all(|(i, &b)| b == byte(i, from, to, number));
                     assert!(good, "write {from}->{to} #{number}");
                 }

@@ -200,7 +200,7 @@ fn share_qkey(bench: &mut Loop) {
 
 #[test]
 fn what_goes_in_comes_out() {
-    let patterns = Pattern::matrix().into_iter().flat_map(|pair| [(false, pair), (true, pair)]);
+    let patterns = Pattern::matrix().flat_map(|pair| [(false, pair), (true, pair)]);
     for (v6, (idle, stall)) in patterns {
         let mut rng = Rng::for_test(&format!("packet_loop::whole {v6} {idle:?} {stall:?}"));
         let mut bench = Loop::new(v6, idle, stall, &mut rng);

@@ -48,8 +48,11 @@ fn beats(rng: &mut Rng, frame: &[u8], bad: bool) -> Vec<Beat> {
     words.into_iter().enumerate().map(|(i, word)| Beat { word, user: user(i) }).collect()
 }
 
+/// A beat at the output: bytes, last, user, arrival, tag.
+type Shown = (Vec<u8>, bool, u64, u64, Option<u16>);
+
 /// What one clock shows at the output.
-fn out(dut: &Dut) -> Option<(Vec<u8>, bool, u64, u64, Option<u16>)> {
+fn out(dut: &Dut) -> Option<Shown> {
     let get = |name: &str| dut.sampled(dut.port(name).unwrap());
     if get("out_valid") == 0 {
         return None;
