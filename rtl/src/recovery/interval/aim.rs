@@ -264,10 +264,14 @@ impl Logic for Aim {
         {
             self.first.next = self.aim.q.val().hole_tail_at;
         }
-        // The deadline of a straggler shrinks with every other message that ends.
+        // The deadline of a straggler shrinks with every other message that ends, that
+        // of a hole with every packet that arrives: both nodes may stand for what it was.
         self.look_at.next = self.aim.q.val().at + self.aim.q.val().tail_span;
         self.look_early.next = self.look_at.val() - self.deadline.q.val();
-        if self.aim.q.val().halved & !self.aim.q.val().holding & self.look_early.val().get_bit(31) {
+        if (self.aim.q.val().halved | (self.aim.q.val().hole & !self.look_ahead.val().get_bit(31)))
+            & !self.aim.q.val().holding
+            & self.look_early.val().get_bit(31)
+        {
             self.first.next = self.look_at.val();
         }
         self.give_up_sooner.next = self.aim.q.val().give_up_at - self.first.val();

@@ -16,8 +16,9 @@
 //! give-up and is judged anew when it pops, the second is linked when the
 //! deadline becomes earlier than the first. With both linked a still earlier
 //! deadline takes effect at the earlier pop. Therefore a hole is armed for its
-//! tail interval first: until then it cannot be due, and from then on it is judged
-//! at every pop. Silence shortened by less than a tail interval leaves the second
+//! tail interval first: until then it cannot be due. From then on its deadline comes
+//! nearer with what arrives, and it is looked at every tail interval until it is
+//! asked for. Silence shortened by less than a tail interval leaves the second
 //! node for a hole or a PROBE.
 //!
 //! Messages of rounds stand in a ring. When what is left of some round has halved,
@@ -28,8 +29,9 @@
 //! So a NACK comes at the rule's time, rounded up to the wheel's tick, if a node is
 //! free when its deadline becomes the earliest. With both linked it may be as late
 //! as the earlier of their pops, which stands for a deadline the message had
-//! before. Silence may be late by a tail interval more. The scoreboard bounds the
-//! lateness of whole NICs (docs/verification.md).
+//! before: a tail interval for a hole, unless a NACK is waited for. Silence may be
+//! late by a tail interval more. The scoreboard bounds the lateness of whole NICs
+//! (docs/verification.md).
 //!
 //! The estimates of a packet count from the next judgement on: product and
 //! skew of a judgement are read before its packet's samples are added, so that
