@@ -110,6 +110,8 @@ registers! {
     LD_FIXED = 0x0D4, Rw 16, 800, "the interval of policy 0, ticks";
     ANSWER0 = 0x0D8, Rw 16, 480, "from a NACK to the retransmission it draws, before the first sample, ticks";
     RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
+    CREDIT_POLICY = 0x0E0, Rw 2, 1, "what shrinks the credit: bit 0 packets marked CE, bit 1 packets later than CREDIT_DELAY";
+    CREDIT_DELAY = 0x0E4, Rw 16, 256, "skew sample that counts as congestion, ticks";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
     FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
@@ -122,6 +124,9 @@ registers! {
     TOMBSTONES = 0x134, Ro 16, 0, "gauge: tombstones held";
     TIME = 0x138, Ro 32, 0, "NIC time, ticks";
 }
+
+/// What the credit never shrinks below: two largest payloads, bytes.
+pub const CREDIT_FLOOR: u32 = 2 << crate::params::MAX_PAYLOAD_LOG2;
 
 /// First of sixteen words of table data.
 pub const TABLE_DATA: u32 = 0x140;

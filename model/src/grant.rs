@@ -8,7 +8,11 @@
 use std::collections::VecDeque;
 
 use tessera_abi::params::{BLOCK_PACKETS, WINDOW_PACKETS};
+use tessera_abi::regs::CREDIT_FLOOR;
 use tessera_abi::wire;
+
+use crate::settings::Settings;
+use crate::Ticks;
 
 /// How far a context may be granted now.
 //= GR-2
@@ -30,6 +34,11 @@ pub fn bytes(length: u32, payload_log2: u8, from: u32, to: u32) -> u64 {
 pub struct Credit {
     outstanding: u64,
     queue: VecDeque<u32>,
+    /// How far the credit is below `CREDIT_LIMIT`, bytes.
+    below: u64,
+    /// A sign of congestion since the last move, and when that was.
+    sign: bool,
+    moved_at: Ticks,
 }
 
 impl Credit {
@@ -50,10 +59,42 @@ impl Credit {
         self.outstanding -= bytes;
     }
 
-    /// Whether `q` packets may be granted.
+    /// How many of `packets` may be granted to a context that is owed so many bytes.
     //= GR-2
-    pub fn allows(&self, packets: u32, payload_log2: u8, credit_limit: u32) -> bool {
-        self.outstanding == 0 || self.outstanding + ((packets as u64) << payload_log2) <= credit_limit as u64
+    pub fn allows(&self, packets: u32, payload_log2: u8, owed: u64, limit: u64) -> u32 {
+        if self.outstanding == 0 || self.outstanding + ((packets as u64) << payload_log2) <= limit {
+            packets
+        } else {
+            (owed == 0) as u32
+        }
+    }
+
+    /// A sign of congestion.
+    //= GR-4
+    pub fn congested(&mut self) {
+        self.sign = true;
+    }
+
+    /// The limit in force at `now`.
+    //= GR-4
+    pub fn limit(&mut self, now: Ticks, settings: &Settings) -> u64 {
+        let whole = settings.credit_limit as u64;
+        let most = whole.saturating_sub(CREDIT_FLOOR as u64);
+        let step = settings.rtt_default as u64;
+        while now - self.moved_at >= step {
+            if self.sign {
+                self.below += (whole - self.below.min(whole)) >> 2;
+            } else {
+                self.below -= self.below.min(whole >> 6);
+                if self.below == 0 {
+                    self.moved_at = now - (now - self.moved_at) % step - step;
+                }
+            }
+            self.below = self.below.min(most);
+            self.sign = false;
+            self.moved_at += step;
+        }
+        whole - self.below
     }
 
     /// Queues a context.
@@ -93,6 +134,38 @@ mod tests {
         assert_eq!(bytes(1000, 8, 1, 3), 512);
         assert_eq!(bytes(0, 8, 0, 1), 0);
         assert_eq!(bytes(1000, 8, 2, 2), 0);
+    }
+
+    //= GR-2 test
+    #[test]
+    fn a_head_that_is_owed_nothing_gets_one_packet() {
+        let mut credit = Credit::default();
+        assert_eq!(credit.allows(16, 12, 0, 8192), 16, "nothing is outstanding");
+        credit.grant(4096);
+        assert_eq!(credit.allows(1, 12, 4096, 8192), 1);
+        assert_eq!(credit.allows(2, 12, 4096, 8192), 0);
+        assert_eq!(credit.allows(2, 12, 0, 8192), 1);
+    }
+
+    //= GR-4 test
+    #[test]
+    fn credit_shrinks_by_quarters_and_grows_by_steps() {
+        let settings = Settings::default();
+        let whole = settings.credit_limit as u64;
+        let step = settings.rtt_default as u64;
+        let mut credit = Credit::default();
+        assert_eq!(credit.limit(1000 * step + 3, &settings), whole);
+        credit.congested();
+        credit.congested();
+        assert_eq!(credit.limit(1001 * step - 1, &settings), whole, "once per round trip");
+        assert_eq!(credit.limit(1001 * step, &settings), whole - whole / 4);
+        assert_eq!(credit.limit(1003 * step, &settings), whole - whole / 4 + whole / 32);
+        assert_eq!(credit.limit(1017 * step, &settings), whole);
+        for n in 0..40 {
+            credit.congested();
+            credit.limit((1018 + n) * step, &settings);
+        }
+        assert_eq!(credit.limit(1057 * step, &settings), CREDIT_FLOOR as u64);
     }
 
     #[test]

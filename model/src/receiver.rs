@@ -270,6 +270,12 @@ impl Receiver {
         }
         let hash = SourceTable::hash(&context.key.gid);
         let arrived = context.arrive(now, origin, packet, self.sources.of(hash), &self.settings)?;
+        //= GR-4
+        let late = arrived.skew.is_some_and(|sample| sample > self.settings.credit_delay);
+        let policy = self.settings.credit_policy;
+        if (origin.ce && policy & 1 != 0) || (late && policy & 2 != 0) {
+            self.credit.congested();
+        }
         if let Some(sample) = arrived.skew {
             self.sources.late(hash, sample, &self.settings);
         }
@@ -334,7 +340,9 @@ impl Receiver {
             let limit = grant::limit(context.count, context.cumulative());
             let wanted = self.settings.grant_quantum.min(limit - context.grant);
             let log2 = context.opener.payload_log2;
-            if !self.credit.allows(wanted, log2, self.settings.credit_limit) {
+            let within = self.credit.limit(now, &self.settings);
+            let wanted = self.credit.allows(wanted, log2, context.owed(), within);
+            if wanted == 0 {
                 return;
             }
             let mut end = context.grant + wanted;

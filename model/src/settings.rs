@@ -73,6 +73,10 @@ pub struct Settings {
     pub unsolicited_limit: u32,
     /// Granted bytes not yet arrived.
     pub credit_limit: u32,
+    /// What shrinks the credit: bit 0 CE, bit 1 delay.
+    pub credit_policy: u32,
+    /// Skew sample that counts as congestion.
+    pub credit_delay: u32,
     /// Most packets per grant, 1..=255.
     pub grant_quantum: u32,
 }
@@ -124,6 +128,8 @@ impl Default for Settings {
             initial_window: regs::INITIAL_WINDOW.reset,
             unsolicited_limit: regs::UNSOLICITED_LIMIT.reset,
             credit_limit: regs::CREDIT_LIMIT.reset,
+            credit_policy: regs::CREDIT_POLICY.reset,
+            credit_delay: regs::CREDIT_DELAY.reset,
             grant_quantum: regs::GRANT_QUANTUM.reset,
         }
     }

@@ -70,6 +70,10 @@ pub struct Settings {
     pub unsolicited_limit: Bits<32>,
     /// Bytes.
     pub credit_limit: Bits<32>,
+    /// What shrinks the credit: bit 0 CE, bit 1 delay.
+    pub credit_policy: Bits<2>,
+    /// Ticks.
+    pub credit_delay: Bits<16>,
     /// Packets.
     pub grant_quantum: Bits<8>,
 }

@@ -204,7 +204,7 @@ fn every_writable_register_keeps_its_bits_and_no_others() {
 }
 
 /// Which field of `settings` shows which register.
-const SETTINGS: [(Reg, &str); 30] = [
+const SETTINGS: [(Reg, &str); 32] = [
     (regs::CONTROL, "enable"),
     (regs::LOCAL_IP, "local_ip"),
     (regs::PKEY, "pkey"),
@@ -235,6 +235,8 @@ const SETTINGS: [(Reg, &str); 30] = [
     (regs::LD_FIXED, "ld_fixed"),
     (regs::ANSWER0, "answer0"),
     (regs::RTO_ROUND, "rto_round"),
+    (regs::CREDIT_POLICY, "credit_policy"),
+    (regs::CREDIT_DELAY, "credit_delay"),
 ];
 
 /// The settings that are joined from several registers, or part of one.

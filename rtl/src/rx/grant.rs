@@ -9,13 +9,15 @@
 //!
 //! Round robin over the messages that have room in their window (GR-2). A head
 //! without credit keeps its place: `hold_off` hides it until credit came back
-//! (`released`) or a tick passed.
+//! (`released`) or a tick passed. A head that is owed nothing is always allowed one
+//! packet. The credit moves once per `RTT_DEFAULT`: down by a quarter if
+//! `congested` pulsed since, else up by a 64th of `CREDIT_LIMIT` (GR-4).
 //!
 //! Contract:
 //! - `enter` in any clock; a context is entered at most once at a time, so there
 //!   is always room. `leave` removes the head; with `enter` in the same clock the
 //!   head goes to the tail;
-//! - `quota` and `allowed` follow `room`, `payload_log2` and `outstanding` by two
+//! - `quota` and `allowed` follow `room`, `payload_log2`, `idle` and `outstanding` by two
 //!   clocks; `quota` is 0 only when `room` is;
 //! - an entered context is offered after 3 clocks when the queue was empty.
 //!
@@ -25,6 +27,7 @@ use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::Settings;
 use tessera_abi::params::Config;
+use tessera_abi::regs::CREDIT_FLOOR;
 
 #[derive(LogicBlock)]
 pub struct Grant {
@@ -43,6 +46,10 @@ pub struct Grant {
     /// Packets the head may still be granted.
     pub room: Signal<In, Bits<11>>,
     pub payload_log2: Signal<In, Bits<4>>,
+    /// The head is owed nothing.
+    pub idle: Signal<In, Bit>,
+    /// A sign of congestion.
+    pub congested: Signal<In, Bit>,
     /// Bytes granted and not arrived, all messages.
     pub outstanding: Signal<In, Bits<32>>,
     /// Packets.
@@ -54,9 +61,21 @@ pub struct Grant {
     share: Dff<Bits<8>>,
     quota_out: Dff<Bits<8>>,
     allowed_out: Dff<Bit>,
+    /// How far the credit is below `CREDIT_LIMIT`, bytes.
+    below: Dff<Bits<32>>,
+    credit: Dff<Bits<32>>,
+    sign: Dff<Bit>,
+    /// Ticks since the last move.
+    age: Dff<Bits<16>>,
+    ticked: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
+    lowest: Signal<Local, Bits<32>>,
+    step: Signal<Local, Bits<32>>,
+    moved: Signal<Local, Bits<32>>,
     quantum: Signal<Local, Bits<11>>,
     bytes: Signal<Local, Bits<32>>,
     total: Signal<Local, Bits<32>>,
+    floor: Constant<Bits<32>>,
 }
 
 impl Grant {
@@ -76,6 +95,8 @@ impl Grant {
             released: Default::default(),
             room: Default::default(),
             payload_log2: Default::default(),
+            idle: Default::default(),
+            congested: Default::default(),
             outstanding: Default::default(),
             quota: Default::default(),
             allowed: Default::default(),
@@ -85,9 +106,19 @@ impl Grant {
             share: Default::default(),
             quota_out: Default::default(),
             allowed_out: Default::default(),
+            below: Default::default(),
+            credit: Default::default(),
+            sign: Default::default(),
+            age: Default::default(),
+            ticked: Default::default(),
+            fits: Default::default(),
+            lowest: Default::default(),
+            step: Default::default(),
+            moved: Default::default(),
             quantum: Default::default(),
             bytes: Default::default(),
             total: Default::default(),
+            floor: Constant::new(u64::from(CREDIT_FLOOR).into()),
         }
     }
 }
@@ -95,7 +126,7 @@ impl Grant {
 impl Logic for Grant {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out);
+        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out, below, credit, sign, age);
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
         self.line.in_valid.next = self.enter.val();
@@ -108,7 +139,8 @@ impl Logic for Grant {
         if self.hold_off.val() {
             self.off.d.next = true;
         }
-        if self.released.val() | (self.tick.val() ^ self.last_tick.q.val()) {
+        self.ticked.next = self.tick.val() ^ self.last_tick.q.val();
+        if self.released.val() | self.ticked.val() {
             self.off.d.next = false;
         }
 
@@ -119,14 +151,51 @@ impl Logic for Grant {
         }
         self.bytes.next = bit_cast::<32, 8>(self.share.q.val()) << self.payload_log2.val();
         self.total.next = self.outstanding.val() + self.bytes.val();
+        self.fits.next = (self.total.val() <= self.credit.q.val()) | (self.outstanding.val() == 0);
         self.quota_out.d.next = self.share.q.val();
-        self.allowed_out.d.next =
-            (self.total.val() <= self.settings.val().credit_limit) | (self.outstanding.val() == 0);
+        if !self.fits.val() {
+            self.quota_out.d.next = 1.into();
+        }
+        self.allowed_out.d.next = self.fits.val() | self.idle.val();
+
+        // The credit.
+        self.lowest.next = 0.into();
+        if self.settings.val().credit_limit > self.floor.val() {
+            self.lowest.next = self.settings.val().credit_limit - self.floor.val();
+        }
+        if self.congested.val() {
+            self.sign.d.next = true;
+        }
+        if self.ticked.val() {
+            self.age.d.next = self.age.q.val() + 1;
+        }
+        self.step.next = self.settings.val().credit_limit >> 6;
+        self.moved.next = self.below.q.val();
+        if self.age.q.val() >= self.settings.val().rtt_default {
+            self.age.d.next = 0.into();
+            self.sign.d.next = self.congested.val();
+            if self.sign.q.val() {
+                self.moved.next = self.below.q.val() + (self.credit.q.val() >> 2);
+            } else {
+                self.moved.next = 0.into();
+                if self.below.q.val() > self.step.val() {
+                    self.moved.next = self.below.q.val() - self.step.val();
+                }
+            }
+        }
+        self.below.d.next = self.moved.val();
+        if self.moved.val() > self.lowest.val() {
+            self.below.d.next = self.lowest.val();
+        }
+        self.credit.d.next = self.settings.val().credit_limit - self.below.q.val();
         self.quota.next = self.quota_out.q.val();
         self.allowed.next = self.allowed_out.q.val();
 
         if self.rst.val() {
             self.off.d.next = false;
+            self.below.d.next = 0.into();
+            self.sign.d.next = false;
+            self.age.d.next = 0.into();
         }
     }
 }

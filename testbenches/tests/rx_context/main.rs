@@ -202,6 +202,59 @@ fn ro9_a_packet_that_differs_is_dropped() {
 }
 
 #[test]
+fn ro9_also_of_the_packet_right_behind_the_first() {
+    run("mismatch at once", REGISTERS, |bench, _| {
+        for context in 0..6 {
+            let first = message(context, 2000, 16);
+            let other = Packet { tag: first.tag ^ 1 << (10 * context), ..first.clone() };
+            bench.passing(&first, 0);
+            bench.passing(&other, 1);
+            bench.passing(&first, 2);
+        }
+        bench.ticks(40);
+        assert_eq!(bench.event("mismatch"), 6);
+        for context in 0..6 {
+            bench.fill(&message(context, 2000, 16), 0..8);
+        }
+        bench.settle(1000);
+    });
+}
+
+#[test]
+fn rc4_the_gap_is_per_packet_whatever_the_step() {
+    for step in [1, 2, 4, 8, 16] {
+        // Four ticks per packet, as `GAP0` says; the steps between those that come
+        // must not change that.
+        run("gap", Registers { gap0: 64, ..REGISTERS }, |bench, _| {
+            let first = message(3, 250 * 256, 250);
+            bench.data(&first, 0, 10, 0);
+            let start = bench.now;
+            let (mut index, mut hole_time) = (if step == 1 { 2 } else { step }, 0);
+            while bench.nacks().is_empty() {
+                if bench.now >= start + 4 * index && index < 249 {
+                    bench.data(&first, index, 10, 0);
+                    hole_time = if hole_time == 0 { bench.now } else { hole_time };
+                    index += step;
+                }
+                bench.ticks(1);
+                assert!(bench.now < start + 1500, "step {step}: no NACK");
+            }
+            let waited = bench.nacks()[0].tick - hole_time;
+            // LD-2: what came while it waited is no longer missing. It is looked at
+            // every tail interval.
+            let left = 250 - (waited / (4 * step)).min(248 / step) - 2;
+            let (rule, look) = (left * 4 + REGISTERS.skew0, REGISTERS.skew0 + REGISTERS.guard);
+            assert!(
+                waited + 48 >= rule && waited <= rule + 2 * look + 48,
+                "step {step}: {waited}, not {rule} ticks"
+            );
+            bench.fill(&first, 0..250);
+            bench.settle(3000);
+        });
+    }
+}
+
+#[test]
 fn rc1_duplicates_answer_only_ar_and_ungranted_never() {
     // No credit for a grant before the first sixteen have come.
     run("duplicates", Registers { credit_limit: 16 * 256, ..REGISTERS }, |bench, _| {
@@ -655,24 +708,93 @@ fn gr2_credit_is_shared_and_never_exceeded() {
 }
 
 #[test]
-fn a_grant_after_a_pause_is_no_silence() {
-    // The message waits for credit longer than the give-up time: it is the
-    // receiver's own doing.
+fn gr2_who_is_owed_nothing_gets_a_packet_without_credit() {
+    // One message holds all credit, for longer than the give-up time: the other one
+    // goes on, packet by packet.
     let registers = Registers { credit_limit: 16 * 256, rx_give_up: 600, ..REGISTERS };
-    run("pause", registers, |bench, _| {
-        let (hog, waiting) = (message(1, 20 * 256, 20), message(2, 40 * 256, 4));
+    run("floor", registers, |bench, _| {
+        let (hog, other) = (message(1, 20 * 256, 20), message(2, 40 * 256, 4));
         bench.data(&hog, 0, 10, 0);
-        bench.fill(&waiting, 0..4);
+        bench.fill(&other, 0..4);
         for round in 0..20 {
             bench.ticks(50);
             bench.data(&hog, round % 2, 10, RETX);
+            let grant = bench.messages[&other.generation].grant;
+            assert_eq!(grant, 5 + round);
+            bench.fill(&other, 0..grant);
         }
-        assert_eq!(bench.messages[&waiting.generation].phase, Phase::Open);
         bench.fill(&hog, 0..20);
-        while bench.messages[&waiting.generation].phase == Phase::Open {
-            let grant = bench.messages[&waiting.generation].grant;
-            bench.fill(&waiting, 0..grant);
+        while bench.messages[&other.generation].phase == Phase::Open {
+            let grant = bench.messages[&other.generation].grant;
+            bench.fill(&other, 0..grant);
             bench.ticks(5);
+        }
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn gr2_credit_is_spent_to_the_last_byte() {
+    let registers = Registers { credit_limit: 24 * 256, grant_quantum: 4, ..REGISTERS };
+    run("all of it", registers, |bench, _| {
+        let first = message(1, 100 * 256, 8);
+        bench.data(&first, 0, 10, 0);
+        bench.ticks(60);
+        assert_eq!(bench.credit(), 23 * 256, "seven and four times four");
+        bench.data(&first, 1, 10, 0);
+        bench.data(&first, 2, 10, 0);
+        bench.ticks(30);
+        assert_eq!(bench.credit(), 21 * 256, "no room for four");
+        bench.data(&first, 3, 10, 0);
+        bench.ticks(30);
+        assert_eq!(bench.credit(), 24 * 256, "room for just four");
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
+            bench.ticks(5);
+        }
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn gr4_congestion_shrinks_the_credit() {
+    let whole = 256 * 256;
+    let registers = Registers { credit_limit: whole, grant_quantum: 64, ..REGISTERS };
+    let marks = |bench: &mut Bench, first: &Packet, packets: u64, ce: bool, delay: u64| {
+        for _ in 0..packets / 8 {
+            for _ in 0..8 {
+                let packet = Packet { ce, ..first.clone() };
+                let next = bench.messages.get(&first.generation).map_or(0, |m| m.cumulative);
+                bench.data(&packet, next, delay, 0);
+            }
+            bench.ticks(4);
+        }
+        bench.credit()
+    };
+    for (policy, ce, delay) in [(1, true, 10), (2, false, 10 + REGISTERS.skew_max)] {
+        run("congestion", Registers { credit_policy: policy, ..registers }, |bench, _| {
+            let first = message(1, 8000 * 256, 255);
+            let full = marks(bench, &first, 400, false, 10);
+            assert!(full > whole - 72 * 256, "{full} of {whole} bytes out");
+            let least = marks(bench, &first, 2000, ce, delay);
+            assert!(least <= 8192, "{least} bytes out, a floor of two largest payloads");
+            let again = marks(bench, &first, 3200, false, 10);
+            assert!(again > whole - 72 * 256, "{again} of {whole} bytes out");
+            while bench.messages[&first.generation].phase == Phase::Open {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(&first, 0..grant);
+            }
+            bench.settle(1500);
+        });
+    }
+    run("no policy", registers, |bench, _| {
+        let first = message(1, 3000 * 256, 255);
+        let full = marks(bench, &first, 2000, true, 10);
+        assert!(full > whole - 72 * 256, "{full} of {whole} bytes out");
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
         }
         bench.settle(1500);
     });

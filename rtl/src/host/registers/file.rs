@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 38;
+pub const WORDS: usize = 40;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -53,6 +53,8 @@ pub const FILE: [Reg; WORDS] = [
     regs::LOCAL_IP6_2,       // 35
     regs::LOCAL_IP6_3,       // 36
     regs::VLAN,              // 37
+    regs::CREDIT_POLICY,     // 38
+    regs::CREDIT_DELAY,      // 39
 ];
 
 #[derive(LogicBlock)]
@@ -72,7 +74,7 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 39],
+    gathered: [Signal<Local, Bits<32>>; 41],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -108,7 +110,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..38 {
+        for i in 0..40 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -126,7 +128,7 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[38].val();
+        self.value.next = self.gathered[40].val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
         self.taken.d.next.local_mac =
@@ -169,6 +171,8 @@ impl Logic for RegisterFile {
         self.taken.d.next.ld_fixed = self.words[30].q.val().get_bits::<16>(0);
         self.taken.d.next.answer0 = self.words[31].q.val().get_bits::<16>(0);
         self.taken.d.next.rto_round = self.words[32].q.val().get_bits::<24>(0);
+        self.taken.d.next.credit_policy = self.words[38].q.val().get_bits::<2>(0);
+        self.taken.d.next.credit_delay = self.words[39].q.val().get_bits::<16>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;
         }

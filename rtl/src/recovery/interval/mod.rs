@@ -205,6 +205,8 @@ pub struct Interval {
     pub query_endpoint: Signal<Out, Bits<8>>,
     pub query_round: Signal<Out, Bits<16>>,
     pub halvings: Signal<In, Bits<4>>,
+    /// A packet came later than `CREDIT_DELAY`.
+    pub late_sample: Signal<Out, Bit>,
     /// What is left of some round has halved.
     pub advanced: Signal<In, Bit>,
     /// A loss-detection deadline fired.
@@ -366,6 +368,7 @@ impl Interval {
             query_endpoint: Default::default(),
             query_round: Default::default(),
             halvings: Default::default(),
+            late_sample: Default::default(),
             advanced: Default::default(),
             words: ClearedRam::new(contexts, "block"),
             ring: Fifo::new(contexts),
@@ -713,6 +716,10 @@ impl Logic for Interval {
         self.aim.aim_data.next.hole_tail_at = self.hole_tail_at.q.val();
         self.aim.aim_data.next.give_up_at = self.give_up_at.q.val();
 
+        self.late_sample.next = (self.state.q.val() == IntervalState::Times)
+            & self.samples.val()
+            & self.word.q.val().sampled
+            & (self.late.q.val() > bit_cast::<32, 16>(self.settings.val().credit_delay));
         self.store.next = self.word.q.val();
         // A message of a round is in the ring once, until a visit finds it ended.
         self.rings.next = self.word.q.val().open

@@ -280,6 +280,9 @@ impl Logic for Context {
         self.grant.room.next = self.room.q.val();
         self.grant.payload_log2.next = self.fixed.q.val().payload_log2;
         self.grant.outstanding.next = self.total.q.val();
+        self.grant.idle.next = self.live.q.val().credit == 0;
+        self.grant.congested.next =
+            self.interval.late_sample.val() & self.settings.val().credit_policy.get_bit(1);
         self.to_edge.next = bits::<9>(256) - bit_cast::<9, 8>(self.granted.val().get_bits::<8>(0));
         self.crosses.next = ((self.new_grant.val() >> 8) != (self.granted.val() >> 8))
             & (self.new_grant.val().get_bits::<8>(0) != 0);
@@ -511,6 +514,9 @@ impl Logic for Context {
                     // A message that arrived whole with its first packet was never timed.
                     self.job_full.d.next = !self.complete.val() | self.live.q.val().timed;
                     self.intake.store.next = true;
+                    if self.packet.q.val().ce & self.settings.val().credit_policy.get_bit(0) {
+                        self.grant.congested.next = true;
+                    }
                     self.ran_pulse.next.judged = true;
                     self.ran_pulse.next.rx_new = self.is_new.q.val();
                     self.ran_pulse.next.duplicate = self.is_again.q.val();
