@@ -110,7 +110,7 @@ registers! {
     LD_FIXED = 0x0D4, Rw 16, 800, "the interval of policy 0, ticks";
     ANSWER0 = 0x0D8, Rw 16, 480, "from a NACK to the retransmission it draws, before the first sample, ticks";
     RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
-    CREDIT_POLICY = 0x0E0, Rw 2, 1, "what shrinks the credit: bit 0 packets marked CE, bit 1 packets later than CREDIT_DELAY";
+    CREDIT_POLICY = 0x0E0, Rw 3, 5, "what moves the credit: bit 0 packets marked CE shrink it, bit 1 packets later than CREDIT_DELAY do, bit 2 a message lends its own after two NACKs without a new packet";
     CREDIT_DELAY = 0x0E4, Rw 16, 256, "skew sample that counts as congestion, ticks";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";

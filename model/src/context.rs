@@ -52,6 +52,8 @@ pub struct Context {
     pub halvings: u32,
     /// Loss detection.
     pub interval: Interval,
+    /// Expiries with NACKs since the last new packet.
+    nacked: u32,
     sequence: u8,
     unanswered: u32,
 }
@@ -100,6 +102,7 @@ impl Context {
             queued: false,
             halvings: 0,
             interval: Interval::new(now, settings),
+            nacked: 0,
             sequence: 0,
             unanswered: 0,
         }
@@ -168,6 +171,22 @@ impl Context {
         granted - arrived
     }
 
+    /// Its credit is lent to others.
+    //= GR-5
+    pub fn lends(&self, settings: &Settings) -> bool {
+        self.nacked >= 2 && settings.credit_policy & 4 != 0
+    }
+
+    /// Bytes it counts for in `outstanding`.
+    //= GR-1
+    pub fn counts(&self, settings: &Settings) -> u64 {
+        if self.lends(settings) {
+            0
+        } else {
+            self.owed()
+        }
+    }
+
     /// A packet of this context.
     pub fn arrive(
         &mut self,
@@ -205,6 +224,7 @@ impl Context {
         } else {
             //= RC-2
             arrived.new = true;
+            self.nacked = 0;
             arrived.freed = self.window.set(packet.index);
             self.distinct += 1;
             self.highest = self.highest.max(packet.index + 1);
@@ -283,6 +303,7 @@ impl Context {
         if nacks.is_empty() {
             self.interval.postpone(now, source, settings);
         } else {
+            self.nacked += 1;
             self.interval.nacked(now, &view, largest, source, settings);
         }
         nacks

@@ -269,6 +269,7 @@ impl Receiver {
             return Err(Drop::RemoteAccess);
         }
         let hash = SourceTable::hash(&context.key.gid);
+        let counted = context.counts(&self.settings);
         let arrived = context.arrive(now, origin, packet, self.sources.of(hash), &self.settings)?;
         //= GR-4
         let late = arrived.skew.is_some_and(|sample| sample > self.settings.credit_delay);
@@ -285,7 +286,9 @@ impl Receiver {
         if arrived.new {
             //= RC-2
             self.pool.give(arrived.freed);
-            self.credit.settle(payload.len() as u64);
+            //= GR-5
+            self.credit.settle(counted);
+            self.credit.grant(context.counts(&self.settings));
             out.counters.event(Counter::RxNew);
             if !payload.is_empty() {
                 let address = context.base() + ((packet.index as u64) << packet.payload_log2);
@@ -338,6 +341,12 @@ impl Receiver {
         while let Some(id) = self.credit.head() {
             let Some(context) = self.contexts[id as usize].as_mut() else { return };
             let limit = grant::limit(context.count, context.cumulative());
+            //= GR-5
+            if context.lends(&self.settings) {
+                context.queued = false;
+                self.credit.dequeue();
+                continue;
+            }
             let wanted = self.settings.grant_quantum.min(limit - context.grant);
             let log2 = context.opener.payload_log2;
             let within = self.credit.limit(now, &self.settings);
@@ -394,7 +403,7 @@ impl Receiver {
     fn end(&mut self, now: Ticks, id: u32, status: Status, tell: bool, out: &mut Output) {
         let Some(mut context) = self.contexts[id as usize].take() else { return };
         //= GR-1
-        self.credit.settle(context.owed());
+        self.credit.settle(context.counts(&self.settings));
         self.credit.forget(id);
         self.pool.give(context.window.held());
         self.timers.set(Timer::Context(id), None);
@@ -456,8 +465,12 @@ impl Receiver {
             }
             out.counters.event(Counter::NackExpiries);
             let source = self.sources.of(SourceTable::hash(&context.key.gid));
+            let counted = context.counts(&self.settings);
             out.feedback.extend(context.expire(now, source, &self.settings));
+            //= GR-5
+            self.credit.settle(counted - context.counts(&self.settings));
             self.watch(id);
+            self.grants(now, out);
         }
     }
 
@@ -468,7 +481,7 @@ impl Receiver {
 
     /// The same, summed over the contexts: GR-1 says they agree.
     pub fn outstanding_by_context(&self) -> u64 {
-        self.contexts.iter().flatten().map(Context::owed).sum()
+        self.contexts.iter().flatten().map(|context| context.counts(&self.settings)).sum()
     }
 
     /// Open contexts.

@@ -73,7 +73,7 @@ pub struct Settings {
     pub unsolicited_limit: u32,
     /// Granted bytes not yet arrived.
     pub credit_limit: u32,
-    /// What shrinks the credit: bit 0 CE, bit 1 delay.
+    /// What moves the credit: bit 0 CE, bit 1 delay, bit 2 lending.
     pub credit_policy: u32,
     /// Skew sample that counts as congestion.
     pub credit_delay: u32,

@@ -70,8 +70,8 @@ pub struct Settings {
     pub unsolicited_limit: Bits<32>,
     /// Bytes.
     pub credit_limit: Bits<32>,
-    /// What shrinks the credit: bit 0 CE, bit 1 delay.
-    pub credit_policy: Bits<2>,
+    /// What shrinks the credit: bit 0 CE, bit 1 delay; bit 2: silent messages lend theirs.
+    pub credit_policy: Bits<3>,
     /// Ticks.
     pub credit_delay: Bits<16>,
     /// Packets.

@@ -54,6 +54,10 @@ pub struct ContextLive {
     pub grant: Bits<24>,
     /// Granted bytes not arrived.
     pub credit: Bits<24>,
+    /// A NACK since the last new packet; and a second one: its credit is lent to
+    /// others.
+    pub nacked: Bit,
+    pub lent: Bit,
     pub sequence: Bits<8>,
     pub duplicates: Bits<8>,
     /// Distinct packets since the last feedback.

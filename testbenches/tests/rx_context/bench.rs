@@ -428,7 +428,9 @@ impl<'a> Bench<'a> {
     }
 
     pub fn credit(&self) -> u64 {
-        self.messages.values().map(Message::credit).sum()
+        let lending = self.registers.credit_policy & 4 != 0;
+        let counts = |message: &&Message| !(lending && message.unanswered >= 2);
+        self.messages.values().filter(counts).map(Message::credit).sum()
     }
 
     /// The credit that is certainly out: a message that gave up has returned its
@@ -437,7 +439,9 @@ impl<'a> Bench<'a> {
         let giving_up = |message: &Message| {
             message.phase == Phase::Open && self.now - message.last_heard >= self.registers.rx_give_up
         };
-        self.messages.values().filter(|message| !giving_up(message)).map(Message::credit).sum()
+        let lending = self.registers.credit_policy & 4 != 0;
+        let lends = |message: &Message| lending && message.unanswered >= 2;
+        self.messages.values().filter(|m| !giving_up(m) && !lends(m)).map(Message::credit).sum()
     }
 
     fn watch_nodes(&mut self) {
@@ -634,6 +638,7 @@ impl<'a> Bench<'a> {
                     }
                 }
                 message.nacks = 0;
+                message.unanswered += 1;
             }
             message.last_nack = Some((self.now, message.cumulative, base));
             message.nacks += 1;
@@ -644,6 +649,7 @@ impl<'a> Bench<'a> {
             assert_eq!(sampled, (0, 0, 0, 0));
             let grant = get("grant");
             assert!(grant > message.grant && grant <= message.reach(), "GR-2: {} -> {grant}", message.grant);
+            assert!(r.credit_policy & 4 == 0 || message.unanswered < 2, "GR-5: a grant to who lends");
             let quota = grant - message.grant;
             assert!(quota <= r.grant_quantum);
             let asked = r.grant_quantum.min(message.reach() - message.grant);

@@ -758,6 +758,57 @@ fn gr2_credit_is_spent_to_the_last_byte() {
 }
 
 #[test]
+fn gr5_a_silent_message_lends_its_credit() {
+    for policy in [4, 0] {
+        let registers = Registers { credit_limit: 64 * 256, credit_policy: policy, ..REGISTERS };
+        run("lent", registers, |bench, _| {
+            bench.clocks_per_tick = 16;
+            let (silent, other) = (message(1, 60 * 256, 60), message(2, 500 * 256, 8));
+            bench.data(&silent, 0, 10, 0);
+            bench.fill(&other, 0..8);
+            let owed = |bench: &Bench, of: &Packet| bench.messages[&of.generation].credit() / 256;
+            let asked =
+                |bench: &Bench| bench.nacks().iter().filter(|n| n.generation == silent.generation).count();
+            // The other one answers each of its grants, so that nothing is asked of it.
+            while asked(bench) < 2 {
+                let grant = bench.messages[&other.generation].grant;
+                assert!(owed(bench, &other) <= 5, "one message holds nearly all credit");
+                bench.fill(&other, 0..grant);
+                bench.ticks(8);
+            }
+            for _ in 0..4 {
+                let grant = bench.messages[&other.generation].grant;
+                bench.fill(&other, 0..grant - 1);
+                bench.ticks(10);
+            }
+            let most = owed(bench, &other);
+            let lent = policy != 0;
+            assert!(if lent { (33..=64).contains(&most) } else { most <= 5 }, "{most} packets granted");
+            // It comes back with the next new packet, even beyond the limit.
+            bench.data(&silent, 0, 10, RETX);
+            bench.ticks(10);
+            let outstanding = |bench: &Bench| bench.dut.get(bench.dut.port("outstanding").unwrap());
+            assert!(outstanding(bench) <= 64 * 256, "a copy brings nothing back");
+            bench.data(&silent, 1, 10, RETX);
+            bench.ticks(4);
+            assert_eq!(outstanding(bench) > 64 * 256, lent);
+            // While it is, others wait.
+            let grant = bench.messages[&other.generation].grant;
+            bench.fill(&other, 0..grant - 1);
+            bench.ticks(20);
+            assert!(owed(bench, &other) <= 6, "{} packets granted", owed(bench, &other));
+            bench.fill(&silent, 0..60);
+            while bench.messages[&other.generation].phase == Phase::Open {
+                let grant = bench.messages[&other.generation].grant;
+                bench.fill(&other, 0..grant);
+                bench.ticks(5);
+            }
+            bench.settle(1500);
+        });
+    }
+}
+
+#[test]
 fn gr4_congestion_shrinks_the_credit() {
     let whole = 256 * 256;
     let registers = Registers { credit_limit: whole, grant_quantum: 64, ..REGISTERS };

@@ -337,6 +337,6 @@ fn senders_that_die_or_change_their_mind_cost_nothing() {
 #[test]
 fn little_credit_is_enough_for_all() {
     let weather = Weather { loss: 0.03, ..FAIR };
-    let registers = Registers { credit_limit: 8192, ..REGISTERS };
+    let registers = Registers { credit_limit: 8192, credit_policy: 7, ..REGISTERS };
     storm("credit", registers, weather, Pattern::Alternate, &[40_000; 24], 16);
 }

@@ -124,6 +124,8 @@ pub struct Message {
     /// The oldest NACK of the present expiry: tick, cumulative, base.
     pub last_nack: Option<(u64, u64, u64)>,
     pub nacks: u64,
+    /// Expiries with NACKs since the last new packet.
+    pub unanswered: u64,
     /// Tick of the latest PROBE.
     pub probed: Option<u64>,
     pub freed: bool,
@@ -163,6 +165,7 @@ impl Message {
             heard_before: 0,
             last_nack: None,
             nacks: 0,
+            unanswered: 0,
             probed: None,
             freed: false,
         }
@@ -244,6 +247,7 @@ impl Message {
             Verdict::Duplicate
         } else {
             self.arrived[p.index as usize] = true;
+            self.unanswered = 0;
             self.highest = self.highest.max(p.index + 1);
             while self.cumulative < self.count() && self.arrived[self.cumulative as usize] {
                 self.cumulative += 1;

@@ -223,7 +223,8 @@ impl Receiving {
         let id = name.2;
         let (clock, now, settings) = (bench.clock, bench.now(), bench.setup.settings);
         let live = self.live.iter().filter_map(|name| self.messages.get(name));
-        let outstanding: u64 = live.map(Message::owed).sum();
+        let lending = settings.credit_policy & 4 != 0;
+        let outstanding: u64 = live.map(|message| message.counts(clock, lending)).sum();
         let source = self.sources.of(hash(name.0));
         let lag = Self::lag(bench);
         let Some(message) = self.messages.get_mut(&name) else { return };
@@ -351,6 +352,7 @@ impl Receiving {
             return;
         }
         message.burst = Some((clock, header.base, 1));
+        message.nacked += 1;
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
         match message.interval.deadline() {

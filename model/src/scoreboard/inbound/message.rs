@@ -64,6 +64,9 @@ pub(super) struct Message {
     pub(super) halvings: u32,
     pub(super) probed: bool,
     pub(super) burst: Option<(u64, u32, u32)>,
+    /// Expiries with NACKs since the last new packet, and when that undid a loan.
+    pub(super) nacked: u32,
+    pub(super) back_at: u64,
     pub(super) last_heard: Ticks,
     pub(super) complete: Option<u64>,
     /// Status and clock of the completion entry.
@@ -124,6 +127,8 @@ impl Message {
             halvings: 0,
             probed: false,
             burst: None,
+            nacked: 0,
+            back_at: 0,
             last_heard: bench.now(),
             complete: None,
             done: None,
@@ -166,6 +171,17 @@ impl Message {
             grant: self.grant,
             left,
             halvings: self.halvings,
+        }
+    }
+
+    /// What it counts for in `outstanding` at least: nothing while it lends its
+    /// credit, or as long as the NIC may not have seen the packet that ended that.
+    //= GR-5
+    pub(super) fn counts(&self, clock: u64, lending: bool) -> u64 {
+        if lending && (self.nacked >= 2 || clock < self.back_at) {
+            0
+        } else {
+            self.owed()
         }
     }
 

@@ -222,6 +222,10 @@ impl Receiving {
             answer.counted = true;
             answer.due |= origin.ce;
             message.set(packet.index, true);
+            if message.nacked >= 2 {
+                message.back_at = clock + lag;
+            }
+            message.nacked = 0;
             message.recent.push_back((clock, message.serial, packet.index));
             message.counted.push_back(clock);
             let since = message.counted.iter().filter(|&&at| at > message.last_feedback).count();

@@ -171,7 +171,7 @@ impl Logic for RegisterFile {
         self.taken.d.next.ld_fixed = self.words[30].q.val().get_bits::<16>(0);
         self.taken.d.next.answer0 = self.words[31].q.val().get_bits::<16>(0);
         self.taken.d.next.rto_round = self.words[32].q.val().get_bits::<24>(0);
-        self.taken.d.next.credit_policy = self.words[38].q.val().get_bits::<2>(0);
+        self.taken.d.next.credit_policy = self.words[38].q.val().get_bits::<3>(0);
         self.taken.d.next.credit_delay = self.words[39].q.val().get_bits::<16>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;

@@ -144,6 +144,8 @@ impl Logic for Arrival {
         self.opened_live.next.cumulative = 0.into();
         self.opened_live.next.highest = 0.into();
         self.opened_live.next.credit = 0.into();
+        self.opened_live.next.nacked = false;
+        self.opened_live.next.lent = false;
         self.opened_live.next.sequence = 0.into();
         self.opened_live.next.duplicates = 0.into();
         self.opened_live.next.since = 0.into();

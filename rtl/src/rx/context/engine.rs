@@ -312,6 +312,7 @@ impl Logic for Context {
         if (self.nack_limit.q.val() >> 8) == (self.nack_at.val() >> 8) {
             self.nack_ask.next = bit_cast::<9, 8>(self.nack_limit.q.val().get_bits::<8>(0));
         }
+        self.lends.next = false;
         self.loose.next = (!self.live.q.val().timed | self.live.q.val().untied) & !self.live.q.val().queued;
 
         if !self.retire_full.q.val() {
@@ -394,6 +395,12 @@ impl Logic for Context {
                                     self.ran_live.next.highest = self.past_index.val();
                                 }
                                 self.credit_down.next = bit_cast::<32, 13>(self.packet.q.val().payload_len);
+                                // What was lent is its own again.
+                                self.ran_live.next.nacked = false;
+                                self.ran_live.next.lent = false;
+                                if self.live.q.val().lent {
+                                    self.credit_up.next = bit_cast::<32, 24>(self.live.q.val().credit);
+                                }
                                 self.ran_live.next.credit = self.live.q.val().credit
                                     - bit_cast::<24, 13>(self.packet.q.val().payload_len);
                                 if self.result.val().full {
@@ -548,7 +555,9 @@ impl Logic for Context {
                 if self.place_room.val() & self.job_room.val() {
                     self.place_full.d.next = true;
                     self.job_full.d.next = true;
-                    self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
+                    if !self.live.q.val().lent {
+                        self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
+                    }
                     self.intake.store.next = true;
                     self.ran_pulse.next.rx_aborted = true;
                     self.ran_state.next = ContextState::Idle;
@@ -643,7 +652,17 @@ impl Logic for Context {
                 self.job.d.next.probe = false;
                 self.job.d.next.sent = self.nacks.q.val() != 0;
                 self.job.d.next.limit = self.nack_limit.q.val();
+                // GR-5.
+                self.lends.next = (self.nacks.q.val() != 0)
+                    & self.live.q.val().nacked
+                    & !self.live.q.val().lent
+                    & self.settings.val().credit_policy.get_bit(2);
+                self.store.next.nacked = self.live.q.val().nacked | (self.nacks.q.val() != 0);
+                self.store.next.lent = self.live.q.val().lent | self.lends.val();
                 if self.job_room.val() {
+                    if self.lends.val() {
+                        self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
+                    }
                     self.job_full.d.next = true;
                     self.intake.store.next = true;
                     self.ran_state.next = ContextState::Idle;
@@ -654,7 +673,8 @@ impl Logic for Context {
                 self.room.d.next = bit_cast::<11, 24>(self.gap_to_reach.val());
                 self.pause.d.next = 0.into();
                 self.ran_state.next = ContextState::Quota;
-                if !self.may_grant.val() {
+                // Who lends is granted nothing; its next packet brings it back.
+                if !self.may_grant.val() | self.live.q.val().lent {
                     self.ran_leave.next = true;
                     self.store.next.queued = false;
                     self.intake.store.next = true;

@@ -37,7 +37,8 @@
 //!   `feedback` and `done`, or packets wait;
 //! - a packet that comes while a give-up is on its way from the interval block
 //!   does not stop it;
-//! - `outstanding` is the sum over open contexts of granted bytes not arrived;
+//! - `outstanding` is the sum over open contexts that do not lend of granted bytes
+//!   not arrived;
 //! - events are one-clock pulses.
 //!
 //! Verified by `testbenches/tests/rx_context/`.
@@ -305,6 +306,7 @@ pub struct Context {
     granted_bytes: Signal<Local, Bits<32>>,
     start: Signal<Local, Bits<64>>,
     loose: Signal<Local, Bit>,
+    lends: Signal<Local, Bit>,
     done_now: Signal<Local, Bit>,
     // What the running event leaves.
     ran_bits: Signal<Local, Bits<256>>,
@@ -501,6 +503,7 @@ impl Context {
             granted_bytes: Default::default(),
             start: Default::default(),
             loose: Default::default(),
+            lends: Default::default(),
             done_now: Default::default(),
             ran_bits: Default::default(),
             ran_cumulative_then: Default::default(),
