@@ -7,6 +7,7 @@
 //! | [`nic`] | one Verilated NIC with its host: registers, host memory, frames |
 //! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
+//! | [`peers`] | one NIC among very many software peers |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
 //! | [`coverage`] | adds up what testbenches reach, per module |
@@ -19,6 +20,7 @@ pub mod coverage;
 pub mod fabric;
 pub mod mutate;
 pub mod nic;
+pub mod peers;
 pub mod progress;
 pub mod session;
 pub mod tb;

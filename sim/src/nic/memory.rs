@@ -35,6 +35,11 @@ impl HostMemory {
         }
     }
 
+    /// Bytes that are mapped.
+    pub fn mapped(&self) -> usize {
+        self.locked().values().map(|(memory, _)| memory.len()).sum()
+    }
+
     /// Runs `access` on the memory that holds `len` bytes at `address`, with
     /// the offset inside it; `None` when no mapping holds them all.
     fn with<T>(&self, address: u64, len: usize, access: impl FnOnce(&DmaMemory, usize) -> T) -> Option<T> {
@@ -77,9 +82,11 @@ mod tests {
         assert_eq!(bytes, [0, 0]);
         assert!(!host.write(address.wrapping_sub(1), &[0]));
         host.map(&memory);
+        assert_eq!(host.mapped(), 4);
         host.unmap(address);
         assert!(host.write(address, &[9]));
         host.unmap(address);
+        assert_eq!(host.mapped(), 0);
         assert!(!host.write(address, &[8]));
         assert_eq!(memory.to_vec(0, 1), [9]);
     }

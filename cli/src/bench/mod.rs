@@ -1,23 +1,30 @@
 //! `tessera bench`: the block's figures, in clocks, on the exported Verilog.
 
+mod blocks;
+mod latency;
+mod peers;
+mod state;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tessera_abi::params::CLOCK_MHZ;
-use tessera_abi::queue;
+use tessera_abi::params::{Config, CLOCK_MHZ};
 use tessera_abi::regs::{self, Reg};
 use tessera_abi::wire;
 use tessera_driver::{Access, DmaMemory};
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, PacketClass};
-use tessera_sim::nic::{DmaClass, DmaOptions, NicEvent, NicOptions};
+use tessera_sim::nic::{DmaOptions, NicEvent, NicOptions};
 use tessera_sim::progress::Progress;
+use tessera_sim::tb::Rng;
+use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{Model, Trace};
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
+use latency::{median, nack_to_wire, request_to_wire, wire_to_completion};
 use tessera_sim::session::Session;
 
 /// Tag phase of bench messages.
@@ -47,10 +54,18 @@ enum Row {
     Stream,
     /// The same with 256-byte payloads
     SmallStream,
+    /// Packets of two beats back to back: how many of a burst are taken
+    Burst,
     /// Clocks per single-packet message, both directions at once
     Messages,
+    /// Operations per clock of bitmap, lookup and timer wheel
+    Blocks,
     /// Clocks from work request to wire, wire to completion, NACK to wire
     Latency,
+    /// Bytes of state per message, from the memories the Verilog declares
+    State,
+    /// The same load from and to 16, 1,024 and 65,536 peers
+    Peers,
     /// Simulated clocks per second of one NIC
     Speed,
 }
@@ -77,6 +92,8 @@ struct Figures {
 
 struct Bench<'a> {
     model: &'a Model,
+    config: &'static Config,
+    tools: ToolOptions,
     seed: u64,
     figures: Vec<Figure>,
 }
@@ -94,7 +111,8 @@ impl Bench<'_> {
         target: (&'static str, Option<bool>),
     ) {
         let name = row.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
-        let command = format!("cargo tessera bench {name} --seed {}", self.seed);
+        let command =
+            format!("cargo tessera bench {name} --config {} --seed {}", self.config.name, self.seed);
         let figure = Figure { what: what.into(), value, unit, target: target.0, met: target.1, command };
         let mark = match figure.met {
             Some(true) => "met",
@@ -105,6 +123,7 @@ impl Bench<'_> {
             "  {:<52} {:>10.3} {:<14} {:<12} {mark}",
             figure.what, figure.value, figure.unit, figure.target
         );
+        println!("    {}", figure.command);
         self.figures.push(figure);
     }
 
@@ -167,7 +186,8 @@ impl Bench<'_> {
     fn stream(&mut self, row: Row, payload: u32, target: (&'static str, f64)) -> Result<(), Failure> {
         let mut session = self.session(None, Faults::default(), payload)?;
         let (count, packets) = (40, 64);
-        let frame = (payload as usize + wire::DATA_HEADER_LEN + wire::ICRC_LEN).div_ceil(64);
+        let frame =
+            (payload as usize + wire::DATA_HEADER_LEN + wire::ICRC_LEN).div_ceil(self.config.data_bits / 8);
         let total = (count * packets * frame) as u64;
         let mut marks: Vec<(u64, [u64; 2])> = Vec::new();
         Self::exchange(&mut session, count, packets * payload as usize, |session, _| {
@@ -212,7 +232,77 @@ impl Bench<'_> {
         };
         let clocks = (to - from) as f64 * 2.0 / (last - first) as f64;
         let what = "64-byte messages, both ways: clocks per message";
-        self.add(Row::Messages, what, clocks, "clocks", ("<= 12", Some(clocks <= 12.0)));
+        self.add(Row::Messages, what, clocks, "clocks", ("<= 8", Some(clocks <= 8.0)));
+        Ok(())
+    }
+
+    /// A burst of packets of two beats of the core, no clock between them.
+    fn burst(&mut self) -> Result<(), Failure> {
+        // Half of what may wait, and what contexts there are.
+        let frames = (1 << (self.config.rx_packets_log2 - 1)).min(1 << self.config.rx_contexts_log2);
+        let (sent, counted, dropped) = peers::burst(self.model, self.config, frames, self.seed)?;
+        let taken = f64::from(counted - dropped) / sent as f64;
+        let what = format!("{sent} packets of two beats back to back: taken");
+        self.add(Row::Burst, what, taken, "of all", (">= 1", Some(taken >= 1.0)));
+        Ok(())
+    }
+
+    fn blocks(&mut self) -> Result<(), Failure> {
+        let mut rng = Rng::new(self.seed);
+        let bitmap = blocks::bitmap(self.config, &self.tools, &mut rng)?;
+        let what = "bitmap: operations";
+        self.add(Row::Blocks, what, bitmap, "per clock", (">= 1", Some(bitmap >= 1.0)));
+        let lookup = blocks::lookup(self.config, &self.tools, &mut rng)?;
+        let what = "lookup: packets";
+        self.add(Row::Blocks, what, lookup, "per clock", (">= 1", Some(lookup >= 1.0)));
+        let wheel = blocks::wheel(self.config, &self.tools, &mut rng)?;
+        let what = "timer wheel: inserts and pops";
+        self.add(Row::Blocks, what, wheel, "per clock", (">= 1", Some(wheel >= 1.0)));
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<(), Failure> {
+        let state = state::measure(self.config)?;
+        let rows = [
+            ("state of a message being sent", state.slot, "<= 64", 64.0),
+            ("state of a message being received", state.context, "<= 128", 128.0),
+            ("state of a message that ended (tombstone)", state.tombstone, "<= 32", 32.0),
+        ];
+        for (what, value, target, limit) in rows {
+            self.add(Row::State, what, value, "bytes", (target, Some(value <= limit)));
+        }
+        Ok(())
+    }
+
+    fn peers(&mut self) -> Result<(), Failure> {
+        const MESSAGES: u64 = 66_000;
+        let mut clocks = Vec::new();
+        for count in [16, 1024, 65_536] {
+            let run = peers::run(self.model, self.config, count, MESSAGES, self.seed)?;
+            if run.counts.nonsense > 0 {
+                return Err(Failure::new(format!(
+                    "{count} peers were sent {} wrong frames",
+                    run.counts.nonsense
+                )));
+            }
+            let what = format!("{count} peers, 64-byte messages in and out");
+            self.add(Row::Peers, what, run.clocks, "clocks", ("", None));
+            let what = format!("{count} peers: slots and contexts in use");
+            self.add(Row::Peers, what, f64::from(run.peak), "messages", ("", None));
+            let what = format!("{count} peers: messages sent away for now (BUSY)");
+            self.add(Row::Peers, what, run.counts.busy as f64, "answers", ("", None));
+            clocks.push((run.clocks, run.host_bytes));
+        }
+        let most = clocks.iter().map(|(clocks, _)| *clocks).fold(f64::MIN, f64::max);
+        let least = clocks.iter().map(|(clocks, _)| *clocks).fold(f64::MAX, f64::min);
+        let spread = 100.0 * (most - least) / least;
+        let what = "spread of these";
+        self.add(Row::Peers, what, spread, "%", ("<= 1", Some(spread <= 1.0)));
+        // One export is run with all of them, so its memories are the same.
+        let memory = state::measure(self.config)?.all + clocks[0].1 as f64;
+        let same = clocks.iter().all(|(_, host)| *host == clocks[0].1);
+        let what = "memory of NIC and of host with any of them";
+        self.add(Row::Peers, what, memory / 1024.0, "KiB", ("the same", Some(same)));
         Ok(())
     }
 
@@ -263,93 +353,41 @@ impl Bench<'_> {
     }
 }
 
-fn median(mut values: Vec<u64>) -> Option<f64> {
-    values.sort_unstable();
-    values.get(values.len() / 2).map(|&value| value as f64)
-}
-
-/// Clocks from a send entry's last beat to its packet's first beat, less the
-/// payload's read.
-fn request_to_wire(events: &[NicEvent]) -> Vec<u64> {
-    let mut found = Vec::new();
-    let (mut entry, mut payload) = (None, 0);
-    for event in events {
-        match event {
-            NicEvent::Read(read) if read.class == DmaClass::Ctrl && read.length == queue::SEND_ENTRY_LEN => {
-                (entry, payload) = (Some(read.at), 0);
-            }
-            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
-            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Data => {
-                found.extend(entry.take().map(|at| frame.first - at - payload));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Clocks from a message's last beat to its completion entry's beat, less the
-/// payload's write.
-fn wire_to_completion(events: &[NicEvent]) -> Vec<u64> {
-    let mut found = Vec::new();
-    let (mut arrived, mut payload) = (None, 0);
-    // Writes are reported when visible, frames when they end: order by what is compared.
-    for event in events {
-        match event {
-            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Data => {
-                arrived = Some(*at)
-            }
-            NicEvent::Wrote(write) if write.class == DmaClass::Data => payload = write.at - write.taken,
-            NicEvent::Wrote(write) if write.bytes.first() == Some(&queue::DONE_RECV) => {
-                found.extend(arrived.take().map(|at| write.taken - at - payload));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Clocks from a NACK's last beat to the first retransmission's first beat,
-/// less the payload's read.
-fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
-    let mut found = Vec::new();
-    let (mut nack, mut payload) = (None, 0);
-    for event in events {
-        match event {
-            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Nack => {
-                nack = nack.or(Some(*at))
-            }
-            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
-            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Retransmission => {
-                found.extend(nack.take().map(|at| (frame.first - at).saturating_sub(payload)));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
     }
     let config = args.model.config()?;
-    let model = args.model.build(&model::export(config)?, Trace::Off)?;
+    let export = model::export(config)?;
+    let model = args.model.build(&export, Trace::Off)?;
     let wanted = |row: Row| args.rows.is_empty() || args.rows.contains(&row);
     println!("{} at {CLOCK_MHZ} MHz, seed {}", config.name, args.seed);
-    let mut bench = Bench { model: &model, seed: args.seed, figures: Vec::new() };
+    let tools = args.model.tools.options();
+    let mut bench = Bench { model: &model, config, tools, seed: args.seed, figures: Vec::new() };
     let progress = Progress::start("bench");
     if wanted(Row::Stream) {
-        bench.stream(Row::Stream, 4096, (">= 0.95", 0.95))?;
+        bench.stream(Row::Stream, 4096, (">= 0.99", 0.99))?;
     }
     if wanted(Row::SmallStream) {
         bench.stream(Row::SmallStream, 256, (">= 0.95", 0.95))?;
     }
+    if wanted(Row::Burst) {
+        bench.burst()?;
+    }
     if wanted(Row::Messages) {
         bench.messages()?;
     }
+    if wanted(Row::Blocks) {
+        bench.blocks()?;
+    }
     if wanted(Row::Latency) {
         bench.latency()?;
+    }
+    if wanted(Row::State) {
+        bench.state()?;
+    }
+    if wanted(Row::Peers) {
+        bench.peers()?;
     }
     if wanted(Row::Speed) {
         bench.speed()?;

@@ -1,0 +1,71 @@
+//! Clocks from cause to effect, in what an observed NIC was seen to do.
+
+use tessera_abi::queue;
+use tessera_sim::fabric::PacketClass;
+use tessera_sim::nic::{DmaClass, NicEvent};
+
+pub fn median(mut values: Vec<u64>) -> Option<f64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).map(|&value| value as f64)
+}
+
+/// Clocks from a send entry's last beat to its packet's first beat, less the
+/// payload's read.
+pub fn request_to_wire(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut entry, mut payload) = (None, 0);
+    for event in events {
+        match event {
+            NicEvent::Read(read) if read.class == DmaClass::Ctrl && read.length == queue::SEND_ENTRY_LEN => {
+                (entry, payload) = (Some(read.at), 0);
+            }
+            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
+            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Data => {
+                found.extend(entry.take().map(|at| frame.first - at - payload));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Clocks from a message's last beat to its completion entry's beat, less the
+/// payload's write.
+pub fn wire_to_completion(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut arrived, mut payload) = (None, 0);
+    // Writes are reported when visible, frames when they end: order by what is compared.
+    for event in events {
+        match event {
+            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Data => {
+                arrived = Some(*at)
+            }
+            NicEvent::Wrote(write) if write.class == DmaClass::Data => payload = write.at - write.taken,
+            NicEvent::Wrote(write) if write.bytes.first() == Some(&queue::DONE_RECV) => {
+                found.extend(arrived.take().map(|at| write.taken - at - payload));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Clocks from a NACK's last beat to the first retransmission's first beat,
+/// less the payload's read.
+pub fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
+    let mut found = Vec::new();
+    let (mut nack, mut payload) = (None, 0);
+    for event in events {
+        match event {
+            NicEvent::Received { at, bytes } if PacketClass::of(bytes) == PacketClass::Nack => {
+                nack = nack.or(Some(*at))
+            }
+            NicEvent::Read(read) if read.class == DmaClass::Data => payload = read.at - read.asked,
+            NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Retransmission => {
+                found.extend(nack.take().map(|at| (frame.first - at).saturating_sub(payload)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
