@@ -17,7 +17,7 @@
 use super::design::{Design, Event, Role, Stmt};
 use super::error::EmitError;
 use super::expr::{mask, Expr, Kind, NetId};
-use super::groups::{access, group, Access};
+use super::groups::{access, group, Footprint};
 use num_bigint::BigUint;
 use std::collections::{HashMap, HashSet};
 
@@ -224,7 +224,7 @@ fn drop_dead_defaults(design: &Design, body: &mut Vec<Stmt>) {
 
 /// Turns a struct assigned field by field into one assignment.
 fn join_fields(design: &Design, body: &mut Vec<Stmt>) {
-    let accesses: Vec<Access> = body.iter().map(access).collect();
+    let accesses: Vec<Footprint> = body.iter().map(access).collect();
     for net in 0..design.nets.len() {
         let writers: Vec<usize> = (0..body.len()).filter(|at| accesses[*at].writes.contains(&net)).collect();
         let Some((&last, earlier)) = writers.split_last() else { continue };
@@ -245,7 +245,7 @@ fn join_fields(design: &Design, body: &mut Vec<Stmt>) {
 fn joined(
     design: &Design,
     body: &[Stmt],
-    accesses: &[Access],
+    accesses: &[Footprint],
     net: NetId,
     writers: &[usize],
 ) -> Option<Expr> {

@@ -10,13 +10,13 @@ use super::expr::NetId;
 use std::collections::{HashMap, HashSet};
 
 /// What one top-level statement reads and assigns.
-pub(super) struct Access {
+pub(super) struct Footprint {
     pub(super) reads: HashSet<NetId>,
     pub(super) writes: HashSet<NetId>,
 }
 
-pub(super) fn access(stmt: &Stmt) -> Access {
-    let mut access = Access { reads: HashSet::new(), writes: HashSet::new() };
+pub(super) fn access(stmt: &Stmt) -> Footprint {
+    let mut access = Footprint { reads: HashSet::new(), writes: HashSet::new() };
     stmt.walk(&mut |event| match event {
         Event::Read(value) => value.for_each_read(&mut |net, _, _| {
             access.reads.insert(net);
@@ -48,7 +48,7 @@ impl Sets {
 
 /// The group of each statement, by its first member.
 pub(super) fn group(design: &Design, body: &[Stmt]) -> Vec<usize> {
-    let accesses: Vec<Access> = body.iter().map(access).collect();
+    let accesses: Vec<Footprint> = body.iter().map(access).collect();
     let mut writers: HashMap<NetId, Vec<usize>> = HashMap::new();
     for (at, access) in accesses.iter().enumerate() {
         for net in &access.writes {

@@ -17,7 +17,7 @@ use crate::prelude::*;
 use crate::types::TxRequest;
 
 #[derive(LogicBlock)]
-pub struct Intake {
+pub struct RequestIntake {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub request_valid: Signal<In, Bit>,
@@ -44,7 +44,7 @@ pub struct Intake {
     window: Signal<Local, Bits<8>>,
 }
 
-impl Intake {
+impl RequestIntake {
     pub fn new() -> Self {
         Self {
             clk: Default::default(),
@@ -72,7 +72,7 @@ impl Intake {
     }
 }
 
-impl Logic for Intake {
+impl Logic for RequestIntake {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, held, valid, arrived, measured, needs, fits);

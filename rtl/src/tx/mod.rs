@@ -28,7 +28,7 @@ pub use completer::Completer;
 pub use datagram::TxDatagram;
 pub use flight::Flight;
 pub use free_list::FreeList;
-pub use intake::Intake;
+pub use intake::RequestIntake;
 pub use judge::Judge;
 pub use nack::Nack;
 pub use outlet::Outlet;

@@ -38,8 +38,8 @@
 
 use super::words::{Job, SlotState};
 use super::{
-    Act, Chooser, Completer, Flight, FreeList, Intake, Judge, Nack, Outlet, PacketMaker, RttTable, SlotRing,
-    Starter, Timers, WindowTable,
+    Act, Chooser, Completer, Flight, FreeList, Judge, Nack, Outlet, PacketMaker, RequestIntake, RttTable,
+    SlotRing, Starter, Timers, WindowTable,
 };
 use crate::prelude::*;
 use crate::stream::Fifo;
@@ -106,7 +106,7 @@ pub struct Slots {
     chooser: Chooser,
     completer: Completer,
     outlet: Outlet,
-    intake: Intake,
+    intake: RequestIntake,
     free: FreeList,
     ring: SlotRing,
     finished: SlotRing,
@@ -209,7 +209,7 @@ impl Slots {
             chooser: Chooser::new(),
             completer: Completer::new(),
             outlet: Outlet::new(),
-            intake: Intake::new(),
+            intake: RequestIntake::new(),
             free: FreeList::new(log2),
             ring: SlotRing::new(log2),
             finished: SlotRing::new(log2),

@@ -23,7 +23,7 @@ pub use endpoint_keys::{EndpointKeys, KeyWord};
 pub use icrc::Icrc;
 pub use icrc_insert::IcrcInsert;
 pub use layout::{DataWord, FeedbackWord, FromWire, Ip4Word, Ip6Word, ToWire, TransportWord, WireWord};
-pub use rx_address::{RxAddress, Sender};
+pub use rx_address::{RxAddress, SenderAddress};
 pub use rx_heads::{RxHeads, Start};
 pub use rx_judge::RxJudge;
 pub use rx_parse::RxParse;

@@ -19,7 +19,7 @@ use tessera_abi::wire;
 
 /// Where a packet came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct Sender {
+pub struct SenderAddress {
     pub mac: Bits<48>,
     pub gid: Bits<128>,
     pub ce: Bit,
@@ -38,7 +38,7 @@ pub struct RxAddress {
     pub not_ours: Signal<Out, Bit>,
     /// A header or a source that no host's packet has.
     pub odd: Signal<Out, Bit>,
-    pub sender: Signal<Out, Sender>,
+    pub sender: Signal<Out, SenderAddress>,
     /// Bytes of the frame, and from the UDP header on, as the IP header says.
     pub frame_len: Signal<Out, Bits<17>>,
     pub udp_len: Signal<Out, Bits<17>>,

@@ -28,7 +28,7 @@
 use super::cells::{Delay, KeepCount};
 use super::icrc::Icrc;
 use super::layout::{DataWord, FeedbackWord, FromWire, TransportWord};
-use super::rx_address::{RxAddress, Sender};
+use super::rx_address::{RxAddress, SenderAddress};
 use super::rx_heads::{RxHeads, Start};
 use super::rx_judge::RxJudge;
 use super::rx_payload::RxPayload;
@@ -112,7 +112,7 @@ pub struct RxParse {
     late_arrival: Delay<Bits<32>>,
     late_start: Delay<Start>,
     late_tail: Delay<Bits<704>>,
-    late_sender: Delay<Sender>,
+    late_sender: Delay<SenderAddress>,
     valids: Dff<Bits<6>>,
     lasts: Dff<Bits<6>>,
     transport: FromWire<TransportWord, 224>,

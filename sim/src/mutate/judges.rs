@@ -100,7 +100,7 @@ pub const JUDGES: &[Judge] = &[
             "completer",
             "outlet",
             "unasked",
-            "intake",
+            "request_intake",
             "free_list",
             "slot_ring",
             "flight",
