@@ -105,6 +105,8 @@ pub struct Config {
     pub answers_log2: usize,
     /// Beats of ring entries being read, at each of the two readers.
     pub ring_beats_log2: usize,
+    /// Tagged receives in place.
+    pub tagged_log2: usize,
     /// Payload writes outstanding.
     pub write_tags_log2: usize,
 }
@@ -132,6 +134,7 @@ pub const NIC512: Config = Config {
     tx_packets_log2: 6,
     answers_log2: 6,
     ring_beats_log2: 8,
+    tagged_log2: 12,
     write_tags_log2: 6,
 };
 
@@ -158,6 +161,7 @@ pub const NIC256: Config = Config {
     tx_packets_log2: 6,
     answers_log2: 6,
     ring_beats_log2: 8,
+    tagged_log2: 12,
     write_tags_log2: 6,
 };
 
@@ -184,6 +188,7 @@ pub const NIC128: Config = Config {
     tx_packets_log2: 4,
     answers_log2: 4,
     ring_beats_log2: 5,
+    tagged_log2: 9,
     write_tags_log2: 5,
 };
 
@@ -210,6 +215,7 @@ pub const NIC64: Config = Config {
     tx_packets_log2: 4,
     answers_log2: 4,
     ring_beats_log2: 5,
+    tagged_log2: 8,
     write_tags_log2: 4,
 };
 
@@ -237,6 +243,7 @@ pub const TINY: Config = Config {
     tx_packets_log2: 4,
     answers_log2: 3,
     ring_beats_log2: 5,
+    tagged_log2: 3,
     write_tags_log2: 1,
 };
 
@@ -251,7 +258,10 @@ impl Config {
                 | (self.rx_contexts_log2 as u32) << 8
                 | (self.bitmap_blocks_log2 as u32) << 16
                 | (self.endpoints_log2 as u32) << 24,
-            self.cqs_log2 as u32 | (self.mrs_log2 as u32) << 8 | (self.rq_prefetch_log2 as u32) << 16,
+            self.cqs_log2 as u32
+                | (self.mrs_log2 as u32) << 8
+                | (self.rq_prefetch_log2 as u32) << 16
+                | (self.tagged_log2 as u32) << 24,
             self.tombstones as u32,
         ]
     }

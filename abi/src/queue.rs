@@ -73,6 +73,11 @@ pub mod send {
     pub const REMOTE_ADDRESS: usize = 88;
 }
 
+/// Receive flag: only for a message of the same tag, on an endpoint with TAGS.
+pub const RECV_TAGGED: u8 = 1 << 0;
+/// Receive flag: no receive, but takes a tagged one back.
+pub const RECV_CANCEL: u8 = 1 << 1;
+
 /// Byte offsets inside a receive queue entry.
 pub mod recv {
     /// Buffer address, u64.
@@ -81,16 +86,30 @@ pub mod recv {
     pub const LENGTH: usize = 8;
     /// Local key, u32.
     pub const LKEY: usize = 12;
-    /// Tag to match, u64; reserved for tag matching, 0.
+    /// Tag to match, u64; of a tagged receive or a cancel.
     pub const TAG: usize = 16;
-    /// Flags, u8; reserved, 0.
+    /// Flags, u8.
     pub const FLAGS: usize = 24;
+    /// Of a cancel: running index of the tagged receive, u16.
+    pub const TARGET: usize = 26;
+    /// Of a cancel: the handle that its POSTED completion told, u16.
+    pub const HANDLE: usize = 28;
 }
 
 /// Completion opcode: a send request ended.
 pub const DONE_SEND: u8 = 1;
 /// Completion opcode: a message arrived, or a receive ended in error.
 pub const DONE_RECV: u8 = 2;
+
+/// Completion opcode: a tagged receive is in place; it has not ended. LENGTH is
+/// its handle.
+pub const DONE_POSTED: u8 = 3;
+/// Completion opcode: a message begins to arrive that matched no tagged receive
+/// and took entry ENTRY of ring RING. Its end follows as `DONE_RECV`.
+pub const DONE_UNEXPECTED: u8 = 4;
+/// Completion opcode: the cancel of running index ENTRY is done. With `success`
+/// the tagged receive it names has ended too.
+pub const DONE_CANCEL: u8 = 5;
 
 /// Completion flag: `immediate` is valid.
 pub const DONE_IMM: u8 = 1 << 0;

@@ -69,7 +69,7 @@ registers! {
     MAGIC = 0x000, Ro 32, MAGIC_VALUE, "\"TSRA\"";
     ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major in the upper half, minor in the lower; a driver refuses another major";
     SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
-    SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16]";
+    SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16], tagged receives [28:24]";
     SIZES2 = 0x010, Ro 32, 0, "tombstones";
     CONTROL = 0x020, Rw 1, 0, "bit 0: enable; packets are refused while 0";
     STATUS = 0x024, Ro 1, 0, "bit 0: ready, tables are cleared after reset";
@@ -196,6 +196,7 @@ pub mod endpoint {
         DATAGRAM = (2, 1), "1 = plain UD endpoint (else reliable messages)";
         SHARES = (4, 1), "1 = receives are taken from the ring of entry SHARED_RING";
         RING = (5, 1), "1 = the receive ring is read though VALID is 0: a shared ring and nothing else";
+        TAGS = (6, 1), "1 = messages are matched with tagged receives by their tag";
         NUMBER_HI = (16, 16), "Upper 16 bits of the endpoint number; the lower 8 are the index";
         QKEY = (32, 32), "Q_Key";
         SQ_BASE = (64, 64), "Send ring address";
@@ -204,7 +205,7 @@ pub mod endpoint {
         RQ_LOG2 = (196, 4), "log2 of receive ring entries, 1..=15";
         SEND_CQ = (200, 8), "Completion queue of sends";
         RECV_CQ = (208, 8), "Completion queue of receives";
-        RX_QUOTA = (216, 16), "Receive contexts it may hold, 0 = as many as there are";
+        RX_QUOTA = (216, 16), "Receive contexts it may hold, and tagged receives, 0 = as many as there are";
         SHARED_RING = (232, 8), "With SHARES: the entry whose receive ring it uses";
         PD = (240, 16), "Protection domain: only keys of the same one are good for this endpoint";
     }
@@ -295,6 +296,7 @@ counters! {
     RoundPulls = 58, "times that the messages left of a round halved";
     RxUd = 59, "verified plain UD packets";
     TxUd = 60, "plain UD packets sent";
+    TagsFull = 62, "tagged receives refused for want of room or quota";
 }
 
 /// PATH_POLICY: those whose packets arrived.

@@ -61,6 +61,11 @@ coded_enum! {
         BadRequest = 22, "bad_request";
         /// The endpoint was destroyed or the NIC disabled.
         Flushed = 23, "flushed";
+        /// The NIC has no room for another tagged receive, or the endpoint's quota
+        /// of them is used up.
+        NoTagSpace = 27, "no_tag_space";
+        /// The tagged receive to cancel is not there: it has matched, or never was.
+        NotPosted = 28, "not_posted";
     }
 }
 

@@ -13,11 +13,29 @@ use crate::error::{CreateError, PollError};
 use crate::memory::DmaMemory;
 use crate::ring::{ring_log2, Outstanding};
 
-/// The end of a request.
+/// What a completion tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompletionEvent {
+    /// A request ended.
+    #[default]
+    Ended,
+    /// A tagged receive is in place; it has not ended.
+    Posted,
+    /// A message begins to arrive that matched no tagged receive; the receive it
+    /// took has not ended.
+    Unexpected,
+    /// A cancel ended: with [`Status::Success`] the tagged receive `work_id` has
+    /// ended with it, with [`Status::NotPosted`] its message is on its way.
+    Cancelled,
+}
+
+/// The end of a request, or on tag-matching endpoints something about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkCompletion {
     /// The number the request was posted with.
     pub work_id: u64,
+    /// What it tells.
+    pub event: CompletionEvent,
     /// A receive (else a send).
     pub receive: bool,
     /// How it ended.
@@ -180,9 +198,12 @@ impl CompletionQueue {
     ) -> Result<Option<WorkCompletion>, PollError> {
         let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
-        let receive = match entry[done::OPCODE] {
-            queue::DONE_SEND => false,
-            queue::DONE_RECV => true,
+        let (receive, event) = match entry[done::OPCODE] {
+            queue::DONE_SEND => (false, CompletionEvent::Ended),
+            queue::DONE_RECV => (true, CompletionEvent::Ended),
+            queue::DONE_POSTED => (true, CompletionEvent::Posted),
+            queue::DONE_UNEXPECTED => (true, CompletionEvent::Unexpected),
+            queue::DONE_CANCEL => (true, CompletionEvent::Cancelled),
             opcode => return Err(PollError::Opcode { index, opcode }),
         };
         let status =
@@ -191,7 +212,13 @@ impl CompletionQueue {
         let receives = receive.then(|| u16_at(done::RING));
         let Some(ring) = self.rings.get(&(endpoint, receives)) else { return Ok(None) };
         let number = u16_at(done::ENTRY);
-        let work_id = ring.end(number).ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
+        let known = match event {
+            CompletionEvent::Ended => ring.end(number),
+            CompletionEvent::Posted => ring.posted(number, u32_at(done::LENGTH) as u16),
+            CompletionEvent::Unexpected => ring.work_id(number),
+            CompletionEvent::Cancelled => ring.cancelled(number, status == Status::Success),
+        };
+        let work_id = known.ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
         let mut peer_gid = [0; 16];
         peer_gid.copy_from_slice(&entry[done::PEER_GID..done::PEER_GID + 16]);
         let datagram = (entry[done::FLAGS] & queue::DONE_GRH != 0).then(|| {
@@ -204,9 +231,10 @@ impl CompletionQueue {
         let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
         Ok(Some(WorkCompletion {
             work_id,
+            event,
             receive,
             status,
-            len: u32_at(done::LENGTH),
+            len: if event == CompletionEvent::Posted { 0 } else { u32_at(done::LENGTH) },
             write: entry[done::FLAGS] & queue::DONE_WRITE != 0,
             tag: if datagram.is_some() { 0 } else { tag },
             immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
@@ -231,6 +259,7 @@ impl Default for WorkCompletion {
     fn default() -> Self {
         Self {
             work_id: 0,
+            event: CompletionEvent::Ended,
             receive: false,
             status: Status::Success,
             len: 0,

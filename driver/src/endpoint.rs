@@ -40,11 +40,23 @@ pub struct EndpointOptions {
     /// Messages it may be receiving at a time; further ones wait at their
     /// senders. 0: as many as the NIC holds, so that one endpoint may take all.
     pub rx_quota: u16,
+    /// Match messages with tagged receives before the receives of the ring;
+    /// `rx_quota` bounds the tagged receives too. Both kinds are read in one
+    /// order, and only so many receives of the ring ahead as the NIC prefetches
+    /// (SIZES1): with more of them waiting, the tagged ones behind are not in place.
+    pub tags: bool,
 }
 
 impl Default for EndpointOptions {
     fn default() -> Self {
-        Self { kind: EndpointKind::Messages, qkey: 0, send_entries: 64, recv_entries: 64, rx_quota: 0 }
+        Self {
+            kind: EndpointKind::Messages,
+            qkey: 0,
+            send_entries: 64,
+            recv_entries: 64,
+            rx_quota: 0,
+            tags: false,
+        }
     }
 }
 
@@ -192,10 +204,10 @@ impl Ring {
         doorbell: u32,
         place: usize,
         entry: &[u8],
-        work_id: u64,
+        (work_id, note): (u64, u16),
     ) -> Result<(), PostError> {
         self.memory.write(place * self.entry_len, entry);
-        let tail = self.outstanding.push(work_id);
+        let tail = self.outstanding.push(work_id, note);
         Ok(shared.device.write(doorbell, tail.into())?)
     }
 
@@ -205,6 +217,7 @@ impl Ring {
         shared: &Shared,
         index: usize,
         request: &RecvRequest<'_>,
+        tag: Option<u64>,
     ) -> Result<(), PostError> {
         let (address, len) = checked(request.region, &request.range)?;
         // A buffer beyond 4 GiB - 1 is larger than any message.
@@ -214,8 +227,12 @@ impl Ring {
         entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
         entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
         entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
+        if let Some(tag) = tag {
+            entry[recv::FLAGS] = queue::RECV_TAGGED;
+            entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
+        }
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(shared, doorbell, place, &entry, request.work_id)
+        self.post(shared, doorbell, place, &entry, (request.work_id, 0))
     }
 }
 
@@ -300,6 +317,12 @@ impl Endpoint {
         if shared_ring.is_some_and(|ring| !Arc::ptr_eq(shared, &ring.ring.shared)) {
             return Err(CreateError::ForeignRing);
         }
+        if options.tags && options.kind == EndpointKind::Datagrams {
+            return Err(CreateError::DatagramTags);
+        }
+        if shared_ring.is_some() && options.tags {
+            return Err(CreateError::SharedTags);
+        }
         if !Arc::ptr_eq(shared, &send_cq.shared) || !Arc::ptr_eq(shared, &recv_cq.shared) {
             return Err(CreateError::ForeignQueue);
         }
@@ -337,6 +360,7 @@ impl Endpoint {
             .with(regs::endpoint::SEND_CQ, send_cq.index as u64)
             .with(regs::endpoint::RECV_CQ, recv_cq.index as u64)
             .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
+            .with(regs::endpoint::TAGS, options.tags.into())
             .with(regs::endpoint::SHARES, shared_ring.is_some().into())
             .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))
             .with(regs::endpoint::PD, pd.into());
@@ -444,7 +468,7 @@ impl Endpoint {
 
     fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
         let place = self.sends.place()?;
-        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, entry, work_id)
+        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, entry, (work_id, 0))
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
@@ -469,7 +493,7 @@ impl Endpoint {
         entry.to(&request.to);
         entry.put(send::TRAFFIC_CLASS, &[request.to.traffic_class]);
         entry.put(send::HOP_LIMIT, &[request.to.hop_limit]);
-        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry.0, request.work_id)
+        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry.0, (request.work_id, 0))
     }
 
     fn check_family(&self, to: &AddressHandle) -> Result<(), PostError> {
@@ -484,7 +508,7 @@ impl Endpoint {
     /// shared ring are posted to the ring.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
         match &self.recvs {
-            Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request),
+            Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request, None),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }
@@ -497,6 +521,41 @@ impl Endpoint {
     pub fn register_round(&self, id: u16, messages: u16) -> Result<(), PostError> {
         let value = u32::from(messages) << 16 | u32::from(id);
         Ok(self.shared.device.write(self.doorbell(regs::DOORBELL_ROUND), value)?)
+    }
+
+    /// Posts a receive for a message of exactly this tag. Among equal tags the
+    /// receive posted first is taken first.
+    ///
+    /// [`CompletionEvent::Posted`](crate::CompletionEvent) tells that it is in
+    /// place. A message of that tag told of as `Unexpected` *before* came first:
+    /// it is that receive's, which is to be [cancelled](Self::cancel). Without
+    /// room in the NIC the receive ends with [`Status::NoTagSpace`](crate::Status).
+    pub fn post_tagged_recv(&mut self, tag: u64, request: &RecvRequest<'_>) -> Result<(), PostError> {
+        let ring = self.tagged_ring()?;
+        ring.post_recv(&self.shared, self.index, request, Some(tag))
+    }
+
+    /// Takes back the tagged receive of this work id, once its `Posted` has been
+    /// polled. The end is told as [`CompletionEvent::Cancelled`](crate::CompletionEvent):
+    /// with success the NIC will never touch the buffer; else a message has
+    /// matched, and its end comes as always.
+    pub fn cancel(&mut self, tag: u64, work_id: u64) -> Result<(), PostError> {
+        let ring = self.tagged_ring()?;
+        let (target, handle) = ring.outstanding.in_place(work_id).ok_or(PostError::NotInPlace { work_id })?;
+        let place = ring.place()?;
+        let mut entry = [0; queue::RECV_ENTRY_LEN];
+        entry[recv::FLAGS] = queue::RECV_CANCEL;
+        entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
+        entry[recv::TARGET..recv::TARGET + 2].copy_from_slice(&target.to_le_bytes());
+        entry[recv::HANDLE..recv::HANDLE + 2].copy_from_slice(&handle.to_le_bytes());
+        ring.post(&self.shared, self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, target))
+    }
+
+    fn tagged_ring(&self) -> Result<&Ring, PostError> {
+        match &self.recvs {
+            Receives::Own(ring) if self.options.tags => Ok(ring),
+            _ => Err(PostError::NoTags),
+        }
     }
 
     fn doorbell(&self, register: u32) -> u32 {

@@ -73,6 +73,12 @@ pub enum CreateError {
     /// A completion queue of another context was given.
     #[error("the completion queue belongs to another context")]
     ForeignQueue,
+    /// Tag matching was asked for plain datagrams.
+    #[error("datagrams have no tags to match: use EndpointKind::Messages, or leave tags off")]
+    DatagramTags,
+    /// Tag matching and a shared ring were asked for together.
+    #[error("an endpoint with a shared receive ring cannot match tags: give it a ring of its own")]
+    SharedTags,
     /// A shared receive ring of another context was given.
     #[error("the shared receive ring belongs to another context")]
     ForeignRing,
@@ -128,6 +134,15 @@ pub enum PostError {
         own: u32,
         /// In the request's address.
         peer: u32,
+    },
+    /// The endpoint does not match tags.
+    #[error("this endpoint does not match tags: create it with EndpointOptions::tags")]
+    NoTags,
+    /// The tagged receive to cancel is not known to be in place.
+    #[error("no tagged receive {work_id} is in place: poll its Posted first, or it has ended")]
+    NotInPlace {
+        /// The work id given.
+        work_id: u64,
     },
     /// The endpoint's receives come from a shared ring.
     #[error("this endpoint uses a shared receive ring: post to the SharedReceive")]

@@ -26,7 +26,7 @@ mod paths;
 mod ring;
 mod shared_receive;
 
-pub use completion::{CompletionQueue, DatagramSource, WorkCompletion};
+pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompletion};
 pub use context::{Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
 pub use endpoint::{

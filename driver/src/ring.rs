@@ -31,6 +31,9 @@ pub(crate) struct Outstanding {
     tail: AtomicU16,
     work_ids: Box<[AtomicU64]>,
     ended: Box<[AtomicBool]>,
+    /// Of a tagged receive in place: its handle and one. Of a cancel, the running
+    /// index it is about.
+    notes: Box<[AtomicU16]>,
     /// Held while `head` moves.
     advance: Mutex<()>,
 }
@@ -43,6 +46,7 @@ impl Outstanding {
             tail: AtomicU16::new(0),
             work_ids: (0..entries).map(|_| AtomicU64::new(0)).collect(),
             ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
+            notes: (0..entries).map(|_| AtomicU16::new(0)).collect(),
             advance: Mutex::new(()),
         }
     }
@@ -58,14 +62,59 @@ impl Outstanding {
             .then(|| usize::from(self.tail.load(Ordering::Relaxed) & self.mask))
     }
 
-    /// Records the request written at [`place`](Self::place); returns the new tail.
-    pub(crate) fn push(&self, work_id: u64) -> u16 {
+    /// Records the request written at [`place`](Self::place), a cancel with the
+    /// running index it is about; returns the new tail.
+    pub(crate) fn push(&self, work_id: u64, note: u16) -> u16 {
         let tail = self.tail.load(Ordering::Relaxed);
         let at = usize::from(tail & self.mask);
         self.work_ids[at].store(work_id, Ordering::Relaxed);
         self.ended[at].store(false, Ordering::Relaxed);
+        self.notes[at].store(note, Ordering::Relaxed);
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
         tail.wrapping_add(1)
+    }
+
+    /// Place of an outstanding request.
+    fn find(&self, entry: u16) -> Option<usize> {
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Acquire);
+        let at = usize::from(entry & self.mask);
+        let there = entry.wrapping_sub(head) < tail.wrapping_sub(head);
+        (there && !self.ended[at].load(Ordering::Relaxed)).then_some(at)
+    }
+
+    /// The work id of an outstanding request.
+    pub(crate) fn work_id(&self, entry: u16) -> Option<u64> {
+        self.find(entry).map(|at| self.work_ids[at].load(Ordering::Relaxed))
+    }
+
+    /// A tagged receive is in place under `handle`.
+    pub(crate) fn posted(&self, entry: u16, handle: u16) -> Option<u64> {
+        let at = self.find(entry)?;
+        self.notes[at].store(handle + 1, Ordering::Relaxed);
+        Some(self.work_ids[at].load(Ordering::Relaxed))
+    }
+
+    /// The newest outstanding request of a work id that is in place, with its
+    /// running index and handle.
+    pub(crate) fn in_place(&self, work_id: u64) -> Option<(u16, u16)> {
+        let (head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Acquire));
+        (0..tail.wrapping_sub(head)).rev().map(|n| head.wrapping_add(n)).find_map(|entry| {
+            let at = self.find(entry)?;
+            let handle = self.notes[at].load(Ordering::Relaxed).checked_sub(1)?;
+            (self.work_ids[at].load(Ordering::Relaxed) == work_id).then_some((entry, handle))
+        })
+    }
+
+    /// A cancel ended, and with success the request it is about. Gives that one's
+    /// work id.
+    pub(crate) fn cancelled(&self, entry: u16, success: bool) -> Option<u64> {
+        let target = self.notes[self.find(entry)?].load(Ordering::Relaxed);
+        let id = self.end(entry)?;
+        if success {
+            self.end(target)?;
+        }
+        Some(id)
     }
 
     /// Ends the request of running index `entry`; `None` if it is not outstanding.
@@ -99,7 +148,7 @@ mod tests {
         let ring = Outstanding::new(4);
         for id in 0..4 {
             assert_eq!(ring.place(), Some(id as usize));
-            ring.push(100 + id);
+            ring.push(100 + id, 0);
         }
         assert_eq!(ring.place(), None);
         assert_eq!(ring.end(2), Some(102));
@@ -114,7 +163,7 @@ mod tests {
     #[test]
     fn nothing_ends_twice_or_unposted() {
         let ring = Outstanding::new(4);
-        ring.push(1);
+        ring.push(1, 0);
         assert_eq!(ring.end(1), None);
         assert_eq!(ring.end(0), Some(1));
         assert_eq!(ring.end(0), None);
@@ -125,7 +174,7 @@ mod tests {
         let ring = Outstanding::new(2);
         for n in 0..200_000u64 {
             assert!(ring.place().is_some());
-            let tail = ring.push(n);
+            let tail = ring.push(n, 0);
             assert_eq!(ring.end(tail.wrapping_sub(1)), Some(n));
         }
     }

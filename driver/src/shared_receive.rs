@@ -79,7 +79,7 @@ impl SharedReceive {
 
     /// Posts a receive for whichever endpoint's message comes next.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
-        self.ring.ring.post_recv(&self.ring.shared, self.ring.index, request)
+        self.ring.ring.post_recv(&self.ring.shared, self.ring.index, request, None)
     }
 
     /// Receives not yet ended.

@@ -101,6 +101,7 @@ const SMALL: EndpointOptions = EndpointOptions {
     send_entries: 4,
     recv_entries: 4,
     rx_quota: 9,
+    tags: false,
 };
 
 struct Bench {
@@ -376,6 +377,65 @@ fn a_posted_receive_carries_its_buffer() {
     assert_eq!(bench.cq.poll(&mut completions).unwrap(), 1);
     assert!(completions[0].receive);
     assert_eq!(completions[0].work_id, 9);
+}
+
+#[test]
+fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let mut cq = context.create_cq(8).unwrap();
+    let pd = context.alloc_pd();
+    let mut endpoint = pd.create_endpoint(&EndpointOptions { tags: true, ..SMALL }, &cq, &cq).unwrap();
+    assert_eq!(fake.table(regs::table::ENDPOINT, 0)[0] >> regs::endpoint::TAGS.0 & 1, 1);
+    let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+    let request = RecvRequest { work_id: 5, region: &region, range: 0..100 };
+    endpoint.post_tagged_recv(0xABCD, &request).unwrap();
+    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { work_id: 5 }));
+
+    let words = fake.table(regs::table::ENDPOINT, 0);
+    let ring = u64::from(words[4]) | u64::from(words[5]) << 32;
+    let entry = fake.dma_read(ring, queue::RECV_ENTRY_LEN);
+    assert_eq!(entry[recv::FLAGS], queue::RECV_TAGGED);
+    assert_eq!(entry[recv::TAG..recv::TAG + 8], 0xABCDu64.to_le_bytes());
+
+    let words = fake.table(regs::table::CQ, 0);
+    let base = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let mut next = 0;
+    let mut complete = |opcode: u8, status: u8, entry: u16, length: u32| {
+        let mut bytes = [0; queue::COMPLETION_LEN];
+        (bytes[done::OPCODE], bytes[done::STATUS], bytes[done::PHASE]) = (opcode, status, 1);
+        bytes[done::ENTRY..done::ENTRY + 2].copy_from_slice(&entry.to_le_bytes());
+        bytes[done::LENGTH..done::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+        fake.dma_write(base + 64 * next, &bytes);
+        next += 1;
+    };
+    let mut told = [WorkCompletion::default(); 8];
+    complete(queue::DONE_POSTED, 0, 0, 0x9A7);
+    assert_eq!(cq.poll(&mut told).unwrap(), 1);
+    assert_eq!((told[0].work_id, told[0].event), (5, CompletionEvent::Posted));
+    assert_eq!(endpoint.recvs_outstanding(), 1, "posted is not ended");
+
+    // A cancel that comes too late, then one that does not.
+    for _ in 0..2 {
+        endpoint.cancel(0xABCD, 5).unwrap();
+    }
+    let entry = fake.dma_read(ring + 32, queue::RECV_ENTRY_LEN);
+    assert_eq!(entry[recv::FLAGS], queue::RECV_CANCEL);
+    assert_eq!(entry[recv::TARGET..recv::TARGET + 4], [0, 0, 0xA7, 0x09]);
+    complete(queue::DONE_CANCEL, Status::NotPosted as u8, 1, 0);
+    complete(queue::DONE_CANCEL, Status::Success as u8, 2, 0);
+    assert_eq!(cq.poll(&mut told).unwrap(), 2);
+    assert_eq!((told[0].work_id, told[0].status), (5, Status::NotPosted));
+    assert_eq!((told[1].event, told[1].status), (CompletionEvent::Cancelled, Status::Success));
+    assert_eq!(endpoint.recvs_outstanding(), 0);
+    assert!(endpoint.cancel(0xABCD, 5).is_err(), "it has ended");
+    // An unexpected message does not end the receive it took.
+    endpoint.post_recv(&request).unwrap();
+    complete(queue::DONE_UNEXPECTED, 0, 3, 77);
+    complete(queue::DONE_RECV, 0, 3, 77);
+    assert_eq!(cq.poll(&mut told).unwrap(), 2);
+    assert_eq!([told[0].event, told[1].event], [CompletionEvent::Unexpected, CompletionEvent::Ended]);
+    assert_eq!(endpoint.recvs_outstanding(), 0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::feedback::{self, Outgoing, Reply};
 use crate::grant;
 use crate::interval::{Answered, Interval, Source, View};
 use crate::lookup::{Key, Place};
-use crate::queue::RecvEntry;
+use crate::queue::{Completion, RecvEntry};
 use crate::rounds::Name;
 use crate::rx_parse::Origin;
 use crate::settings::Settings;
@@ -133,6 +133,28 @@ impl Context {
     //= RD-2
     pub fn round(&self) -> Option<Name> {
         Some(((self.reply.local & 0xFF) as u8, self.opener.round()?))
+    }
+
+    /// A completion entry about this message.
+    pub fn completion(&self, now: Ticks, opcode: u8, status: u8) -> Completion {
+        let opener = &self.opener;
+        Completion {
+            opcode,
+            status,
+            immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
+            write: opener.flags & flag::WRITE != 0,
+            grh: false,
+            tagged: false,
+            endpoint: self.endpoint(),
+            entry: self.receive.map_or(0, |(entry, _)| entry),
+            length: opener.length,
+            tag: opener.tag,
+            message: opener.message,
+            peer_endpoint: self.key.endpoint,
+            peer_gid: self.key.gid,
+            timestamp: now as u32,
+            ring: self.ring,
+        }
     }
 
     /// Where its first byte goes.

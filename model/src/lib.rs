@@ -26,6 +26,7 @@ pub mod grant;
 pub mod interval;
 pub mod lfsr;
 pub mod lookup;
+pub mod match_table;
 pub mod nic;
 pub mod path_scheduler;
 pub mod queue;
@@ -40,7 +41,7 @@ pub mod slots;
 pub mod timer_wheel;
 
 pub use nic::{Memory, Nic, ReadError};
-pub use queue::{Completion, RecvEntry, SendEntry};
+pub use queue::{Completion, RecvEntry, RecvKind, SendEntry};
 pub use settings::{Endpoint, Identity, MemoryKey, PathPolicy, Settings};
 
 /// Time and intervals: ticks of 64 ns. The wire carries the low 32 bits.

@@ -19,13 +19,13 @@ use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, flag, MessageId, Route, Trh, SPORT_BASE};
+use tessera_abi::wire::{self, fb, flag, Route, Trh, SPORT_BASE};
 
 use crate::counters::Counters;
 use crate::datagram::{self, Datagrams, Outbound};
 use crate::feedback::Outgoing;
 use crate::path_scheduler::{PacketKind, PathScheduler};
-use crate::queue::{Completion, RecvEntry, SendEntry};
+use crate::queue::{Completion, RecvEntry, RecvKind, SendEntry};
 use crate::receiver::{Packet, Receiver};
 use crate::rx_parse::{self, Inbound};
 use crate::sender::{self, Chosen, Request, Sender};
@@ -222,26 +222,12 @@ impl Nic {
         let next = self.recvs.entry(ring).or_default();
         let index = *next;
         *next = next.wrapping_add(1);
-        if self.permits(pd, entry.lkey, (entry.address, entry.length), Right::LocalWrite) {
-            self.receiver.post(ring, index, entry);
+        let cancels = matches!(entry.kind, RecvKind::Cancel { .. });
+        if cancels || self.permits(pd, entry.lkey, (entry.address, entry.length), Right::LocalWrite) {
+            self.receiver.post(now, ring, index, entry, &mut self.out);
         } else {
-            self.out.completions.push_back(Completion {
-                opcode: DONE_RECV,
-                status: Status::LocalProtection as u8,
-                immediate: None,
-                write: false,
-                grh: false,
-                tagged: false,
-                endpoint: ring,
-                entry: index,
-                length: 0,
-                tag: 0,
-                message: MessageId(0),
-                peer_endpoint: 0,
-                peer_gid: [0; 16],
-                timestamp: now as u32,
-                ring,
-            });
+            let status = Status::LocalProtection;
+            self.out.completions.push_back(Completion::of_entry(now, DONE_RECV, status, ring, index));
         }
         index
     }

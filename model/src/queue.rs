@@ -139,12 +139,51 @@ pub struct RecvEntry {
     pub length: u32,
     /// Local key.
     pub lkey: u32,
+    /// What kind of receive it is.
+    pub kind: RecvKind,
+}
+
+/// Kinds of receive entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecvKind {
+    /// For any message.
+    #[default]
+    Plain,
+    /// Only for a message of this tag.
+    Tagged(u64),
+    /// Takes a tagged receive back.
+    Cancel {
+        /// Its tag.
+        tag: u64,
+        /// Its running index.
+        target: u16,
+        /// What its POSTED completion told.
+        handle: u16,
+    },
 }
 
 impl RecvEntry {
+    /// A receive for any message.
+    pub fn new(address: u64, length: u32, lkey: u32) -> Self {
+        Self { address, length, lkey, kind: RecvKind::Plain }
+    }
+
     /// Reads an entry.
     pub fn parse(b: &[u8; queue::RECV_ENTRY_LEN]) -> Self {
-        Self { address: le64(b, recv::ADDRESS), length: le32(b, recv::LENGTH), lkey: le32(b, recv::LKEY) }
+        let tag = le64(b, recv::TAG);
+        let kind = match b[recv::FLAGS] {
+            flags if flags & queue::RECV_CANCEL != 0 => {
+                RecvKind::Cancel { tag, target: le16(b, recv::TARGET), handle: le16(b, recv::HANDLE) & 0xFFF }
+            }
+            flags if flags & queue::RECV_TAGGED != 0 => RecvKind::Tagged(tag),
+            _ => RecvKind::Plain,
+        };
+        Self {
+            address: le64(b, recv::ADDRESS),
+            length: le32(b, recv::LENGTH),
+            lkey: le32(b, recv::LKEY),
+            kind,
+        }
     }
 
     /// Writes an entry.
@@ -153,6 +192,19 @@ impl RecvEntry {
         put(&mut b, recv::ADDRESS, &self.address.to_le_bytes());
         put(&mut b, recv::LENGTH, &self.length.to_le_bytes());
         put(&mut b, recv::LKEY, &self.lkey.to_le_bytes());
+        match self.kind {
+            RecvKind::Plain => {}
+            RecvKind::Tagged(tag) => {
+                b[recv::FLAGS] = queue::RECV_TAGGED;
+                put(&mut b, recv::TAG, &tag.to_le_bytes());
+            }
+            RecvKind::Cancel { tag, target, handle } => {
+                b[recv::FLAGS] = queue::RECV_CANCEL;
+                put(&mut b, recv::TAG, &tag.to_le_bytes());
+                put(&mut b, recv::TARGET, &target.to_le_bytes());
+                put(&mut b, recv::HANDLE, &handle.to_le_bytes());
+            }
+        }
         b
     }
 }
@@ -193,6 +245,33 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// Of a receive entry that no message took.
+    pub fn of_entry(
+        now: crate::Ticks,
+        opcode: u8,
+        status: tessera_abi::status::Status,
+        ring: u16,
+        entry: u16,
+    ) -> Self {
+        Self {
+            opcode,
+            status: status as u8,
+            immediate: None,
+            write: false,
+            grh: false,
+            tagged: false,
+            endpoint: ring,
+            entry,
+            length: 0,
+            tag: 0,
+            message: MessageId(0),
+            peer_endpoint: 0,
+            peer_gid: [0; 16],
+            timestamp: now as u32,
+            ring,
+        }
+    }
+
     /// Reads an entry.
     pub fn parse(b: &[u8; queue::COMPLETION_LEN]) -> Self {
         Self {
@@ -266,8 +345,11 @@ mod tests {
         assert_eq!(SendEntry::parse(&entry.emit()), entry);
         let write = SendEntry { opcode: queue::OP_WRITE, rkey: 0x1234_5678, ..entry };
         assert_eq!(SendEntry::parse(&write.emit()), write);
-        let recv = RecvEntry { address: u64::MAX - 5, length: 17, lkey: 0xAB };
-        assert_eq!(RecvEntry::parse(&recv.emit()), recv);
+        let cancel = RecvKind::Cancel { tag: 1 << 63, target: 0xABCD, handle: 0xFED };
+        for kind in [RecvKind::Plain, RecvKind::Tagged(u64::MAX - 1), cancel] {
+            let recv = RecvEntry { kind, ..RecvEntry::new(u64::MAX - 5, 17, 0xAB) };
+            assert_eq!(RecvEntry::parse(&recv.emit()), recv);
+        }
         let done = Completion {
             opcode: queue::DONE_RECV,
             status: 3,

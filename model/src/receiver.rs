@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::{Config, BLOCK_PACKETS};
-use tessera_abi::queue::DONE_RECV;
+use tessera_abi::queue::{DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_UNEXPECTED};
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader};
@@ -24,8 +24,9 @@ use crate::feedback;
 use crate::grant::{self, Credit};
 use crate::interval::SourceTable;
 use crate::lookup::{Entry, Held, Key, Lookup, Place};
+use crate::match_table::MatchTable;
 use crate::nic::{Output, Write};
-use crate::queue::{Completion, RecvEntry};
+use crate::queue::{Completion, RecvEntry, RecvKind};
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::{Datagram, Origin};
 use crate::settings::{Endpoint, Settings};
@@ -66,8 +67,9 @@ pub struct Receiver {
     timers: TimerWheel<Timer>,
     /// By ring.
     receives: BTreeMap<u16, VecDeque<(u16, RecvEntry)>>,
-    /// Ring and quota of each endpoint.
-    tenants: BTreeMap<u16, (u16, u16)>,
+    /// Table entry of each endpoint.
+    tenants: BTreeMap<u16, Endpoint>,
+    tagged: MatchTable,
 }
 
 impl Receiver {
@@ -87,17 +89,45 @@ impl Receiver {
             timers: TimerWheel::default(),
             receives: BTreeMap::new(),
             tenants: BTreeMap::new(),
+            tagged: MatchTable::new(config.tagged_log2),
         }
     }
 
     /// Where an endpoint's receives come from and how many contexts it may hold.
     pub fn set_tenant(&mut self, endpoint: &Endpoint) {
-        self.tenants.insert(endpoint.index(), (endpoint.ring(), endpoint.rx_quota));
+        self.tenants.insert(endpoint.index(), *endpoint);
+        self.tagged.forget(endpoint.index());
     }
 
     /// A checked receive entry of a ring.
-    pub fn post(&mut self, ring: u16, index: u16, entry: RecvEntry) {
-        self.receives.entry(ring).or_default().push_back((index, entry));
+    pub fn post(&mut self, now: Ticks, ring: u16, index: u16, entry: RecvEntry, out: &mut Output) {
+        let tenant = self.tenants.get(&ring);
+        let (quota, tags) = tenant.map_or((0, false), |tenant| (tenant.rx_quota, tenant.tags));
+        let tell = |opcode: u8, status: Status, tag: u64, length: u32| Completion {
+            tag,
+            length,
+            ..Completion::of_entry(now, opcode, status, ring, index)
+        };
+        let told = match entry.kind {
+            RecvKind::Plain => {
+                self.receives.entry(ring).or_default().push_back((index, entry));
+                return;
+            }
+            //= TM-1
+            RecvKind::Tagged(tag) if !tags => tell(DONE_RECV, Status::BadRequest, tag, entry.length),
+            RecvKind::Tagged(tag) => match self.tagged.post(ring, tag, quota, index, entry) {
+                Some(handle) => tell(DONE_POSTED, Status::Success, tag, handle.into()),
+                None => {
+                    out.counters.event(Counter::TagsFull);
+                    tell(DONE_RECV, Status::NoTagSpace, tag, entry.length)
+                }
+            },
+            RecvKind::Cancel { tag, target, handle } => {
+                let found = self.tagged.cancel(ring, tag, target, handle);
+                tell(DONE_CANCEL, if found { Status::Success } else { Status::NotPosted }, tag, 0)
+            }
+        };
+        out.completions.push_back(told);
     }
 
     /// Open contexts of an endpoint.
@@ -202,7 +232,8 @@ impl Receiver {
             return self.busy(now, origin, packet, Drop::BusyResources, out);
         }
         let endpoint = origin.local.index();
-        let (ring, quota) = self.tenants.get(&endpoint).copied().unwrap_or((endpoint, 0));
+        let tenant = self.tenants.get(&endpoint).copied();
+        let (ring, quota) = tenant.map_or((endpoint, 0), |tenant| (tenant.ring(), tenant.rx_quota));
         //= RO-11
         if quota != 0 && self.contexts_of(endpoint) >= quota as usize {
             return self.busy(now, origin, packet, Drop::BusyQuota, out);
@@ -213,8 +244,19 @@ impl Receiver {
             return Err(Drop::RemoteAccess);
         }
         let write = packet.flags & flag::WRITE != 0;
+        //= TM-2
+        let tags = !write && tenant.is_some_and(|tenant| tenant.tags);
+        let matching = self.tagged.find(endpoint, packet.tag).filter(|_| tags);
+        let ring = if matching.is_some() { endpoint } else { ring };
         let mut receive = None;
-        if !write || packet.flags & flag::IMM != 0 {
+        if let Some(tagged) = matching {
+            if tagged.entry.length < packet.length {
+                self.bar(now, place, key, arrival, Status::Length, out);
+                return Ok(());
+            }
+            self.tagged.take(endpoint, packet.tag);
+            receive = Some((tagged.index, tagged.entry));
+        } else if !write || packet.flags & flag::IMM != 0 {
             let queue = self.receives.entry(ring).or_default();
             let Some(&(_, entry)) = queue.front() else {
                 return self.busy(now, origin, packet, Drop::BusyReceive, out);
@@ -234,6 +276,11 @@ impl Receiver {
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
         let mut context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
         self.credit.grant(context.owed());
+        //= TM-6
+        if tags && matching.is_none() {
+            let unexpected = context.completion(now, DONE_UNEXPECTED, Status::Success as u8);
+            out.completions.push_back(unexpected);
+        }
         context.halvings = context.round().map_or(0, |name| self.rounds.halvings(name));
         self.contexts[id as usize] = Some(context);
         out.counters.event(Counter::RxOpened);
@@ -408,31 +455,14 @@ impl Receiver {
         self.pool.give(context.window.held());
         self.timers.set(Timer::Context(id), None);
         self.free.push(id);
-        let opener = context.opener;
         //= WR-1
-        if let Some((entry, _)) = context.receive {
-            out.completions.push_back(Completion {
-                opcode: DONE_RECV,
-                status: status as u8,
-                immediate: (opener.flags & flag::IMM != 0).then_some(opener.immediate),
-                write: opener.flags & flag::WRITE != 0,
-                grh: false,
-                tagged: false,
-                endpoint: context.endpoint(),
-                entry,
-                length: opener.length,
-                tag: opener.tag,
-                message: opener.message,
-                peer_endpoint: context.key.endpoint,
-                peer_gid: context.key.gid,
-                timestamp: now as u32,
-                ring: context.ring,
-            });
+        if context.receive.is_some() {
+            out.completions.push_back(context.completion(now, DONE_RECV, status as u8));
         }
         let completed = status == Status::Success;
         out.counters.event(if completed { Counter::RxCompleted } else { Counter::RxAborted });
         //= RO-4
-        self.bury(now, context.place, context.key, opener.message.generation(), status as u8);
+        self.bury(now, context.place, context.key, context.opener.message.generation(), status as u8);
         if tell {
             out.feedback.push_back(context.notice(fb::ABORT, status as u8));
         }

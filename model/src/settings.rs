@@ -218,12 +218,14 @@ pub struct Endpoint {
     pub pd: u16,
     /// A plain UD endpoint (else reliable messages).
     pub datagram: bool,
+    /// Messages are matched with tagged receives first.
+    pub tags: bool,
 }
 
 impl Endpoint {
     /// An endpoint with a ring of its own and no quota, in protection domain 1.
     pub fn new(number: u32, qkey: u32) -> Self {
-        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1, datagram: false }
+        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1, datagram: false, tags: false }
     }
 
     /// Table index of the ring its receives come from.

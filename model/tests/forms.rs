@@ -80,7 +80,7 @@ fn a_datagram_fills_a_receive_behind_its_grh() {
             let payload: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
             let frame = frame(&route(1, 0, v6, vlan), immediate, &payload);
             assert_eq!(nic.handle_frame(5, &frame), Err(Drop::UdReceive), "nothing posted");
-            let entry = |length| RecvEntry { address: 0x1000, length, lkey: 0x100 };
+            let entry = |length| RecvEntry::new(0x1000, length, 0x100);
             let index = nic.post_recv(6, UD, entry(len as u32 + 40)).unwrap();
             assert_eq!(nic.handle_frame(7, &frame), Ok(()));
             let write = nic.poll_write().unwrap();
@@ -186,7 +186,7 @@ fn each_form_has_its_reasons() {
         ("length", |f| f[19] ^= 4, Drop::Length),
     ];
     let mut nic = nic(0);
-    nic.post_recv(0, UD, RecvEntry { address: 0, length: 100, lkey: 0x100 }).unwrap();
+    nic.post_recv(0, UD, RecvEntry::new(0, 100, 0x100)).unwrap();
     let good = frame(&route(1, 0, true, None), None, &[1; 8]);
     for (what, change, reason) in v6 {
         let mut frame = good.clone();

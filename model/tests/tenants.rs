@@ -1,11 +1,12 @@
-//! Shared receive rings and quotas: endpoints that share, and endpoints that
-//! must not feel each other.
+//! Shared receive rings, quotas and tags: endpoints that share, endpoints that
+//! must not feel each other, and messages that look for their receive.
 
 mod common;
 
 use common::*;
+use tessera_abi::queue::{DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_UNEXPECTED};
 use tessera_abi::status::{Drop, Status};
-use tessera_model::{Endpoint, Settings};
+use tessera_model::{Endpoint, RecvKind, Settings};
 
 /// The shared ring's table index.
 const RING: u16 = 200;
@@ -82,4 +83,59 @@ fn a_quota_holds_one_endpoint_and_no_other() {
     assert!(world.nodes[0].done.iter().all(|(_, done)| done.status == Status::Success as u8));
     assert!(world.nodes[1].nic.counters().dropped(Drop::BusyQuota) > 0);
     assert_eq!(world.nodes[1].nic.counters().dropped(Drop::BusyResources), 0);
+}
+
+//= RO-12 test
+//= TM-1 test
+//= TM-2 test
+//= TM-6 test
+#[test]
+fn a_message_takes_the_oldest_receive_of_its_tag_and_is_unexpected_without() {
+    let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 3);
+    let tags = Endpoint { tags: true, ..Endpoint::new(endpoint(1, 0), QKEY) };
+    world.nodes[1].nic.set_endpoint(tags);
+    // The tag of the first message to come, and of one that never does.
+    let probe = world.send(0, 1, 2, 10, 8);
+    world.recv(1, 2, 10);
+    finish(&mut world);
+    let first = probe + (1 << 8);
+    for tag in [first, first + 100, first] {
+        world.recv_kind(1, 0, 5000, RecvKind::Tagged(tag));
+    }
+    world.recv_kind(1, 0, 5000, RecvKind::Plain);
+    assert_eq!(world.send(0, 1, 0, 4000, 8), first);
+    finish(&mut world);
+    world.send(0, 1, 0, 3000, 8);
+    finish(&mut world);
+    let told: Vec<_> = world.nodes[1].done[1..].iter().map(|(_, done)| (done.opcode, done.entry)).collect();
+    let posted = [0, 1, 2].map(|entry| (DONE_POSTED, entry));
+    assert_eq!(told, [posted.as_slice(), &[(DONE_RECV, 0), (DONE_UNEXPECTED, 3), (DONE_RECV, 3)]].concat());
+
+    // Taken back once, and then it is not there; a new life forgets the rest.
+    let handle = world.nodes[1].done[3].1.length as u16;
+    for expected in [Status::Success, Status::NotPosted] {
+        world.recv_kind(1, 0, 0, RecvKind::Cancel { tag: first, target: 2, handle });
+        let (_, last) = world.nodes[1].done.last().expect("told");
+        assert_eq!((last.opcode, last.status), (DONE_CANCEL, expected as u8));
+    }
+    world.nodes[1].nic.set_endpoint(tags);
+    let handle = world.nodes[1].done[2].1.length as u16;
+    world.recv_kind(1, 0, 0, RecvKind::Cancel { tag: first + 100, target: 1, handle });
+    assert_eq!(world.nodes[1].done.last().expect("told").1.status, Status::NotPosted as u8);
+}
+
+//= TM-3 test
+#[test]
+fn tagged_receives_without_room_or_tags_end_at_once() {
+    let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 3);
+    let tags = Endpoint { tags: true, rx_quota: 2, ..Endpoint::new(endpoint(1, 0), QKEY) };
+    world.nodes[1].nic.set_endpoint(tags);
+    for tag in 0..3 {
+        world.recv_kind(1, 0, 100, RecvKind::Tagged(tag));
+    }
+    world.recv_kind(1, 1, 100, RecvKind::Tagged(0));
+    let told: Vec<_> = world.nodes[1].done.iter().map(|(_, done)| (done.opcode, done.status)).collect();
+    let posted = (DONE_POSTED, 0);
+    let refused = [Status::NoTagSpace, Status::BadRequest].map(|status| (DONE_RECV, status as u8));
+    assert_eq!(told, [posted, posted, refused[0], refused[1]]);
 }

@@ -327,6 +327,9 @@ pub struct Done {
     pub endpoint: Bits<8>,
     /// The receive is of the endpoint's own ring, even if it uses a shared one.
     pub own: Bit,
+    /// 0 a request ended, 1 a tagged receive is posted, 2 a message is
+    /// unexpected, 3 a cancel ended; but 0 only with `receive`.
+    pub event: Bits<2>,
     pub entry: Bits<16>,
     pub length: Bits<32>,
     pub imm: Bits<32>,
@@ -335,6 +338,20 @@ pub struct Done {
     pub generation: Bits<20>,
     pub peer_endpoint: Bits<24>,
     pub peer_gid: Bits<128>,
+}
+
+/// A tagged receive whose key and bounds are right, or a cancel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct TaggedPost {
+    pub cancel: Bit,
+    pub endpoint: Bits<8>,
+    pub entry: Bits<16>,
+    pub tag: Bits<64>,
+    pub address: Bits<64>,
+    pub length: Bits<32>,
+    /// Of a cancel: the handle and the entry of the receive.
+    pub handle: Bits<12>,
+    pub target: Bits<16>,
 }
 
 /// The receive entry at the head of an endpoint's prefetched ring.
@@ -409,9 +426,10 @@ pub struct RxWork {
     /// 3 abort the context with `replaced` (already answered BUSY; drop the payload).
     pub verdict: Bits<2>,
     pub context: Bits<12>,
-    /// Opened: where the first byte goes, and the receive taken.
+    /// Opened: where the first byte goes, the receive taken, whether it is tagged.
     pub buffer: Bits<64>,
     pub entry: Bits<16>,
+    pub own: Bit,
     pub src_mac: Bits<48>,
     /// Tag control information of its 802.1Q tag, and whether there is one.
     pub vlan: Bits<16>,

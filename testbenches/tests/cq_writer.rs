@@ -12,7 +12,9 @@ use tessera_testbenches::host::{reset, Broadcast, DmaWriter, SharedMemory, Writt
 
 /// Clocks from a completion's acceptance to its descriptor's.
 const LATENCY: u64 = 3;
-const STREAMS: [&str; 4] = ["done_rx", "done_tx", "done_sq", "done_rq"];
+const STREAMS: [&str; 5] = ["done_rx", "done_tx", "done_sq", "done_rq", "done_match"];
+/// The stream that comes before the others.
+const MATCH: usize = 4;
 
 fn design() -> Design {
     tessera_testbenches::design("cq_writer", || CqWriter::new(&NIC512))
@@ -22,6 +24,8 @@ fn design() -> Design {
 struct Done {
     receive: bool,
     own: bool,
+    /// What the match table tells; 0 of other streams.
+    event: u8,
     status: u8,
     has_imm: bool,
     write: bool,
@@ -42,6 +46,7 @@ impl Done {
         Done {
             receive: rng.chance(0.5),
             own: rng.chance(0.3),
+            event: 0,
             status: rng.bits(8) as u8,
             has_imm: rng.chance(0.5),
             write: rng.chance(0.5),
@@ -62,7 +67,9 @@ impl Done {
     fn bytes(&self, tag: u64) -> [u8; queue::COMPLETION_LEN] {
         let mut out = [0; queue::COMPLETION_LEN];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-        put(done::OPCODE, &[if self.receive { queue::DONE_RECV } else { queue::DONE_SEND }]);
+        let events = [queue::DONE_RECV, queue::DONE_POSTED, queue::DONE_UNEXPECTED, queue::DONE_CANCEL];
+        let of_receive = events[usize::from(self.event)];
+        put(done::OPCODE, &[if self.receive { of_receive } else { queue::DONE_SEND }]);
         put(done::STATUS, &[self.status]);
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let flags = flag(self.has_imm, queue::DONE_IMM)
@@ -109,7 +116,7 @@ struct Bench<'a> {
     sent: HashMap<u64, (usize, Done)>,
     next_tag: u64,
     /// Tags written: stream by stream, the order must hold.
-    last_of: [u64; 4],
+    last_of: [u64; 5],
     written: Vec<(u64, usize)>,
     memory: SharedMemory,
 }
@@ -132,7 +139,7 @@ impl<'a> Bench<'a> {
             shared: HashMap::new(),
             sent: HashMap::new(),
             next_tag: 1,
-            last_of: [0; 4],
+            last_of: [0; 5],
             written: Vec::new(),
             memory,
             dut,
@@ -199,6 +206,7 @@ impl<'a> Bench<'a> {
         let mut word = shape.pack(&[
             ("receive", done.receive.into()),
             ("own", done.own.into()),
+            ("event", done.event.into()),
             ("status", done.status.into()),
             ("has_imm", done.has_imm.into()),
             ("write", done.write.into()),
@@ -227,8 +235,8 @@ impl<'a> Bench<'a> {
 
     fn clock(&mut self) {
         self.dut.set(self.now, self.dut.cycles() & 0xFFFF_FFFF);
-        let [rx, tx, sq, rq] = &mut self.streams[..] else { unreachable!("four streams") };
-        cycle(self.dut, &mut [&mut self.host, &mut self.dma, rx, tx, sq, rq]);
+        let [rx, tx, sq, rq, of_match] = &mut self.streams[..] else { unreachable!("five streams") };
+        cycle(self.dut, &mut [&mut self.host, &mut self.dma, rx, tx, sq, rq, of_match]);
         self.overruns += self.dut.sampled(self.overrun);
         self.dma_errors += self.dut.sampled(self.dma_error);
         while let Some(written) = self.dma.log.pop_front() {
@@ -300,11 +308,17 @@ fn every_completion_lands_whole_in_its_queue() {
                 numbers.iter().map(|n| (*n, 1 << bench.queues[n].log2)).collect();
             for _ in 0..3000 {
                 let index = *rng.pick(&endpoints);
-                let done = Done::any(rng, index);
-                let number = bench.route(&done);
-                if free[&number] > 0 {
-                    *free.get_mut(&number).unwrap() -= 1;
-                    bench.send(rng.below(4) as usize, done);
+                let mut done = Done::any(rng, index);
+                {
+                    let stream = rng.below(5) as usize;
+                    if stream == MATCH {
+                        done = Done { receive: true, event: rng.below(4) as u8, ..done };
+                    }
+                    let number = bench.route(&done);
+                    if free[&number] > 0 {
+                        *free.get_mut(&number).unwrap() -= 1;
+                        bench.send(stream, done);
+                    }
                 }
                 if rng.chance(0.3) {
                     let number = *rng.pick(&numbers);
@@ -327,6 +341,31 @@ fn every_completion_lands_whole_in_its_queue() {
             assert!(bench.written.len() > 500);
         });
     }
+}
+
+#[test]
+fn what_the_match_table_tells_comes_first() {
+    tb::run("cq_writer::match", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.queue(3, 0x1000, 10);
+        bench.endpoint(1, 3, 3);
+        bench.settle();
+        for _ in 0..40 {
+            for stream in 0..5 {
+                let event = if stream == MATCH { 2 } else { 0 };
+                bench.send(stream, Done { receive: true, event, ..Done::any(rng, 1) });
+            }
+        }
+        while bench.written.len() < 200 {
+            bench.clock();
+        }
+        // The first may have been picked in the clock before.
+        let early = bench.written[..41].iter().filter(|(_, stream)| *stream == MATCH).count();
+        assert_eq!(early, 40);
+        // The others take turns all the same.
+        let rest: Vec<usize> = bench.written[60..].iter().map(|(_, stream)| *stream).collect();
+        assert!(rest.windows(4).all(|four| (0..4).all(|stream| four.contains(&stream))), "{rest:?}");
+    });
 }
 
 #[test]

@@ -219,11 +219,8 @@ impl Judged {
     }
 
     fn recv(&mut self, nic: usize, region: &MemoryRegion, range: Range<usize>, id: u64) {
-        let entry = RecvEntry {
-            address: region.address() + range.start as u64,
-            length: range.len() as u32,
-            lkey: region.lkey(),
-        };
+        let address = region.address() + range.start as u64;
+        let entry = RecvEntry::new(address, range.len() as u32, region.lkey());
         self.posts.push((self.session.clock(), nic, Post::Recv(self.recvs[nic], entry)));
         self.recvs[nic] = self.recvs[nic].wrapping_add(1);
         self.session.recv(nic, region, range, id).unwrap();
@@ -240,7 +237,7 @@ impl Judged {
                 let request = RecvRequest { work_id: i as u64, region: &plain.sink, range: at..at + length };
                 plain.endpoint.post_recv(&request).unwrap();
                 let (address, lkey) = (plain.sink.address() + at as u64, plain.sink.lkey());
-                let entry = RecvEntry { address, length: length as u32, lkey };
+                let entry = RecvEntry::new(address, length as u32, lkey);
                 self.posts.push((self.session.clock(), nic, Post::Place(i as u16, entry)));
             }
         }

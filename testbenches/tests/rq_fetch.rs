@@ -21,6 +21,8 @@ struct Recv {
     address: u64,
     length: u32,
     lkey: u32,
+    /// Tagged or cancel: flags, tag, target and handle.
+    tagged: Option<(u8, u64, u16, u16)>,
 }
 
 impl Recv {
@@ -30,6 +32,11 @@ impl Recv {
         put(recv::ADDRESS, &self.address.to_le_bytes());
         put(recv::LENGTH, &self.length.to_le_bytes());
         put(recv::LKEY, &self.lkey.to_le_bytes());
+        let (flags, tag, target, handle) = self.tagged.unwrap_or_default();
+        put(recv::FLAGS, &[flags]);
+        put(recv::TAG, &tag.to_le_bytes());
+        put(recv::TARGET, &target.to_le_bytes());
+        put(recv::HANDLE, &handle.to_le_bytes());
         out
     }
 }
@@ -46,7 +53,8 @@ const DOMAIN: u64 = 0xC077;
 fn verdict(entry: &Recv) -> Status {
     let inside = entry.address >= BASE
         && u128::from(entry.address) + u128::from(entry.length) <= u128::from(BASE + LENGTH);
-    if entry.length == 0 || (entry.lkey == WRITABLE && inside) {
+    let cancel = entry.tagged.is_some_and(|(flags, ..)| flags & queue::RECV_CANCEL != 0);
+    if cancel || entry.length == 0 || (entry.lkey == WRITABLE && inside) {
         Status::Success
     } else {
         Status::LocalProtection
@@ -55,12 +63,17 @@ fn verdict(entry: &Recv) -> Status {
 
 fn plain(rng: &mut Rng) -> Recv {
     let length = rng.below(1 << 20) as u32;
-    Recv { address: BASE + rng.below(LENGTH - u64::from(length) + 1), length, lkey: WRITABLE }
+    let address = BASE + rng.below(LENGTH - u64::from(length) + 1);
+    Recv { address, length, lkey: WRITABLE, tagged: None }
 }
 
 /// One entry in four has something wrong with it.
 fn any(rng: &mut Rng) -> Recv {
     let mut entry = plain(rng);
+    if rng.chance(0.2) {
+        let flags = *rng.pick(&[queue::RECV_TAGGED, queue::RECV_CANCEL]);
+        entry.tagged = Some((flags, rng.next_u64(), rng.bits(16) as u16, rng.bits(12) as u16));
+    }
     if rng.chance(0.75) {
         return entry;
     }
@@ -202,7 +215,11 @@ impl Ring {
 
     /// The entry that an answer must show.
     fn next_good(&self) -> Option<usize> {
-        self.due.iter().position(|item| Ring::status(item) == Status::Success)
+        self.due.iter().position(|item| Ring::status(item) == Status::Success && item.1.tagged.is_none())
+    }
+
+    fn next_tagged(&self) -> Option<usize> {
+        self.due.iter().position(|item| Ring::status(item) == Status::Success && item.1.tagged.is_some())
     }
 
     fn next_bad(&self) -> Option<usize> {
@@ -216,11 +233,13 @@ struct Bench<'a> {
     host: Broadcast,
     asker: Asker,
     refusals: StreamMonitor,
+    tagged: StreamMonitor,
     memory: SharedMemory,
     rings: BTreeMap<u8, Ring>,
     handled: usize,
     taken: Vec<(u64, u8)>,
     offered: u64,
+    passed: u64,
 }
 
 impl<'a> Bench<'a> {
@@ -234,11 +253,13 @@ impl<'a> Bench<'a> {
             host: Broadcast::new(dut),
             asker: Asker::new(dut, rng),
             refusals: StreamMonitor::new(dut, "refused", stall, rng).unwrap(),
+            tagged: StreamMonitor::new(dut, "tagged", stall, rng).unwrap(),
             memory,
             rings: BTreeMap::new(),
             handled: 0,
             taken: Vec::new(),
             offered: 0,
+            passed: 0,
             dut,
         };
         for (lkey, write, domain) in [(WRITABLE, 1, DOMAIN), (READ_ONLY, 0, DOMAIN), (FOREIGN, 1, DOMAIN ^ 1)]
@@ -310,7 +331,10 @@ impl<'a> Bench<'a> {
     }
 
     fn clock(&mut self) {
-        cycle(self.dut, &mut [&mut self.dma, &mut self.host, &mut self.asker, &mut self.refusals]);
+        cycle(
+            self.dut,
+            &mut [&mut self.dma, &mut self.host, &mut self.asker, &mut self.refusals, &mut self.tagged],
+        );
         // A life ends in the clock of its table write.
         for (clock, pulse) in &self.host.made[self.handled..] {
             if let Pulse::Table { table: table::ENDPOINT, index, .. } = pulse {
@@ -344,6 +368,19 @@ impl<'a> Bench<'a> {
                 "endpoint {}",
                 answer.endpoint
             );
+        }
+        while let Some(transfer) = self.tagged.take() {
+            let shape = self.tagged.shape().clone();
+            let get = |name: &str| shape.get(&transfer.word, name);
+            let ring = self.rings.get_mut(&(get("endpoint") as u8)).unwrap();
+            let at = ring.next_tagged().expect("an entry is passed on that is plain or not there");
+            let (index, meant, _) = ring.due.remove(at).unwrap();
+            let (flags, tag, target, handle) = meant.tagged.unwrap();
+            let cancel = u64::from(flags & queue::RECV_CANCEL != 0);
+            assert_eq!((get("entry") as u16, get("tag"), get("cancel")), (index, tag, cancel));
+            assert_eq!((get("address"), get("length")), (meant.address, meant.length.into()));
+            assert_eq!((get("target"), get("handle")), (target.into(), handle.into()));
+            self.passed += 1;
         }
         while let Some(transfer) = self.refusals.take() {
             let shape = self.refusals.shape().clone();
@@ -407,6 +444,7 @@ fn every_entry_is_offered_in_order_or_refused() {
                 bench.clock();
             }
             assert_eq!(bench.offered, before);
+            assert!(bench.passed > 100, "{} tagged", bench.passed);
             assert!(bench.dma.is_idle());
         });
     }
@@ -442,7 +480,7 @@ fn refusals_have_their_reason() {
         bench.endpoint(4, 0x1000, 6);
         bench.asker.endpoints = vec![4];
         bench.asker.take = 1.0;
-        let good = Recv { address: BASE, length: LENGTH as u32, lkey: WRITABLE };
+        let good = Recv { address: BASE, length: LENGTH as u32, lkey: WRITABLE, tagged: None };
         let cases = [
             (good.clone(), Status::Success),
             (Recv { lkey: READ_ONLY, ..good.clone() }, Status::LocalProtection),
@@ -454,7 +492,7 @@ fn refusals_have_their_reason() {
             (Recv { address: BASE + LENGTH - 1, length: 1, ..good.clone() }, Status::Success),
             (Recv { address: BASE + LENGTH, length: 1, ..good.clone() }, Status::LocalProtection),
             (Recv { address: u64::MAX, length: 1, ..good.clone() }, Status::LocalProtection),
-            (Recv { address: 0, length: 0, lkey: 0 }, Status::Success),
+            (Recv { address: 0, length: 0, lkey: 0, tagged: None }, Status::Success),
         ];
         for (entry, status) in cases {
             assert_eq!(verdict(&entry), status, "the reference on {entry:x?}");
@@ -474,7 +512,7 @@ fn a_failed_ring_read_refuses_exactly_its_entries() {
         bench.asker.endpoints = vec![5];
         bench.memory.borrow_mut().poisoned.push(0x10_0000 + 9 * 32..0x10_0000 + 9 * 32 + 1);
         for i in 0..32 {
-            let entry = any(rng);
+            let entry = Recv { tagged: None, ..any(rng) };
             bench.post(5, entry, (8..16).contains(&i));
         }
         bench.ring(5);
@@ -506,7 +544,7 @@ fn an_entry_on_its_way_is_told() {
         assert_eq!(bench.asker.told, [nothing, coming, there, nothing]);
         // One that is refused came in vain.
         bench.asker.told.clear();
-        let refused = Recv { address: BASE, length: 1, lkey: READ_ONLY };
+        let refused = Recv { address: BASE, length: 1, lkey: READ_ONLY, tagged: None };
         bench.post(3, refused, false);
         bench.ring(3);
         bench.drain(1000);

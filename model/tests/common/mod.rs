@@ -9,12 +9,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
-use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND, OP_WRITE};
+use tessera_abi::queue::{
+    DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_SEND, DONE_UNEXPECTED, OP_SEND, OP_WRITE,
+};
 use tessera_abi::regs::Counter;
 use tessera_abi::status::Status;
 use tessera_abi::wire::{self, fb, Trh};
 use tessera_model::{
-    Completion, Endpoint, Identity, MemoryKey, Nic, ReadError, RecvEntry, SendEntry, Settings, Ticks,
+    Completion, Endpoint, Identity, MemoryKey, Nic, ReadError, RecvEntry, RecvKind, SendEntry, Settings,
+    Ticks,
 };
 
 /// The seed of this run: `TESSERA_SEED`, else a fixed one. Printed, so a red
@@ -421,7 +424,7 @@ impl World {
     /// Posts a receive of `length` bytes.
     pub fn recv(&mut self, node: usize, e: usize, length: u32) {
         let address = self.allocate(node, length);
-        let entry = RecvEntry { address, length, lkey: KEY };
+        let entry = RecvEntry::new(address, length, KEY);
         let number = endpoint(node, e);
         let now = self.now(node);
         let index = self.nodes[node].nic.post_recv(now, number, entry).expect("endpoint exists");
@@ -429,10 +432,21 @@ impl World {
         self.see(node, || Seen::Recv { endpoint: number, index, entry });
     }
 
+    /// Posts a receive of this kind to an endpoint's own ring.
+    pub fn recv_kind(&mut self, node: usize, e: usize, length: u32, kind: RecvKind) {
+        let address = self.allocate(node, length);
+        let entry = RecvEntry { kind, ..RecvEntry::new(address, length, KEY) };
+        let number = endpoint(node, e);
+        let now = self.now(node);
+        let index = self.nodes[node].nic.post_recv(now, number, entry).expect("endpoint exists");
+        self.nodes[node].recvs.insert(((number & 0xFF) as u16, index), Buffer { entry, open: true });
+        self.drain(node);
+    }
+
     /// Posts a receive of `length` bytes to a shared ring.
     pub fn shared_recv(&mut self, node: usize, ring: u16, length: u32) {
         let address = self.allocate(node, length);
-        let entry = RecvEntry { address, length, lkey: KEY };
+        let entry = RecvEntry::new(address, length, KEY);
         let now = self.now(node);
         let index = self.nodes[node].nic.post_shared_recv(now, ring, entry).expect("ring exists");
         self.nodes[node].recvs.insert((ring, index), Buffer { entry, open: true });
@@ -520,6 +534,7 @@ impl World {
                     assert_eq!(self.delivered[&done.tag], 1, "message {:#x} delivered twice", done.tag);
                 }
             }
+            DONE_POSTED | DONE_UNEXPECTED | DONE_CANCEL => {}
             other => panic!("completion opcode {other}"),
         }
     }

@@ -4,7 +4,8 @@
 //!   done_rx ─┐
 //!   done_tx ─┤ turns   endpoint ──> cq number ──> ring, indexes ──> entry ──> write_desc
 //!   done_sq ─┼──────>  pick           route             write             └─> write_beat
-//!   done_rq ─┘
+//!   done_rq ─┤
+//!   done_match (always first)
 //! ```
 //!
 //! The endpoint's table entry names the queue, for sends and for receives, and
@@ -74,6 +75,9 @@ pub struct CqWriter {
     pub done_rq_valid: Signal<In, Bit>,
     pub done_rq_data: Signal<In, Done>,
     pub done_rq_ready: Signal<Out, Bit>,
+    pub done_match_valid: Signal<In, Bit>,
+    pub done_match_data: Signal<In, Done>,
+    pub done_match_ready: Signal<Out, Bit>,
     pub write_desc_valid: Signal<Out, Bit>,
     pub write_desc_data: Signal<Out, DmaDescriptor>,
     pub write_desc_ready: Signal<In, Bit>,
@@ -113,6 +117,8 @@ pub struct CqWriter {
     choice: Signal<Local, Bits<2>>,
     picked: Signal<Local, Done>,
     pick: Signal<Local, Bit>,
+    /// Of the four streams that take turns.
+    turn: Signal<Local, Bit>,
     route: Signal<Local, Bits<8>>,
     asked: Signal<Local, Bits<8>>,
     size: Signal<Local, Bits<16>>,
@@ -166,6 +172,13 @@ pub struct CqWriter {
     at_phase: Constant<Bits<9>>,
 }
 
+/// The events of the match table follow DONE_RECV.
+const _: () = assert!(
+    queue::DONE_POSTED == queue::DONE_RECV + 1
+        && queue::DONE_UNEXPECTED == queue::DONE_RECV + 2
+        && queue::DONE_CANCEL == queue::DONE_RECV + 3
+);
+
 /// One beat, one entry.
 const _: () = assert!(queue::COMPLETION_LEN == 64);
 
@@ -191,6 +204,9 @@ impl CqWriter {
             done_rq_valid: Default::default(),
             done_rq_data: Default::default(),
             done_rq_ready: Default::default(),
+            done_match_valid: Default::default(),
+            done_match_data: Default::default(),
+            done_match_ready: Default::default(),
             write_desc_valid: Default::default(),
             write_desc_data: Default::default(),
             write_desc_ready: Default::default(),
@@ -226,6 +242,7 @@ impl CqWriter {
             choice: Default::default(),
             picked: Default::default(),
             pick: Default::default(),
+            turn: Default::default(),
             route: Default::default(),
             asked: Default::default(),
             size: Default::default(),
@@ -388,10 +405,15 @@ impl Logic for CqWriter {
             2 => self.picked.next = self.done_sq_data.val(),
             _ => self.picked.next = self.done_rq_data.val(),
         }
+        // What the match table tells of comes before the end of its message.
+        if self.done_match_valid.val() {
+            self.picked.next = self.done_match_data.val();
+        }
         self.wanted.next = self.done_rx_valid.val()
             | self.done_tx_valid.val()
             | self.done_sq_valid.val()
-            | self.done_rq_valid.val();
+            | self.done_rq_valid.val()
+            | self.done_match_valid.val();
         // The last clock of one completion picks the next; that of a lost one need not.
         self.free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
             & (!self.beat_valid.q.val() | self.write_beat_ready.val());
@@ -400,10 +422,12 @@ impl Logic for CqWriter {
             & !self.queue_write.val()
             & !self.rewritten.q.val();
         self.pick.next = ((self.state.q.val() == Step::Pick) | self.ends.val()) & self.wanted.val();
-        self.done_rx_ready.next = self.pick.val() & (self.choice.val() == 0);
-        self.done_tx_ready.next = self.pick.val() & (self.choice.val() == 1);
-        self.done_sq_ready.next = self.pick.val() & (self.choice.val() == 2);
-        self.done_rq_ready.next = self.pick.val() & (self.choice.val() == 3);
+        self.turn.next = self.pick.val() & !self.done_match_valid.val();
+        self.done_match_ready.next = self.pick.val();
+        self.done_rx_ready.next = self.turn.val() & (self.choice.val() == 0);
+        self.done_tx_ready.next = self.turn.val() & (self.choice.val() == 1);
+        self.done_sq_ready.next = self.turn.val() & (self.choice.val() == 2);
+        self.done_rq_ready.next = self.turn.val() & (self.choice.val() == 3);
 
         // The queue's number, then its ring.
         self.endpoints.read_address.next = self.picked.val().endpoint;
@@ -429,7 +453,7 @@ impl Logic for CqWriter {
         self.gid.value.next = self.word.q.val().peer_gid;
         self.opcode.next = self.sent.val();
         if self.word.q.val().receive {
-            self.opcode.next = self.received.val();
+            self.opcode.next = self.received.val() + bit_cast::<8, 2>(self.word.q.val().event);
         }
         self.flags.next = 0.into();
         if self.word.q.val().has_imm {
@@ -513,7 +537,9 @@ impl Logic for CqWriter {
         }
         if self.pick.val() {
             self.word.d.next = self.picked.val();
-            self.last.d.next = self.choice.val();
+            if self.turn.val() {
+                self.last.d.next = self.choice.val();
+            }
             self.state.d.next = Step::Route;
         }
         self.write_desc_valid.next = self.desc_valid.q.val();

@@ -11,7 +11,10 @@
 //! Each endpoint has `2^rq_prefetch_log2` places. A place is taken when an entry
 //! is asked from the host and freed when the entry is consumed or refused. Per
 //! endpoint three running counts, each with one writer: `put` (good entries
-//! stored), `take` (consumed), `skip` (refused); an entry waits while put != take.
+//! stored), `take` (consumed), `skip` (refused or passed on); an entry waits while put != take.
+//!
+//! A tagged receive or a cancel goes to the match table, in the order of the
+//! ring, and gives its place back.
 //!
 //! A bad key (it needs LOCAL_WRITE), bad bounds or a failed ring read end in an
 //! error completion of that entry; the next one is offered instead.
@@ -35,7 +38,7 @@ use super::cleared_ram::ClearedRam;
 use super::key_check::{KeyCheck, Right};
 use super::ring_reader::{RingKind, RingReader};
 use crate::prelude::*;
-use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Receive, TableWrite};
+use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Receive, TableWrite, TaggedPost};
 use tessera_abi::params::Config;
 use tessera_abi::queue::{self, recv};
 use tessera_abi::regs;
@@ -79,6 +82,10 @@ pub struct RqFetch {
     pub answer_valid: Signal<Out, Bit>,
     pub answer: Signal<Out, Receive>,
     pub consume: Signal<In, Bit>,
+    /// Tagged receives and cancels, to the match table.
+    pub tagged_valid: Signal<Out, Bit>,
+    pub tagged_data: Signal<Out, TaggedPost>,
+    pub tagged_ready: Signal<In, Bit>,
     pub refused_valid: Signal<Out, Bit>,
     pub refused_data: Signal<Out, Done>,
     pub refused_ready: Signal<In, Bit>,
@@ -144,6 +151,11 @@ pub struct RqFetch {
     commit: Signal<Local, Bit>,
     store: Signal<Local, Bit>,
     refuse: Signal<Local, Bit>,
+    flags: Signal<Local, Bits<8>>,
+    cancel: Signal<Local, Bit>,
+    is_tagged: Signal<Local, Bit>,
+    /// An entry leaves without a place.
+    pass: Signal<Local, Bit>,
     place_mask: Constant<Bits<8>>,
     place_log2: Constant<Bits<4>>,
     this_table: Constant<Bits<4>>,
@@ -152,6 +164,12 @@ pub struct RqFetch {
     at_address: Constant<Bits<8>>,
     at_length: Constant<Bits<8>>,
     at_lkey: Constant<Bits<8>>,
+    at_flags: Constant<Bits<8>>,
+    at_tag: Constant<Bits<8>>,
+    at_handle: Constant<Bits<8>>,
+    at_target: Constant<Bits<8>>,
+    cancel_flag: Constant<Bits<8>>,
+    tagged_flags: Constant<Bits<8>>,
 }
 
 /// Two entries to a beat.
@@ -180,6 +198,9 @@ impl RqFetch {
             answer_valid: Default::default(),
             answer: Default::default(),
             consume: Default::default(),
+            tagged_valid: Default::default(),
+            tagged_data: Default::default(),
+            tagged_ready: Default::default(),
             refused_valid: Default::default(),
             refused_data: Default::default(),
             refused_ready: Default::default(),
@@ -238,6 +259,10 @@ impl RqFetch {
             commit: Default::default(),
             store: Default::default(),
             refuse: Default::default(),
+            flags: Default::default(),
+            cancel: Default::default(),
+            is_tagged: Default::default(),
+            pass: Default::default(),
             place_mask: Constant::new(((1u64 << config.rq_prefetch_log2) - 1).into()),
             place_log2: Constant::new((config.rq_prefetch_log2 as u64).into()),
             this_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
@@ -246,6 +271,12 @@ impl RqFetch {
             at_address: at(recv::ADDRESS),
             at_length: at(recv::LENGTH),
             at_lkey: at(recv::LKEY),
+            at_flags: at(recv::FLAGS),
+            at_tag: at(recv::TAG),
+            at_handle: at(recv::HANDLE),
+            at_target: at(recv::TARGET),
+            cancel_flag: Constant::new(u64::from(queue::RECV_CANCEL).into()),
+            tagged_flags: Constant::new(u64::from(queue::RECV_TAGGED | queue::RECV_CANCEL).into()),
         }
     }
 }
@@ -322,13 +353,18 @@ impl Logic for RqFetch {
         self.keys.address.next = self.address.val();
         self.index.next = self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
         self.last_of_record.next = (self.step.q.val() + 1) == self.reader.record_data.val().count;
-        self.good.next = !self.reader.failed.val() & self.keys.permitted.val();
+        self.flags.next = self.raw.q.val().get_bits::<8>(self.at_flags.val().index());
+        self.cancel.next = (self.flags.val() & self.cancel_flag.val()) != 0;
+        self.is_tagged.next = (self.flags.val() & self.tagged_flags.val()) != 0;
+        // A cancel names no memory.
+        self.good.next = !self.reader.failed.val() & (self.keys.permitted.val() | self.cancel.val());
         self.bad.next = !self.good.val() & !self.reader.stale.val();
         self.out_free.next = !self.out_valid.q.val() | self.refused_ready.val();
         if self.refused_ready.val() {
             self.out_valid.d.next = false;
         }
         self.commit.next = false;
+        self.tagged_valid.next = false;
         match self.state.q.val() {
             Step::Gather => {
                 self.raw.d.next = self.reader.beat_data.val().get_bits::<256>(0);
@@ -349,6 +385,11 @@ impl Logic for RqFetch {
                 // While a wipe waits, `stale` may not show it yet.
                 self.commit.next = !self.wipe.q.val()
                     & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val()));
+                // A tagged one gives its place back at once, as a refused one does.
+                if self.good.val() & self.is_tagged.val() & !self.reader.stale.val() {
+                    self.tagged_valid.next = !self.wipe.q.val() & self.reader.skip_ready.val();
+                    self.commit.next = self.tagged_valid.val() & self.tagged_ready.val();
+                }
                 if self.commit.val() {
                     self.state.d.next = Step::Gather;
                 }
@@ -364,8 +405,18 @@ impl Logic for RqFetch {
                 self.step.d.next = 0.into();
             }
         }
-        self.store.next = self.commit.val() & self.good.val() & !self.reader.stale.val();
+        self.store.next =
+            self.commit.val() & self.good.val() & !self.is_tagged.val() & !self.reader.stale.val();
         self.refuse.next = self.commit.val() & self.bad.val();
+        self.pass.next = self.refuse.val() | (self.tagged_valid.val() & self.tagged_ready.val());
+        self.tagged_data.next.cancel = self.cancel.val();
+        self.tagged_data.next.endpoint = self.reader.record_data.val().endpoint;
+        self.tagged_data.next.entry = self.index.val();
+        self.tagged_data.next.tag = self.raw.q.val().get_bits::<64>(self.at_tag.val().index());
+        self.tagged_data.next.address = self.address.val();
+        self.tagged_data.next.length = self.length.val();
+        self.tagged_data.next.handle = self.raw.q.val().get_bits::<12>(self.at_handle.val().index());
+        self.tagged_data.next.target = self.raw.q.val().get_bits::<16>(self.at_target.val().index());
 
         self.puts_store.read_address.next = self.reader.record_data.val().endpoint;
         self.skips_store.read_address.next = self.reader.record_data.val().endpoint;
@@ -385,13 +436,13 @@ impl Logic for RqFetch {
         self.puts_ask.write_enable.next = self.store.val() | self.wipe_now.val();
         self.puts_ask.write_address.next = self.reader.record_data.val().endpoint;
         self.puts_ask.write_data.next = self.next_put.val();
-        self.skips_store.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_store.write_enable.next = self.pass.val() | self.wipe_now.val();
         self.skips_store.write_address.next = self.reader.record_data.val().endpoint;
         self.skips_store.write_data.next = self.next_skip.val();
-        self.skips_visit.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_visit.write_enable.next = self.pass.val() | self.wipe_now.val();
         self.skips_visit.write_address.next = self.reader.record_data.val().endpoint;
         self.skips_visit.write_data.next = self.next_skip.val();
-        self.skips_ask.write_enable.next = self.refuse.val() | self.wipe_now.val();
+        self.skips_ask.write_enable.next = self.pass.val() | self.wipe_now.val();
         self.skips_ask.write_address.next = self.reader.record_data.val().endpoint;
         self.skips_ask.write_data.next = self.next_skip.val();
         self.takes_ask.write_enable.next = self.taken.val() | self.wipe_now.val();
@@ -423,7 +474,7 @@ impl Logic for RqFetch {
         self.reader.freed.next = self.takes_visit.read_data.val() + self.skips_visit.read_data.val();
         self.reader.poke_valid.next = self.taken.val();
         self.reader.poke_index.next = self.last_at.q.val();
-        self.reader.skip_valid.next = self.refuse.val();
+        self.reader.skip_valid.next = self.pass.val();
         self.reader.skip_index.next = self.reader.record_data.val().endpoint;
 
         // Asking: counts, then the place, then the answer.
@@ -494,6 +545,7 @@ impl Logic for RqFetch {
             self.out.d.next.vlan_valid = false;
             self.out.d.next.endpoint = self.reader.record_data.val().endpoint;
             self.out.d.next.own = true;
+            self.out.d.next.event = 0.into();
             self.out.d.next.entry = self.index.val();
             self.out.d.next.length = self.length.val();
             self.out.d.next.imm = 0.into();

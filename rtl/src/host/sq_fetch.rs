@@ -457,6 +457,7 @@ impl Logic for SqFetch {
         self.refused_valid.next = self.out_valid.q.val() & !self.out_good.q.val();
         self.refused_data.next.receive = false;
         self.refused_data.next.own = false;
+        self.refused_data.next.event = 0.into();
         self.refused_data.next.status = self.out_status.q.val();
         self.refused_data.next.has_imm = false;
         self.refused_data.next.write = self.out.q.val().write;

@@ -114,6 +114,7 @@ impl Logic for RxDatagram {
         self.pending.in_data.next.vlan_valid = self.in_data.val().vlan_valid;
         self.pending.in_data.next.endpoint = self.in_data.val().endpoint;
         self.pending.in_data.next.own = false;
+        self.pending.in_data.next.event = 0.into();
         self.pending.in_data.next.entry = self.in_data.val().entry;
         self.pending.in_data.next.length = bit_cast::<32, 13>(self.in_data.val().payload_len);
         self.pending.in_data.next.imm = self.in_data.val().imm;

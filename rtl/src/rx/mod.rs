@@ -6,6 +6,7 @@ mod datagram;
 mod fence;
 mod grant;
 mod lookup;
+mod match_table;
 mod placement;
 mod receiver;
 mod words;
@@ -19,6 +20,7 @@ pub use lookup::{
     Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,
     LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
 };
+pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants};
 pub use placement::{Placement, RingEntry};
 pub use receiver::Receiver;
 pub use words::{ContextFixed, ContextLive};

@@ -25,10 +25,11 @@ pub struct ContextFixed {
     /// A write: its bytes go to `tag`.
     pub write: Bit,
     /// Address of the receive taken; of a write, its rkey (a write needs no
-    /// address besides `tag`).
+    /// address besides `tag`). Its entry; whether it is a tagged one.
     pub buffer: Bits<64>,
     /// The entry of the receive taken.
     pub entry: Bits<16>,
+    pub own: Bit,
 }
 
 /// What moves.

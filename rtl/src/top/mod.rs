@@ -33,7 +33,7 @@ use crate::host::rq_fetch::RqFetch;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::rx::{Access, Lookup, Placement, Receiver, RxDatagram, RxFence};
+use crate::rx::{Access, Lookup, MatchTable, Placement, Receiver, RxDatagram, RxFence};
 use crate::stream::{Fifo, Merge};
 use crate::tx::{PayloadReader, Sender, TxDatagram};
 use crate::types::{Done, TxFeedback, TxPacket};
@@ -165,6 +165,7 @@ pub struct TesseraNic {
     access: Access,
     rx_fence: RxFence,
     lookup: Lookup,
+    match_table: MatchTable,
     receiver: Receiver,
     placement: Placement,
     rx_datagram: RxDatagram,
@@ -279,6 +280,7 @@ impl TesseraNic {
             access: Access::new(config),
             rx_fence: RxFence::new(),
             lookup: Lookup::new(config),
+            match_table: MatchTable::new(config),
             receiver: Receiver::new(config),
             placement: Placement::new(config),
             rx_datagram: RxDatagram::new(),

@@ -27,6 +27,8 @@ impl Logic for TesseraNic {
         self.rx_fence.rst.next = self.rst.val();
         self.lookup.clk.next = self.clk.val();
         self.lookup.rst.next = self.rst.val();
+        self.match_table.clk.next = self.clk.val();
+        self.match_table.rst.next = self.rst.val();
         self.receiver.clk.next = self.clk.val();
         self.receiver.rst.next = self.rst.val();
         self.placement.clk.next = self.clk.val();
@@ -62,6 +64,7 @@ impl Logic for TesseraNic {
         self.sq_fetch.settings.next = self.registers.settings.val();
         self.rx_parse.settings.next = self.registers.settings.val();
         self.lookup.settings.next = self.registers.settings.val();
+        self.match_table.settings.next = self.registers.settings.val();
         self.receiver.settings.next = self.registers.settings.val();
         self.sender.settings.next = self.registers.settings.val();
         self.path_scheduler.settings.next = self.registers.settings.val();
@@ -78,6 +81,7 @@ impl Logic for TesseraNic {
         self.rx_parse.table_write.next = self.registers.table_write.val();
         self.lookup.table_write.next = self.registers.table_write.val();
         self.access.table_write.next = self.registers.table_write.val();
+        self.match_table.table_write.next = self.registers.table_write.val();
         self.tx_build.table_write.next = self.registers.table_write.val();
         self.path_scheduler.table_write.next = self.registers.table_write.val();
         self.sq_fetch.doorbell.next = self.registers.doorbell.val();
@@ -196,6 +200,21 @@ impl Logic for TesseraNic {
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
         self.lookup.answer.next = self.rq_fetch.answer.val();
         self.rq_fetch.consume.next = self.lookup.consume.val();
+        self.match_table.post_valid.next = self.rq_fetch.tagged_valid.val();
+        self.match_table.post_data.next = self.rq_fetch.tagged_data.val();
+        self.rq_fetch.tagged_ready.next = self.match_table.post_ready.val();
+        self.match_table.ask.next = self.lookup.match_ask.val();
+        self.match_table.ask_endpoint.next = self.lookup.match_endpoint.val();
+        self.match_table.ask_tag.next = self.lookup.match_tag.val();
+        self.lookup.match_known.next = self.match_table.known.val();
+        self.lookup.match_answer.next = self.match_table.answer.val();
+        self.match_table.settle.next = self.lookup.match_settle.val();
+        self.match_table.take.next = self.lookup.match_take.val();
+        self.match_table.unexpected.next = self.lookup.match_unexpected.val();
+        self.match_table.opened.next = self.lookup.work_data.val();
+        self.cq_writer.done_match_valid.next = self.match_table.done_valid.val();
+        self.cq_writer.done_match_data.next = self.match_table.done_data.val();
+        self.match_table.done_ready.next = self.cq_writer.done_match_ready.val();
         self.lookup.block_available.next = self.receiver.block_ready.val();
         self.rx_datagram.in_valid.next = self.lookup.work_valid.val();
         self.rx_datagram.in_data.next = self.lookup.work_data.val();
@@ -330,6 +349,7 @@ impl Logic for TesseraNic {
             & self.cq_writer.ready.val()
             & self.access.ready.val()
             & self.lookup.ready.val()
+            & self.match_table.ready.val()
             & self.receiver.ready.val()
             & self.placement.ready.val()
             & self.sender.ready.val()
@@ -373,6 +393,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.rx_parse.rx_ud.val().into()) << 59)
             | (bit_cast::<64, 1>(self.receiver.rx_new.val().into()) << 36)
             | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
+            | (bit_cast::<64, 1>(self.match_table.event_full.val().into()) << 62)
             | (bit_cast::<64, 1>(self.receiver.rx_completed.val().into()) << 38)
             | (bit_cast::<64, 1>(self.receiver.rx_aborted.val().into()) << 39)
             | (bit_cast::<64, 1>(self.receiver.nack_expiries.val().into()) << 48)
@@ -465,4 +486,5 @@ const _: () = {
     assert!(Counter::TxUd as u8 == 60);
     assert!(Counter::RoundsDone as u8 == 57);
     assert!(Counter::RoundPulls as u8 == 58);
+    assert!(Counter::TagsFull as u8 == 62);
 };

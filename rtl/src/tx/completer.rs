@@ -69,6 +69,7 @@ impl Logic for Completer {
             self.done.d.next.vlan_valid = false;
             self.done.d.next.endpoint = self.message.val().endpoint;
             self.done.d.next.own = false;
+            self.done.d.next.event = 0.into();
             self.done.d.next.entry = self.message.val().entry;
             self.done.d.next.length = self.message.val().length;
             self.done.d.next.imm = self.message.val().imm;

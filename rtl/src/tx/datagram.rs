@@ -190,6 +190,7 @@ impl Logic for TxDatagram {
         self.waiting.write_data.next.vlan_valid = false;
         self.waiting.write_data.next.endpoint = self.request.q.val().endpoint;
         self.waiting.write_data.next.own = false;
+        self.waiting.write_data.next.event = 0.into();
         self.waiting.write_data.next.entry = self.request.q.val().entry;
         self.waiting.write_data.next.length = self.request.q.val().length;
         self.waiting.write_data.next.imm = self.request.q.val().imm;

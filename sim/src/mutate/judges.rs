@@ -52,6 +52,7 @@ pub const JUDGES: &[Judge] = &[
         test: "path_scheduler",
         blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
     },
+    Judge { test: "match_table", blocks: &["match_table", "match_nodes", "match_tenants"] },
     Judge {
         test: "lookup",
         blocks: &[

@@ -52,6 +52,15 @@ pub struct Bench<'a> {
     /// The ring as `rq_fetch` has it: consumed a little after the reference.
     ring: BTreeMap<u8, VecDeque<Posted>>,
     posted: Vec<(u8, Posted)>,
+    /// As the match table has them, and those to come.
+    tagged: BTreeMap<(u8, u64), VecDeque<Posted>>,
+    posted_tagged: Vec<((u8, u64), Posted)>,
+    /// Clocks the ask at hand has waited, and must.
+    match_wait: (u64, u64),
+    /// Key of the answer that stands.
+    match_key: Option<(u8, u64)>,
+    match_rng: Rng,
+    unexpected: [u64; 2],
     answers: VecDeque<Option<u8>>,
     last_answered: u8,
     seen_events: BTreeMap<&'static str, u64>,
@@ -76,6 +85,14 @@ struct Ports {
     length: PortId,
     entry: PortId,
     consume: PortId,
+    match_ask: PortId,
+    match_endpoint: PortId,
+    match_tag: PortId,
+    match_known: PortId,
+    match_answer: [PortId; 5],
+    match_settle: PortId,
+    match_take: PortId,
+    match_unexpected: PortId,
     block_available: PortId,
     judged: PortId,
     buried: PortId,
@@ -105,6 +122,15 @@ impl<'a> Bench<'a> {
             length: port("answer.length"),
             entry: port("answer.entry"),
             consume: port("consume"),
+            match_ask: port("match_ask"),
+            match_endpoint: port("match_endpoint"),
+            match_tag: port("match_tag"),
+            match_known: port("match_known"),
+            match_answer: ["available", "coming", "address", "length", "entry"]
+                .map(|f| port(&format!("match_answer.{f}"))),
+            match_settle: port("match_settle"),
+            match_take: port("match_take"),
+            match_unexpected: port("match_unexpected"),
             block_available: port("block_available"),
             judged: port("judged"),
             buried: port("buried"),
@@ -117,7 +143,9 @@ impl<'a> Bench<'a> {
         let layout = |name: &str| Layout::new(dut.model(), name);
         let layouts = ["packet_data", "work_data", "feedback_data", "retire_data"].map(layout);
         let [layout, work_layout, feedback_layout, retire_layout] = layouts;
-        for name in ["packet_valid", "retire_valid", "answer_valid", "work_ready", "feedback_ready"] {
+        for name in
+            ["packet_valid", "retire_valid", "answer_valid", "match_known", "work_ready", "feedback_ready"]
+        {
             let port = dut.port(name).unwrap();
             dut.set(port, 0u64);
         }
@@ -160,6 +188,12 @@ impl<'a> Bench<'a> {
             ring: BTreeMap::new(),
             in_hand: VecDeque::new(),
             posted: Vec::new(),
+            tagged: BTreeMap::new(),
+            posted_tagged: Vec::new(),
+            match_wait: (0, 5),
+            match_key: None,
+            match_rng: rng.fork(),
+            unexpected: [0; 2],
             answers: VecDeque::from(vec![None; ANSWER_LATENCY - 1]),
             last_answered: 0,
             seen_events: EVENTS.iter().map(|event| (*event, 0)).collect(),
@@ -188,6 +222,7 @@ impl<'a> Bench<'a> {
         packet.set("denied", 0);
         packet.set("endpoint", u128::from(rng.below(4)));
         packet.set("length", u128::from(rng.below(1 << 20)));
+        packet.set("tag", u128::from(rng.below(3)) << 40);
         if rng.chance(0.3) {
             packet.set("payload_len", 0);
         }
@@ -224,6 +259,23 @@ impl<'a> Bench<'a> {
         }
         self.clock();
         self.reference.tenants.insert(index, (ring, quota.into()));
+    }
+
+    /// Makes an endpoint match tags.
+    pub fn tags(&mut self, index: u8) {
+        self.settle();
+        self.host.table(table::ENDPOINT, index.into(), &[(endpoint::VALID, 1), (endpoint::TAGS, 1)]);
+        while self.host.pending() > 0 {
+            self.clock();
+        }
+        self.clock();
+        self.reference.tenants.remove(&index);
+        self.reference.tags.push(index);
+    }
+
+    /// Posts a tagged receive, as `post`.
+    pub fn post_tagged(&mut self, endpoint: u8, tag: u64, receive: Posted) {
+        self.posted_tagged.push(((endpoint, tag), receive));
     }
 
     /// Posts a receive: the next packet taken is the first to see it.
@@ -267,6 +319,7 @@ impl<'a> Bench<'a> {
             *self.seen_events.get_mut(event).unwrap() += self.dut.sampled(*port);
         }
         self.serve_receives();
+        self.serve_matches();
         // Packets and ends are told when they are in the tables: they overlap.
         let judged = self.dut.sampled(self.ports.judged) != 0;
         let buried = self.dut.sampled(self.ports.buried) != 0;
@@ -274,6 +327,7 @@ impl<'a> Bench<'a> {
         if judged {
             let packet = self.in_hand.pop_front().expect("a packet is judged before it is taken");
             self.last = self.reference.packet(self.now, &packet);
+            self.unexpected[0] += u64::from(self.last.unexpected);
             self.expected_works.extend(self.last.work.clone());
             self.expected_feedbacks.extend(self.last.feedback.clone());
         }
@@ -291,6 +345,10 @@ impl<'a> Bench<'a> {
             for (ring, receive) in self.posted.drain(..) {
                 self.reference.receives.entry(ring).or_default().push_back(receive);
                 self.ring.entry(ring).or_default().push_back(receive);
+            }
+            for (key, receive) in self.posted_tagged.drain(..) {
+                self.reference.tagged.entry(key).or_default().push_back(receive);
+                self.tagged.entry(key).or_default().push_back(receive);
             }
         }
         while let Some(work) = self.works.take() {
@@ -334,6 +392,39 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// The match table with some latency.
+    fn serve_matches(&mut self) {
+        if self.dut.sampled(self.ports.match_settle) != 0 {
+            if self.dut.sampled(self.ports.match_take) != 0 {
+                let key = self.match_key.expect("a take without an answer");
+                self.tagged.get_mut(&key).unwrap().pop_front().expect("something to take");
+            }
+            let unexpected = self.dut.sampled(self.ports.match_unexpected);
+            assert!(unexpected == 0 || self.match_key.is_some(), "unexpected without an answer");
+            self.unexpected[1] += unexpected;
+            self.match_key = None;
+            self.match_wait = (0, 5 + self.match_rng.below(2) * self.match_rng.below(12));
+            self.dut.set(self.ports.match_known, 0u64);
+            return;
+        }
+        if self.match_key.is_some() || self.dut.sampled(self.ports.match_ask) == 0 {
+            return;
+        }
+        self.match_wait.0 += 1;
+        if self.match_wait.0 >= self.match_wait.1 {
+            let endpoint = self.dut.sampled(self.ports.match_endpoint) as u8;
+            let key = (endpoint, self.dut.sampled(self.ports.match_tag));
+            self.match_key = Some(key);
+            let oldest = self.tagged.get(&key).and_then(|list| list.front()).copied();
+            let found = oldest.unwrap_or(Posted { address: 77, length: 0, entry: 0 });
+            let answer = [oldest.is_some().into(), 0, found.address, found.length.into(), found.entry.into()];
+            for (port, value) in self.ports.match_answer.iter().zip(answer) {
+                self.dut.set(*port, value);
+            }
+            self.dut.set(self.ports.match_known, 1u64);
+        }
+    }
+
     /// Clocks until everything offered is done, then compares all counts.
     pub fn settle(&mut self) {
         let mut clocks = 0;
@@ -356,6 +447,8 @@ impl<'a> Bench<'a> {
             self.clock();
         }
         assert_eq!(self.seen_events, self.reference.events);
+        assert_eq!(self.unexpected[0], self.unexpected[1], "unexpected messages");
+        assert_eq!(self.tagged, self.reference.tagged);
         assert_eq!(self.dut.sampled(self.ports.free_contexts), self.reference.free.len() as u64);
         assert_eq!(self.dut.sampled(self.ports.tombstones), self.reference.tombstones() as u64);
     }

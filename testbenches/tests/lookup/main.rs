@@ -346,6 +346,9 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
     for (index, ring, quota) in [(0, 0, 5), (1, 1, 2), (2, 200, 0), (3, 200, 9)] {
         bench.tenant(index, ring, quota);
     }
+    // One that matches tags.
+    bench.tags(0);
+    bench.reference.tenants.insert(0, (0, 0));
     let keys = keys(50, rng);
     let mut generations: Vec<u32> = keys.iter().map(|_| rng.below(1 << 20) as u32).collect();
     // Contexts that were buried and whose number is still out.
@@ -388,6 +391,11 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
                 entry = entry.wrapping_add(1);
             }
             bench.reference.block_available = rng.chance(0.95);
+        }
+        if rng.chance(0.01) {
+            let length = if rng.chance(0.1) { rng.below(1 << 20) } else { 1 << 20 } as u32;
+            bench.post_tagged(0, rng.below(3) << 40, Posted { address: rng.next_u64(), length, entry });
+            entry = entry.wrapping_add(1);
         }
         if bench.retiring() == 0 {
             ending.clear();
@@ -464,6 +472,48 @@ fn ro_6_a_receive_on_its_way_is_waited_for() {
         assert!(bench.dut.cycles() > start + 500, "waits too short");
         bench.late = 0;
         bench.settle();
+    });
+}
+
+#[test]
+fn ro_12_a_tagged_receive_comes_before_the_ring() {
+    tb::run("lookup::tags", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        bench.tags(2);
+        let posted = |entry: u16, length: u32| Posted { address: u64::from(entry) << 32, length, entry };
+        for entry in 0..2 {
+            bench.post(2, posted(entry, 1 << 20));
+            bench.post_tagged(2, 5, posted(10 + entry, 1 << 20));
+        }
+        bench.post_tagged(2, 6, posted(20, 99));
+        let mut one = |bench: &mut Bench, slot: u128, tag: u128, length: u128| {
+            let mut packet = bench.some_packet((4, 4, slot), 0, 0, rng);
+            for (field, value) in [("endpoint", 2), ("tag", tag), ("length", length)] {
+                packet.set(field, value);
+            }
+            bench.offer(packet);
+            bench.settle();
+            let entry = bench
+                .last
+                .work
+                .as_ref()
+                .filter(|work| work.get("verdict") == 1)
+                .map(|work| work.get("entry"));
+            (entry, bench.last.unexpected)
+        };
+        assert_eq!(one(&mut bench, 0, 7, 50), (Some(0), true), "no such tag");
+        assert_eq!(one(&mut bench, 1, 5, 50), (Some(10), false));
+        // Too long for the receive that matches: the ring does not help it out.
+        assert_eq!(one(&mut bench, 2, 6, 100), (None, false));
+        assert_eq!(one(&mut bench, 3, 6, 99), (Some(20), false));
+        assert_eq!(one(&mut bench, 4, 5, 50), (Some(11), false));
+        assert_eq!(one(&mut bench, 5, 5, 50), (Some(1), true), "none is left");
+        assert_eq!(one(&mut bench, 6, 5, 50), (None, false));
+        assert_eq!(bench.last.event, Some("busy_receive"));
+        // While one of the ring is on its way the table is let go, and asked again.
+        bench.late = 10;
+        bench.post(2, posted(2, 1 << 20));
+        assert_eq!(one(&mut bench, 7, 5, 50), (Some(2), true));
     });
 }
 

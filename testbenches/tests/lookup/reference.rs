@@ -45,6 +45,8 @@ pub struct Outcome {
     pub work: Option<Record>,
     pub feedback: Option<Record>,
     pub event: Option<&'static str>,
+    /// It opened with a receive of the ring though its endpoint matches tags.
+    pub unexpected: bool,
 }
 
 pub struct Reference {
@@ -56,6 +58,9 @@ pub struct Reference {
     pub free: VecDeque<u64>,
     /// By ring.
     pub receives: BTreeMap<u8, VecDeque<Posted>>,
+    /// Tagged receives of the endpoints in `tags`, by endpoint and tag.
+    pub tagged: BTreeMap<(u8, u64), VecDeque<Posted>>,
+    pub tags: Vec<u8>,
     /// Ring and quota of an endpoint; its own and none where it is not told.
     pub tenants: BTreeMap<u8, (u8, usize)>,
     /// Whose the numbers are that are out.
@@ -87,6 +92,8 @@ impl Reference {
             tables: [vec![[None; 4]; sets], vec![[None; 4]; sets]],
             free: (0..1 << config.rx_contexts_log2).collect(),
             receives: BTreeMap::new(),
+            tagged: BTreeMap::new(),
+            tags: Vec::new(),
             tenants: BTreeMap::new(),
             owners: BTreeMap::new(),
             block_available: true,
@@ -209,7 +216,7 @@ impl Reference {
         let (ring, quota) = self.tenant(endpoint);
         let used_up = quota != 0 && self.held_by(endpoint) >= quota;
         let posted = self.receives.entry(ring).or_default();
-        let receive = posted.front().copied();
+        let front = posted.front().copied();
         outcome.feedback = Some(feedback(packet, fb::BUSY, 0));
         let place = if replaces { None } else { self.vacancy(key) };
         let refused = if !replaces && place.is_none() {
@@ -225,6 +232,10 @@ impl Reference {
         let flags = packet.get("flags") as u8;
         let write = flags & flag::WRITE != 0;
         let denied = packet.get("denied") != 0;
+        let key_of_tag = (endpoint, packet.get("tag") as u64);
+        let matching = self.tagged.get(&key_of_tag).and_then(|list| list.front()).copied();
+        let matching = matching.filter(|_| !write && self.tags.contains(&endpoint));
+        let receive = matching.or(front);
         let asks = !write || flags & flag::IMM != 0;
         let refused = refused.or((!denied && asks && receive.is_none()).then_some("busy_receive"));
         if refused.is_none() {
@@ -243,8 +254,11 @@ impl Reference {
                 Held::Tombstone { status, until: now + self.time_wait }
             } else {
                 let receive = receive.filter(|_| asks);
-                if asks {
+                if matching.is_some() {
+                    self.tagged.get_mut(&key_of_tag).unwrap().pop_front();
+                } else if asks {
                     self.receives.get_mut(&ring).unwrap().pop_front();
+                    outcome.unexpected = !write && self.tags.contains(&endpoint);
                 }
                 let number = self.free.pop_front().unwrap();
                 self.owners.insert(number, endpoint);
@@ -254,6 +268,7 @@ impl Reference {
                 if write {
                     word.set("buffer", packet.get("tag"));
                 }
+                word.set("own", u128::from(matching.is_some()));
                 outcome.work = Some(word);
                 Held::Context { number, away: false }
             };

@@ -289,6 +289,7 @@ impl<'a> Bench<'a> {
             ("context", packet.context),
             ("buffer", packet.buffer),
             ("entry", packet.entry),
+            ("own", packet.entry & 1),
             ("src_mac", packet.mac),
             ("src_endpoint", packet.src_endpoint),
             ("endpoint", packet.endpoint),
@@ -692,8 +693,8 @@ impl<'a> Bench<'a> {
         assert_eq!(get("write") != 0, first.flags & WRITE != 0);
         assert_eq!((get("has_imm") != 0, get("imm")), (first.flags & IMM != 0, first.imm));
         assert_eq!(
-            (get("endpoint"), get("entry"), get("length")),
-            (first.endpoint, first.entry, first.length)
+            (get("endpoint"), get("entry"), get("own"), get("length")),
+            (first.endpoint, first.entry, first.entry & 1, first.length)
         );
         assert_eq!(
             (get("tag"), get("slot"), get("peer_endpoint")),

@@ -123,6 +123,7 @@ impl Logic for Arrival {
             self.opened_fixed.next.buffer = bit_cast::<64, 32>(self.word.val().rkey);
         }
         self.opened_fixed.next.entry = self.word.val().entry;
+        self.opened_fixed.next.own = self.word.val().own;
 
         self.window.next = bit_cast::<24, 8>(self.word.val().initial_window);
         if self.word.val().initial_window == 0 {

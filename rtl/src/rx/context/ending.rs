@@ -92,7 +92,8 @@ impl Logic for Ending {
         self.done.next.grh = false;
         self.done.next.vlan_valid = false;
         self.done.next.endpoint = self.message.val().endpoint;
-        self.done.next.own = false;
+        self.done.next.own = self.message.val().own;
+        self.done.next.event = 0.into();
         self.done.next.entry = self.message.val().entry;
         self.done.next.length = self.message.val().length;
         self.done.next.imm = self.message.val().imm;

@@ -30,6 +30,8 @@
 //! - RO-4: a context that is sent away (verdict 3, once) is held until it is
 //!   buried; its tombstone then yields to the newer generation. Packets of
 //!   either generation meanwhile: the same is found, newer ones are BUSY;
+//! - an endpoint with TAGS asks the match table too, which takes two clocks more
+//!   when the answer is needed, and more while the table is at something else;
 //! - a receive that is posted and on its way is waited for, with all packets
 //!   behind it, at most 512 clocks;
 //! - reasons are judged in the order conflict, resources, quota, access, receive, length;
@@ -111,6 +113,15 @@ pub struct Lookup {
     pub answer: Signal<In, Receive>,
     /// The receive last answered is taken.
     pub consume: Signal<Out, Bit>,
+    /// To the match table: held until `match_settle`; see there.
+    pub match_ask: Signal<Out, Bit>,
+    pub match_endpoint: Signal<Out, Bits<8>>,
+    pub match_tag: Signal<Out, Bits<64>>,
+    pub match_known: Signal<In, Bit>,
+    pub match_answer: Signal<In, Receive>,
+    pub match_settle: Signal<Out, Bit>,
+    pub match_take: Signal<Out, Bit>,
+    pub match_unexpected: Signal<Out, Bit>,
     /// Enough bitmap blocks are free for every opening on its way.
     pub block_available: Signal<In, Bit>,
     pub work_valid: Signal<Out, Bit>,
@@ -164,6 +175,9 @@ pub struct Lookup {
     receive: Dff<Receive>,
     // Pulses.
     is_consume: Dff<Bit>,
+    is_settle: Dff<Bit>,
+    is_take: Dff<Bit>,
+    is_unexpected: Dff<Bit>,
     is_stale: Dff<Bit>,
     is_busy_receive: Dff<Bit>,
     is_busy_resources: Dff<Bit>,
@@ -187,6 +201,14 @@ pub struct Lookup {
     has_buried: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
+    /// A packet is at hand.
+    looking: Signal<Local, Bit>,
+    /// It is to be matched by its tag.
+    by_tag: Signal<Local, Bit>,
+    /// A tagged receive matches the packet.
+    is_match: Signal<Local, Bit>,
+    /// The match table has not answered yet.
+    unmatched: Signal<Local, Bit>,
     /// An end is written in this clock, and into the packet's sets.
     buries: Signal<Local, Bit>,
     disturbs: Signal<Local, Bit>,
@@ -194,6 +216,8 @@ pub struct Lookup {
     yields: Signal<Local, Bit>,
     /// The receive the packet needs is on its way.
     awaits: Signal<Local, Bit>,
+    /// So it is asked for again.
+    retries: Signal<Local, Bit>,
     posted: Signal<Local, Receive>,
     in_clear: Signal<Local, Bit>,
     sweeping: Signal<Local, Bit>,
@@ -211,6 +235,7 @@ pub struct Lookup {
     bury_set: Signal<Local, Bits<13>>,
 
     est_flag: Constant<Bits<8>>,
+    write_flag: Constant<Bits<8>>,
     sets: Constant<Bits<14>>,
 }
 
@@ -241,6 +266,14 @@ impl Lookup {
             answer_valid: Default::default(),
             answer: Default::default(),
             consume: Default::default(),
+            match_ask: Default::default(),
+            match_endpoint: Default::default(),
+            match_tag: Default::default(),
+            match_known: Default::default(),
+            match_answer: Default::default(),
+            match_settle: Default::default(),
+            match_take: Default::default(),
+            match_unexpected: Default::default(),
             block_available: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
@@ -284,6 +317,9 @@ impl Lookup {
             answered: Default::default(),
             receive: Default::default(),
             is_consume: Default::default(),
+            is_settle: Default::default(),
+            is_take: Default::default(),
+            is_unexpected: Default::default(),
             is_stale: Default::default(),
             is_busy_receive: Default::default(),
             is_busy_resources: Default::default(),
@@ -302,10 +338,15 @@ impl Lookup {
             has_judged: Default::default(),
             has_buried: Default::default(),
             in_act: Default::default(),
+            looking: Default::default(),
+            by_tag: Default::default(),
+            is_match: Default::default(),
+            unmatched: Default::default(),
             buries: Default::default(),
             disturbs: Default::default(),
             yields: Default::default(),
             awaits: Default::default(),
+            retries: Default::default(),
             posted: Default::default(),
             in_clear: Default::default(),
             sweeping: Default::default(),
@@ -320,6 +361,7 @@ impl Lookup {
             lives_to: Default::default(),
             bury_set: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
+            write_flag: Constant::new((u64::from(flag::WRITE)).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
         }
     }
@@ -342,6 +384,9 @@ impl Logic for Lookup {
             answered,
             receive,
             is_consume,
+            is_settle,
+            is_take,
+            is_unexpected,
             is_stale,
             is_busy_receive,
             is_busy_resources,
@@ -382,6 +427,19 @@ impl Logic for Lookup {
         self.ask_valid.next =
             (self.state.q.val() == State::Read) & ((self.packet.q.val().flags & self.est_flag.val()) == 0);
         self.ask_ring.next = self.tenants.ring.val();
+        self.looking.next = (self.state.q.val() == State::Read)
+            | (self.state.q.val() == State::ReadAgain)
+            | (self.state.q.val() == State::Compare)
+            | (self.state.q.val() == State::Choose)
+            | self.in_act.val();
+        // The tag of a write is an address, and a datagram has none.
+        self.by_tag.next = self.tenants.tags.val()
+            & !self.packet.q.val().ud
+            & ((self.packet.q.val().flags & self.write_flag.val()) == 0);
+        self.match_ask.next =
+            self.looking.val() & self.by_tag.val() & ((self.packet.q.val().flags & self.est_flag.val()) == 0);
+        self.match_endpoint.next = self.packet.q.val().endpoint;
+        self.match_tag.next = self.packet.q.val().tag;
 
         // The hash of the packet on offer.
         self.hash.seed.next = self.settings.val().seed;
@@ -416,16 +474,29 @@ impl Logic for Lookup {
             self.posted.next = self.answer.val();
         }
 
+        // A tagged receive comes before those of the ring.
+        self.unmatched.next = self.by_tag.val() & !self.match_known.val();
+        self.is_match.next = self.by_tag.val() & self.match_known.val() & self.match_answer.val().available;
+        if self.is_match.val() {
+            self.posted.next = self.match_answer.val();
+        }
+
         // Act.
         self.awaits.next = self.judge.asks.val()
             & !self.posted.val().available
+            & !self.unmatched.val()
             & self.posted.val().coming
             & (self.tries.q.val() != 0);
+        self.retries.next = self.in_act.val()
+            & !self.disturbed.q.val()
+            & self.awaits.val()
+            & (self.answered.q.val() | self.answer_valid.val());
         self.act.next = self.in_act.val()
             & !self.disturbed.q.val()
             & !self.awaits.val()
             & self.reply.free.val()
-            & (self.answered.q.val() | self.answer_valid.val() | !self.judge.asks.val());
+            & (((self.answered.q.val() | self.answer_valid.val()) & !self.unmatched.val())
+                | !self.judge.asks.val());
         self.judge.act.next = self.act.val();
         self.judge.packet.next = self.packet.q.val();
         self.judge.found.next = self.tables.found.val().any();
@@ -446,6 +517,7 @@ impl Logic for Lookup {
         self.reply.act.next = self.act.val();
         self.reply.packet.next = self.packet.q.val();
         self.reply.receive.next = self.posted.val();
+        self.reply.own.next = self.is_match.val();
         self.reply.work.next = self.judge.work.val();
         self.reply.verdict.next = self.judge.verdict.val();
         self.reply.deliver.next = self.judge.deliver.val();
@@ -466,9 +538,17 @@ impl Logic for Lookup {
         self.feedback_data.next = self.reply.feedback_data.val();
         self.reply.feedback_ready.next = self.feedback_ready.val();
 
-        self.is_consume.d.next = self.judge.consumes.val() | self.judge.deliver.val();
+        self.is_consume.d.next =
+            (self.judge.consumes.val() & !self.is_match.val()) | self.judge.deliver.val();
         self.is_ud_receive.d.next = self.judge.ud_receive.val();
         self.ud_receive.next = self.is_ud_receive.q.val();
+        // While a receive of the ring is on its way, others may be posted.
+        self.is_settle.d.next = self.act.val() | self.retries.val();
+        self.match_settle.next = self.is_settle.q.val();
+        self.is_take.d.next = self.judge.open.val() & self.is_match.val();
+        self.match_take.next = self.is_take.q.val();
+        self.is_unexpected.d.next = self.judge.open.val() & !self.is_match.val() & self.by_tag.val();
+        self.match_unexpected.next = self.is_unexpected.q.val();
         self.consume.next = self.is_consume.q.val();
         self.is_stale.d.next = self.judge.stale.val();
         self.stale.next = self.is_stale.q.val();
@@ -617,7 +697,7 @@ impl Logic for Lookup {
                     self.disturbed.d.next = false;
                     self.state.d.next = State::ReadAgain;
                 } else {
-                    if self.awaits.val() & (self.answered.q.val() | self.answer_valid.val()) {
+                    if self.retries.val() {
                         self.tries.d.next = self.tries.q.val() - 1;
                         self.answered.d.next = false;
                         self.state.d.next = State::Read;
@@ -682,6 +762,9 @@ impl Logic for Lookup {
             self.cleared.d.next = false;
             self.answered.d.next = false;
             self.is_consume.d.next = false;
+            self.is_settle.d.next = false;
+            self.is_take.d.next = false;
+            self.is_unexpected.d.next = false;
             self.has_judged.d.next = false;
             self.has_buried.d.next = false;
             self.disturbed.d.next = false;

@@ -21,6 +21,8 @@ pub struct LookupReply {
     pub act: Signal<In, Bit>,
     pub packet: Signal<In, RxData>,
     pub receive: Signal<In, Receive>,
+    /// It is a tagged one.
+    pub own: Signal<In, Bit>,
     /// Of the context found or opened.
     pub number: Signal<In, Bits<12>>,
     pub work: Signal<In, Bit>,
@@ -61,6 +63,7 @@ impl LookupReply {
             act: Default::default(),
             packet: Default::default(),
             receive: Default::default(),
+            own: Default::default(),
             number: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
@@ -107,6 +110,7 @@ impl Logic for LookupReply {
                 self.work_word.d.next.buffer = self.packet.val().tag;
             }
             self.work_word.d.next.entry = self.receive.val().entry;
+            self.work_word.d.next.own = self.own.val();
             self.work_word.d.next.src_mac = self.packet.val().src_mac;
             self.work_word.d.next.vlan = self.packet.val().vlan;
             self.work_word.d.next.vlan_valid = self.packet.val().vlan_valid;

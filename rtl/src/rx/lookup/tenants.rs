@@ -29,6 +29,8 @@ pub struct LookupTenant {
     pub ring: Bits<8>,
     /// Contexts it may hold, 0 = as many as there are.
     pub quota: Bits<16>,
+    /// Its messages are matched by tag first.
+    pub tags: Bit,
 }
 
 #[derive(LogicBlock)]
@@ -38,6 +40,8 @@ pub struct LookupTenants {
     pub table_write: Signal<In, TableWrite>,
     pub endpoint: Signal<In, Bits<8>>,
     pub ring: Signal<Out, Bits<8>>,
+    /// With `ring`.
+    pub tags: Signal<Out, Bit>,
     pub used_up: Signal<Out, Bit>,
     /// The endpoint opens a context.
     pub take: Signal<In, Bit>,
@@ -80,6 +84,7 @@ pub struct LookupTenants {
     at_shares: Constant<Bits<9>>,
     at_shared: Constant<Bits<9>>,
     at_quota: Constant<Bits<9>>,
+    at_tags: Constant<Bits<9>>,
 }
 
 impl LookupTenants {
@@ -93,6 +98,7 @@ impl LookupTenants {
             table_write: Default::default(),
             endpoint: Default::default(),
             ring: Default::default(),
+            tags: Default::default(),
             used_up: Default::default(),
             take: Default::default(),
             give: Default::default(),
@@ -123,6 +129,7 @@ impl LookupTenants {
             at_shares: at(regs::endpoint::SHARES),
             at_shared: at(regs::endpoint::SHARED_RING),
             at_quota: at(regs::endpoint::RX_QUOTA),
+            at_tags: at(regs::endpoint::TAGS),
         }
     }
 }
@@ -163,12 +170,14 @@ impl Logic for LookupTenants {
         }
         self.tenants.write_data.next.quota =
             self.table_write.val().entry.get_bits::<16>(self.at_quota.val().index());
+        self.tenants.write_data.next.tags = self.table_write.val().entry.get_bit(self.at_tags.val().index());
 
         // The endpoint of the packet at hand.
         self.tenants.read_address.next = self.endpoint.val();
         self.counts.read_address.next = self.endpoint.val();
         self.asked.d.next = self.endpoint.val();
         self.ring.next = self.tenants.read_data.val().ring;
+        self.tags.next = self.tenants.read_data.val().tags;
         self.count.next = self.counts.read_data.val();
         if self.wrote.q.val() & (self.wrote_at.q.val() == self.asked.q.val()) {
             self.count.next = self.wrote_count.q.val();
