@@ -12,6 +12,7 @@ mod model;
 mod mutate;
 mod output;
 mod setup;
+mod soak;
 mod sweep;
 mod test;
 
@@ -36,6 +37,7 @@ enum Verb {
     Interval(interval::IntervalArgs),
     Bench(bench::BenchArgs),
     Sweep(sweep::SweepArgs),
+    Soak(soak::SoakArgs),
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
 }
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Interval(args) => interval::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
+        Verb::Soak(args) => soak::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
     };

@@ -247,6 +247,12 @@ impl Session {
         Ok(self.hosts[nic].endpoint.register_round(id, messages)?)
     }
 
+    /// Payload bytes per packet of the sends that follow: 256 to 4096, a power of
+    /// two.
+    pub fn set_payload_size(&mut self, bytes: u32) {
+        self.payload_size = bytes;
+    }
+
     /// Posts a send of a range of a region; the tag tells the receiver what it is.
     pub fn send(
         &mut self,
