@@ -40,8 +40,9 @@ impl Receiving {
         let found =
             candidates.min_by_key(|(_, a)| (misfit(a) > stamp, !a.due, misfit(a), !a.new)).map(|(at, _)| at);
         // Which of them it was is not certain, so nor is what had come before it.
-        let near = message.answers.iter().filter(|a| fits(a) && misfit(a) <= stamp);
-        let earliest = near.map(|a| a.serial).min();
+        let near = || message.answers.iter().filter(|a| fits(a) && misfit(a) <= stamp);
+        let earliest = near().map(|a| a.serial).min();
+        let counted = near().filter(|a| a.counted).map(|a| a.clock).max();
         let mut answer = found.and_then(|at| message.answers.get_mut(at));
         if let Some(answer) = answer.as_mut() {
             answer.answered = true;
@@ -62,7 +63,11 @@ impl Receiving {
         } else if ends {
             self.ended(bench, name, found, header);
         } else {
-            let answers = found.map(|at| (at, earliest.unwrap_or(u64::MAX).min(message.answers[at].serial)));
+            let answers = found.map(|at| {
+                let likely = &message.answers[at];
+                let earliest = earliest.unwrap_or(u64::MAX).min(likely.serial);
+                (at, earliest, counted.or(likely.counted.then_some(likely.clock)))
+            });
             self.reported(bench, name, answers, header);
         }
     }
@@ -212,12 +217,13 @@ impl Receiving {
     }
 
     /// A word on an open message. `found`: which packet it most likely answers,
-    /// and the serial of the earliest one it may answer.
+    /// the serial of the earliest one it may answer, and when the latest of them
+    /// came that counts towards `ACK_EVERY`: a copy close behind it fits as well.
     fn reported(
         &mut self,
         bench: &mut Bench,
         name: Name,
-        found: Option<(usize, u64)>,
+        found: Option<(usize, u64, Option<u64>)>,
         header: &FeedbackHeader,
     ) {
         let id = name.2;
@@ -239,8 +245,8 @@ impl Receiving {
         message.sequence = header.sequence;
         bench.field(id, "RC-8", "status", header.status as u64, 0);
         let answered = found
-            .and_then(|(at, earliest)| Some((message.answers.get(at)?, earliest)))
-            .map(|(answer, earliest)| (answer.clock, earliest, answer.due, answer.counted));
+            .and_then(|(at, earliest, counted)| Some((message.answers.get(at)?, earliest, counted)))
+            .map(|(answer, earliest, counted)| (answer.clock, earliest, answer.due, counted));
         if let Some((at, ..)) = answered {
             message.open_since.get_or_insert(at);
         } else {
@@ -248,9 +254,9 @@ impl Receiving {
         }
         //= RC-7
         let since = message.last_feedback.saturating_sub(lag);
-        if let Some((at, _, due, counted)) = answered {
-            let come = message.counted.iter().filter(|&&c| c > since && c <= at).count() as u32;
-            let enough = counted && come >= settings.ack_every;
+        if let Some((_, _, due, counted)) = answered {
+            let come = |at| message.counted.iter().filter(|&&c| c > since && c <= at).count() as u32;
+            let enough = counted.is_some_and(|at| come(at) >= settings.ack_every);
             //= GR-3
             let granting = header.flags & fb::GRANT != 0;
             if !due && !enough && !granting {
