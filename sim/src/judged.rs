@@ -1,8 +1,8 @@
 //! A session whose every observable event goes to the scoreboard of crate
-//! `model`: what whole-NIC tests and `tessera soak` are judged by.
+//! `model`: what `tessera soak` runs on.
 //!
 //! ```text
-//!   test, soak ── send, recv, poll ──> Judged ──> Session ──> NICs on a fabric
+//!        soak ── send, recv, poll ──> Judged ──> Session ──> NICs on a fabric
 //!                                        └ posts, frames, payload writes, completions ──> Scoreboard
 //! ```
 //!

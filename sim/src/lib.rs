@@ -10,7 +10,7 @@
 //! | [`peers`] | one NIC among very many software peers |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
-//! | [`judged`] | a session beside the model's scoreboard: whole-NIC tests and soaks |
+//! | [`judged`] | a session beside the model's scoreboard: what soaks run on |
 //! | [`coverage`] | adds up what testbenches reach, per module |
 //! | [`mutate`] | breaks a design on purpose, to see whether its testbench notices |
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
