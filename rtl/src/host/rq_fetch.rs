@@ -154,6 +154,10 @@ pub struct RqFetch {
     flags: Signal<Local, Bits<8>>,
     cancel: Signal<Local, Bit>,
     is_tagged: Signal<Local, Bit>,
+    decides: Signal<Local, Bit>,
+    /// Its entry goes to the match table.
+    for_table: Signal<Local, Bit>,
+    pushed: Signal<Local, Bit>,
     /// An entry leaves without a place.
     pass: Signal<Local, Bit>,
     place_mask: Constant<Bits<8>>,
@@ -262,6 +266,9 @@ impl RqFetch {
             flags: Default::default(),
             cancel: Default::default(),
             is_tagged: Default::default(),
+            decides: Default::default(),
+            for_table: Default::default(),
+            pushed: Default::default(),
             pass: Default::default(),
             place_mask: Constant::new(((1u64 << config.rq_prefetch_log2) - 1).into()),
             place_log2: Constant::new((config.rq_prefetch_log2 as u64).into()),
@@ -363,8 +370,17 @@ impl Logic for RqFetch {
         if self.refused_ready.val() {
             self.out_valid.d.next = false;
         }
-        self.commit.next = false;
-        self.tagged_valid.next = false;
+        // While a wipe waits, `stale` may not show it yet. These are no part of
+        // the match below: what waits for ready there would seem to decide valid.
+        self.decides.next = (self.state.q.val() == Step::Decide) & !self.wipe.q.val();
+        // A tagged one gives its place back at once, as a refused one does.
+        self.for_table.next = self.good.val() & self.is_tagged.val() & !self.reader.stale.val();
+        self.tagged_valid.next = self.decides.val() & self.for_table.val() & self.reader.skip_ready.val();
+        self.pushed.next = self.tagged_valid.val() & self.tagged_ready.val();
+        self.commit.next = self.pushed.val()
+            | (self.decides.val()
+                & !self.for_table.val()
+                & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val())));
         match self.state.q.val() {
             Step::Gather => {
                 self.raw.d.next = self.reader.beat_data.val().get_bits::<256>(0);
@@ -382,14 +398,6 @@ impl Logic for RqFetch {
                 self.state.d.next = Step::Decide;
             }
             Step::Decide => {
-                // While a wipe waits, `stale` may not show it yet.
-                self.commit.next = !self.wipe.q.val()
-                    & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val()));
-                // A tagged one gives its place back at once, as a refused one does.
-                if self.good.val() & self.is_tagged.val() & !self.reader.stale.val() {
-                    self.tagged_valid.next = !self.wipe.q.val() & self.reader.skip_ready.val();
-                    self.commit.next = self.tagged_valid.val() & self.tagged_ready.val();
-                }
                 if self.commit.val() {
                     self.state.d.next = Step::Gather;
                 }
@@ -408,7 +416,7 @@ impl Logic for RqFetch {
         self.store.next =
             self.commit.val() & self.good.val() & !self.is_tagged.val() & !self.reader.stale.val();
         self.refuse.next = self.commit.val() & self.bad.val();
-        self.pass.next = self.refuse.val() | (self.tagged_valid.val() & self.tagged_ready.val());
+        self.pass.next = self.refuse.val() | self.pushed.val();
         self.tagged_data.next.cancel = self.cancel.val();
         self.tagged_data.next.endpoint = self.reader.record_data.val().endpoint;
         self.tagged_data.next.entry = self.index.val();
