@@ -39,6 +39,8 @@ pub struct Credit {
     /// A sign of congestion since the last move, and when that was.
     sign: bool,
     moved_at: Ticks,
+    /// Since when a head waits without a grant.
+    still_since: Ticks,
 }
 
 impl Credit {
@@ -59,13 +61,21 @@ impl Credit {
         self.outstanding -= bytes;
     }
 
-    /// How many of `packets` may be granted to a context that is owed so many bytes.
+    /// How many of `packets` may be granted at `now` to a head that is owed so many bytes.
     //= GR-2
-    pub fn allows(&self, packets: u32, payload_log2: u8, owed: u64, limit: u64) -> u32 {
+    pub fn allows(
+        &mut self,
+        now: Ticks,
+        packets: u32,
+        payload_log2: u8,
+        owed: u64,
+        settings: &Settings,
+    ) -> u32 {
+        let limit = self.limit(now, settings);
         if self.outstanding == 0 || self.outstanding + ((packets as u64) << payload_log2) <= limit {
             packets
         } else {
-            (owed == 0) as u32
+            (owed == 0 && now - self.still_since >= settings.rtt_default as u64) as u32
         }
     }
 
@@ -98,7 +108,10 @@ impl Credit {
     }
 
     /// Queues a context.
-    pub fn enqueue(&mut self, context: u32) {
+    pub fn enqueue(&mut self, now: Ticks, context: u32) {
+        if self.queue.is_empty() {
+            self.still_since = now;
+        }
         self.queue.push_back(context);
     }
 
@@ -108,7 +121,8 @@ impl Credit {
     }
 
     /// Takes the head out.
-    pub fn dequeue(&mut self) -> Option<u32> {
+    pub fn dequeue(&mut self, now: Ticks) -> Option<u32> {
+        self.still_since = now;
         self.queue.pop_front()
     }
 
@@ -138,13 +152,22 @@ mod tests {
 
     //= GR-2 test
     #[test]
-    fn a_head_that_is_owed_nothing_gets_one_packet() {
+    fn a_head_that_is_owed_nothing_gets_one_packet_in_the_end() {
+        let settings = Settings { credit_limit: 8192, ..Settings::default() };
+        let wait = settings.rtt_default as u64;
         let mut credit = Credit::default();
-        assert_eq!(credit.allows(16, 12, 0, 8192), 16, "nothing is outstanding");
+        credit.enqueue(7, 1);
+        assert_eq!(credit.allows(7, 16, 12, 0, &settings), 16, "nothing is outstanding");
         credit.grant(4096);
-        assert_eq!(credit.allows(1, 12, 4096, 8192), 1);
-        assert_eq!(credit.allows(2, 12, 4096, 8192), 0);
-        assert_eq!(credit.allows(2, 12, 0, 8192), 1);
+        assert_eq!(credit.allows(7, 1, 12, 4096, &settings), 1);
+        assert_eq!(credit.allows(7, 2, 12, 4096, &settings), 0);
+        assert_eq!(credit.allows(7 + wait - 1, 2, 12, 0, &settings), 0, "credit may come back");
+        assert_eq!(credit.allows(7 + wait, 2, 12, 0, &settings), 1);
+        assert_eq!(credit.allows(7 + wait, 2, 12, 4096, &settings), 0);
+        credit.enqueue(8 + wait, 2);
+        assert_eq!(credit.allows(8 + wait, 2, 12, 0, &settings), 1, "the same head waits");
+        credit.dequeue(9 + wait);
+        assert_eq!(credit.allows(10 + wait, 2, 12, 0, &settings), 0, "the next one waits anew");
     }
 
     //= GR-4 test

@@ -361,7 +361,7 @@ impl Receiver {
         context.rearm(now, self.sources.of(hash), &self.settings);
         if !context.queued && context.grant < grant::limit(context.count, context.cumulative()) {
             context.queued = true;
-            self.credit.enqueue(id);
+            self.credit.enqueue(now, id);
         }
         self.watch(id);
         self.grants(now, out);
@@ -391,13 +391,12 @@ impl Receiver {
             //= GR-5
             if context.lends(&self.settings) {
                 context.queued = false;
-                self.credit.dequeue();
+                self.credit.dequeue(now);
                 continue;
             }
             let wanted = self.settings.grant_quantum.min(limit - context.grant);
             let log2 = context.opener.payload_log2;
-            let within = self.credit.limit(now, &self.settings);
-            let wanted = self.credit.allows(wanted, log2, context.owed(), within);
+            let wanted = self.credit.allows(now, wanted, log2, context.owed(), &self.settings);
             if wanted == 0 {
                 return;
             }
@@ -412,9 +411,9 @@ impl Receiver {
                 }
                 context.window.allocate(block);
             }
-            self.credit.dequeue();
+            self.credit.dequeue(now);
             if end == context.grant {
-                self.credit.enqueue(id);
+                self.credit.enqueue(now, id);
                 turned += 1;
                 if turned > self.credit.waiting() {
                     return;
@@ -430,7 +429,7 @@ impl Receiver {
             context.grant = end;
             context.queued = end < limit;
             if context.queued {
-                self.credit.enqueue(id);
+                self.credit.enqueue(now, id);
             }
             //= GR-3
             out.feedback.push_back(context.notice(fb::GRANT, 0));

@@ -9,8 +9,9 @@
 //!
 //! Round robin over the messages that have room in their window (GR-2). A head
 //! without credit keeps its place: `hold_off` hides it until credit came back
-//! (`released`) or a tick passed. A head that is owed nothing is always allowed one
-//! packet. The credit moves once per `RTT_DEFAULT`: down by a quarter if
+//! (`released`) or a tick passed. A head that is owed nothing is allowed one packet
+//! when nothing has been granted for `RTT_DEFAULT`: sooner, and every message of an
+//! incast would be served a packet at a time beyond the credit. The credit moves once per `RTT_DEFAULT`: down by a quarter if
 //! `congested` pulsed since, else up by a 64th of `CREDIT_LIMIT` (GR-4).
 //!
 //! Contract:
@@ -67,6 +68,9 @@ pub struct Grant {
     sign: Dff<Bit>,
     /// Ticks since the last move.
     age: Dff<Bits<16>>,
+    /// Ticks since a head last left, up to `RTT_DEFAULT`.
+    still: Dff<Bits<16>>,
+    patient: Signal<Local, Bit>,
     ticked: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
     lowest: Signal<Local, Bits<32>>,
@@ -110,6 +114,8 @@ impl Grant {
             credit: Default::default(),
             sign: Default::default(),
             age: Default::default(),
+            still: Default::default(),
+            patient: Default::default(),
             ticked: Default::default(),
             fits: Default::default(),
             lowest: Default::default(),
@@ -126,7 +132,7 @@ impl Grant {
 impl Logic for Grant {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out, below, credit, sign, age);
+        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out, below, credit, sign, age, still);
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
         self.line.in_valid.next = self.enter.val();
@@ -156,7 +162,14 @@ impl Logic for Grant {
         if !self.fits.val() {
             self.quota_out.d.next = 1.into();
         }
-        self.allowed_out.d.next = self.fits.val() | self.idle.val();
+        self.patient.next = self.still.q.val() >= self.settings.val().rtt_default;
+        if self.ticked.val() & !self.patient.val() {
+            self.still.d.next = self.still.q.val() + 1;
+        }
+        if self.leave.val() | !self.line.out_valid.val() {
+            self.still.d.next = 0.into();
+        }
+        self.allowed_out.d.next = self.fits.val() | (self.idle.val() & self.patient.val());
 
         // The credit.
         self.lowest.next = 0.into();
@@ -196,6 +209,7 @@ impl Logic for Grant {
             self.below.d.next = 0.into();
             self.sign.d.next = false;
             self.age.d.next = 0.into();
+            self.still.d.next = 0.into();
         }
     }
 }

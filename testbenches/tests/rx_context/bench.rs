@@ -121,7 +121,12 @@ pub struct Bench<'a> {
     pub last_taken: u64,
     /// Clocks in a row, while idle, that the credit was not as expected.
     unequal: u64,
+    /// Tick of the last grant seen.
+    granted_at: u64,
 }
+
+/// Ticks a grant may wait for the monitor of `feedback`.
+const GRANT_SLACK: u64 = 24;
 
 /// The fence is back: what the host is told, and the sender next.
 fn over(message: &mut Message, error: bool) -> u64 {
@@ -197,6 +202,7 @@ impl<'a> Bench<'a> {
             taken: VecDeque::new(),
             fences: Vec::new(),
             fence_delay: 20,
+            granted_at: 0,
             fence_error: 0.0,
             rng: rng.fork(),
             seen: Vec::new(),
@@ -654,8 +660,11 @@ impl<'a> Bench<'a> {
             let quota = grant - message.grant;
             assert!(quota <= r.grant_quantum);
             let asked = r.grant_quantum.min(message.reach() - message.grant);
-            // Without credit a message that is owed nothing gets one packet all the same.
-            let single = quota == 1 && message.credit() == 0;
+            // Without credit a message that is owed nothing gets one packet all the same,
+            // when nobody got anything for a while.
+            let still = self.now.saturating_sub(self.granted_at) + GRANT_SLACK >= r.rtt_default;
+            let single = quota == 1 && message.credit() == 0 && still;
+            self.granted_at = self.now;
             assert!(quota == asked || grant % 256 == 0 || single, "cut to {quota} of {asked} inside a block");
             assert!(
                 total == 0 || single || total + (quota << first.log2) <= r.credit_limit,
