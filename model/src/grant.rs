@@ -1,11 +1,11 @@
 //! Receiver-driven credit (rules GR).
 //!
 //! ```text
-//!  contexts below their limit ─> [ queue, each once ] ─> head: q packets if credit allows ─> tail
+//!  contexts below their limit ─> [ a list per registered round, one of the rest ] ─> head: q packets if credit allows ─> tail
 //!  outstanding = granted bytes not yet arrived, over all open contexts
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::{BLOCK_PACKETS, WINDOW_PACKETS};
 use tessera_abi::regs::CREDIT_FLOOR;
@@ -29,11 +29,86 @@ pub fn bytes(length: u32, payload_log2: u8, from: u32, to: u32) -> u64 {
     (((to - 1 - from) as u64) << payload_log2) + last
 }
 
+/// Turns of the oldest round for one of the others.
+const TURNS: u32 = 3;
+
+/// Who waits to be granted more. A list is named by when its round was
+/// registered; the one of no round has no such number.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    lists: BTreeMap<Option<u64>, VecDeque<u32>>,
+    /// Every list that somebody waits in, next turn first.
+    turns: VecDeque<Option<u64>>,
+    /// Heads of the oldest round in a row.
+    row: u32,
+    /// The list of the head, once somebody has looked.
+    chosen: Option<Option<u64>>,
+}
+
+impl Waiting {
+    fn push(&mut self, registered: Option<u64>, context: u32) {
+        if !self.lists.contains_key(&registered) {
+            self.turns.push_back(registered);
+        }
+        self.lists.entry(registered).or_default().push_back(context);
+    }
+
+    //= GR-6
+    fn choose(&mut self) -> Option<Option<u64>> {
+        if self.chosen.is_none() {
+            let oldest = self.lists.keys().find(|list| list.is_some()).copied();
+            let other = self.turns.iter().find(|list| Some(**list) != oldest).copied();
+            self.chosen = match (oldest, other) {
+                (Some(_), Some(other)) if self.row == TURNS => Some(other),
+                (None, other) => other,
+                (oldest, _) => oldest,
+            };
+        }
+        self.chosen
+    }
+
+    fn head(&mut self) -> Option<u32> {
+        let list = self.choose()?;
+        self.lists[&list].front().copied()
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let list = self.choose()?;
+        let oldest = self.lists.keys().find(|list| list.is_some()).copied();
+        self.row = if Some(list) == oldest { TURNS.min(self.row + 1) } else { 0 };
+        let context = self.lists.get_mut(&list)?.pop_front();
+        self.turns.retain(|other| *other != list);
+        self.turns.push_back(list);
+        self.chosen = None;
+        self.tidy();
+        context
+    }
+
+    fn forget(&mut self, context: u32) {
+        if self.chosen.is_some() && self.head() == Some(context) {
+            self.chosen = None;
+        }
+        for waiting in self.lists.values_mut() {
+            waiting.retain(|&queued| queued != context);
+        }
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        self.lists.retain(|_, waiting| !waiting.is_empty());
+        self.turns.retain(|list| self.lists.contains_key(list));
+    }
+
+    fn len(&self) -> usize {
+        self.lists.values().map(VecDeque::len).sum()
+    }
+}
+
 /// The credit of one NIC.
 #[derive(Clone, Debug, Default)]
 pub struct Credit {
     outstanding: u64,
-    queue: VecDeque<u32>,
+    waiting: Waiting,
     /// How far the credit is below `CREDIT_LIMIT`, bytes.
     below: u64,
     /// A sign of congestion since the last move, and when that was.
@@ -107,33 +182,33 @@ impl Credit {
         whole - self.below
     }
 
-    /// Queues a context.
-    pub fn enqueue(&mut self, now: Ticks, context: u32) {
-        if self.queue.is_empty() {
+    /// Queues a context, of a round registered as the so-manieth or of none.
+    pub fn enqueue(&mut self, now: Ticks, registered: Option<u64>, context: u32) {
+        if self.waiting.len() == 0 {
             self.still_since = now;
         }
-        self.queue.push_back(context);
+        self.waiting.push(registered, context);
     }
 
     /// The context whose turn it is.
-    pub fn head(&self) -> Option<u32> {
-        self.queue.front().copied()
+    pub fn head(&mut self) -> Option<u32> {
+        self.waiting.head()
     }
 
     /// Takes the head out.
     pub fn dequeue(&mut self, now: Ticks) -> Option<u32> {
         self.still_since = now;
-        self.queue.pop_front()
+        self.waiting.pop()
     }
 
     /// Takes a context that ended out.
     pub fn forget(&mut self, context: u32) {
-        self.queue.retain(|&queued| queued != context);
+        self.waiting.forget(context);
     }
 
     /// Contexts waiting.
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        self.waiting.len()
     }
 }
 
@@ -156,7 +231,7 @@ mod tests {
         let settings = Settings { credit_limit: 8192, ..Settings::default() };
         let wait = settings.rtt_default as u64;
         let mut credit = Credit::default();
-        credit.enqueue(7, 1);
+        credit.enqueue(7, None, 1);
         assert_eq!(credit.allows(7, 16, 12, 0, &settings), 16, "nothing is outstanding");
         credit.grant(4096);
         assert_eq!(credit.allows(7, 1, 12, 4096, &settings), 1);
@@ -164,10 +239,39 @@ mod tests {
         assert_eq!(credit.allows(7 + wait - 1, 2, 12, 0, &settings), 0, "credit may come back");
         assert_eq!(credit.allows(7 + wait, 2, 12, 0, &settings), 1);
         assert_eq!(credit.allows(7 + wait, 2, 12, 4096, &settings), 0);
-        credit.enqueue(8 + wait, 2);
+        credit.enqueue(8 + wait, None, 2);
         assert_eq!(credit.allows(8 + wait, 2, 12, 0, &settings), 1, "the same head waits");
         credit.dequeue(9 + wait);
         assert_eq!(credit.allows(10 + wait, 2, 12, 0, &settings), 0, "the next one waits anew");
+    }
+
+    //= GR-6 test
+    #[test]
+    fn the_oldest_round_has_three_turns_of_four() {
+        let mut credit = Credit::default();
+        // By number: round 1 is older than round 2; who has no round is 30 and above.
+        let round = |context: u32| (context < 30).then_some((context / 10) as u64);
+        for context in [20, 21, 30, 31, 10, 11] {
+            credit.enqueue(0, round(context), context);
+        }
+        let mut order = Vec::new();
+        for _ in 0..12 {
+            let head = credit.head().unwrap();
+            assert_eq!(credit.dequeue(0), Some(head));
+            credit.enqueue(0, round(head), head);
+            order.push(head);
+        }
+        assert_eq!(order, [10, 11, 10, 20, 11, 10, 11, 30, 10, 11, 10, 21]);
+        credit.forget(10);
+        credit.forget(11);
+        assert_eq!(credit.head(), Some(20), "the next oldest");
+        credit.enqueue(0, Some(1), 10);
+        assert_eq!(credit.head(), Some(20), "the head stays");
+        for context in [20, 21] {
+            credit.forget(context);
+        }
+        assert_eq!((credit.dequeue(0), credit.dequeue(0), credit.dequeue(0)), (Some(10), Some(31), Some(30)));
+        assert_eq!((credit.head(), credit.waiting()), (None, 0));
     }
 
     //= GR-4 test

@@ -361,7 +361,8 @@ impl Receiver {
         context.rearm(now, self.sources.of(hash), &self.settings);
         if !context.queued && context.grant < grant::limit(context.count, context.cumulative()) {
             context.queued = true;
-            self.credit.enqueue(now, id);
+            let registered = context.round().and_then(|name| self.rounds.registered(name));
+            self.credit.enqueue(now, registered, id);
         }
         self.watch(id);
         self.grants(now, out);
@@ -412,8 +413,9 @@ impl Receiver {
                 context.window.allocate(block);
             }
             self.credit.dequeue(now);
+            let registered = context.round().and_then(|name| self.rounds.registered(name));
             if end == context.grant {
-                self.credit.enqueue(now, id);
+                self.credit.enqueue(now, registered, id);
                 turned += 1;
                 if turned > self.credit.waiting() {
                     return;
@@ -429,7 +431,7 @@ impl Receiver {
             context.grant = end;
             context.queued = end < limit;
             if context.queued {
-                self.credit.enqueue(now, id);
+                self.credit.enqueue(now, registered, id);
             }
             //= GR-3
             out.feedback.push_back(context.notice(fb::GRANT, 0));

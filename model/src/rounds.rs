@@ -14,6 +14,8 @@ struct Round {
     id: u16,
     needed: u16,
     done: u16,
+    /// Running number of its registration.
+    age: u64,
 }
 
 impl Round {
@@ -27,11 +29,14 @@ impl Round {
 
 /// The rounds a receiver knows.
 #[derive(Clone, Debug)]
-pub struct Rounds([Option<Round>; PLACES]);
+pub struct Rounds {
+    places: [Option<Round>; PLACES],
+    registered: u64,
+}
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self([None; PLACES])
+        Self { places: [None; PLACES], registered: 0 }
     }
 }
 
@@ -46,12 +51,19 @@ impl Rounds {
     /// A round needs so many messages; 0 forgets what its place holds.
     //= RD-1
     pub fn register(&mut self, name: Name, messages: u16) {
-        let round = Round { endpoint: name.0, id: name.1, needed: messages, done: 0 };
-        self.0[place(name)] = (messages > 0).then_some(round);
+        let round = Round { endpoint: name.0, id: name.1, needed: messages, done: 0, age: self.registered };
+        self.registered += 1;
+        self.places[place(name)] = (messages > 0).then_some(round);
     }
 
     fn find(&mut self, name: Name) -> Option<&mut Round> {
-        self.0[place(name)].as_mut().filter(|round| (round.endpoint, round.id) == name)
+        self.places[place(name)].as_mut().filter(|round| (round.endpoint, round.id) == name)
+    }
+
+    /// When a round was registered, as a running number.
+    pub fn registered(&self, name: Name) -> Option<u64> {
+        let round = self.places[place(name)].filter(|round| (round.endpoint, round.id) == name);
+        round.map(|round| round.age)
     }
 
     /// A message of the round is complete; whether intervals shrink by it.
@@ -66,7 +78,7 @@ impl Rounds {
     /// How often what is left of a round has halved, 0 of an unknown one.
     //= RD-2
     pub fn halvings(&self, name: Name) -> u32 {
-        let round = self.0[place(name)].filter(|round| (round.endpoint, round.id) == name);
+        let round = self.places[place(name)].filter(|round| (round.endpoint, round.id) == name);
         round.map_or(0, |round| round.halvings())
     }
 }

@@ -1,10 +1,10 @@
 //! Endpoints of one NIC beside each other, on whole NICs: shared receive rings,
-//! quotas, and every endpoint of the table at once.
+//! quotas, every endpoint of the table at once, and whose messages are granted first.
 
 use std::sync::OnceLock;
 
 use tessera_abi::params::NIC512;
-use tessera_abi::regs::Counter;
+use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, Context, DmaMemory, Endpoint, EndpointOptions, MemoryRegion,
@@ -179,4 +179,66 @@ fn a_flood_at_one_endpoint_stops_none_of_the_others() {
     assert!(sent.iter().all(|sent| sent.status == Status::Success));
     assert_eq!(pair.b.count(Counter::CqOverrun), 0);
     pair.assert_returned();
+}
+
+/// Tags in the order in which their messages arrived whole: four of round 1,
+/// posted second, and four of round 2, which are registered in this order.
+fn arrivals(registered: [u16; 2]) -> Vec<u64> {
+    const LEN: usize = 100_000;
+    // Little credit, and little that goes unasked: almost all is granted.
+    let settings = [(regs::CREDIT_LIMIT, 65_536), (regs::INITIAL_WINDOW, 1), (regs::GRANT_QUANTUM, 4)];
+    let mut pair = Pair::new(model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &settings);
+    let mut cq = pair.b.context.create_cq(16).unwrap();
+    let mut sink = pair.b.pd.create_endpoint(&options(0), &cq, &cq).unwrap();
+    for round in registered {
+        sink.register_round(round, 4).unwrap();
+    }
+    let memory = pair.b.pd.register(&DmaMemory::new(8 * LEN), Access::LOCAL_WRITE).unwrap();
+    for id in 0..8 {
+        let range = id * LEN..(id + 1) * LEN;
+        sink.post_recv(&RecvRequest { work_id: id as u64, region: &memory, range }).unwrap();
+    }
+    let bytes: Vec<u8> = (0..LEN).map(|i| (i * 11 + i / 4096) as u8).collect();
+    let source = pair.a.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+    for id in 0..8 {
+        let round = Some(if id < 4 { 2 } else { 1 });
+        let request = SendRequest {
+            work_id: id,
+            region: &source,
+            range: 0..LEN,
+            to: sink.address(),
+            tag: id,
+            immediate: None,
+            round,
+            payload_size: 4096,
+        };
+        pair.a.endpoint.post_send(&request).unwrap();
+    }
+    let mut done = Vec::new();
+    let context = pair.b.context.clone();
+    collect(&context, &mut cq, &mut done, |done| done.len() == 8);
+    for completion in &done {
+        assert_eq!(completion.status, Status::Success);
+        assert!(memory.memory().to_vec(completion.work_id as usize * LEN, LEN) == bytes);
+    }
+    for id in 0..8 {
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+    }
+    assert!(pair.b.count(Counter::GrantsSent) >= 8 * 24 / 4, "hardly anything was granted");
+    pair.assert_returned();
+    done.iter().map(|completion| completion.tag).collect()
+}
+
+//= GR-6 test
+#[test]
+fn messages_of_the_older_round_end_sooner() {
+    for (registered, first) in [([1, 2], 4..8), ([2, 1], 0..4)] {
+        let order = arrivals(registered);
+        // One of the others may be nearly whole by the time the older ones open.
+        assert_eq!(
+            order[..5].iter().filter(|tag| first.contains(*tag)).count(),
+            4,
+            "{registered:?}: {order:?}"
+        );
+    }
 }

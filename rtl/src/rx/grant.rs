@@ -2,31 +2,29 @@
 //! policy, apart from the bookkeeping, so that another one can take its place.
 //!
 //! ```text
-//!  enter ──> queue of contexts ──> head ──> quota = min(GRANT_QUANTUM, room)
-//!              ^                    │       allowed: credit for the quota, or nothing outstanding
-//!              └── again, at tail <─┘
+//!  enter ──> grant_order ──> head ──> quota = min(GRANT_QUANTUM, room)
+//!              ^              │       allowed: credit for the quota, or nothing outstanding
+//!              └─ again, last ┘
 //! ```
 //!
-//! Round robin over the messages that have room in their window (GR-2). A head
-//! without credit keeps its place: `hold_off` hides it until credit came back
+//! The messages that have room in their window take turns as `grant_order` says
+//! (GR-2). A head without credit keeps its place: `hold_off` hides it until credit came back
 //! (`released`) or a tick passed. A head that is owed nothing is allowed one packet
 //! when nothing has been granted for `RTT_DEFAULT`: sooner, and every message of an
-//! incast would be served a packet at a time beyond the credit. The credit moves once per `RTT_DEFAULT`: down by a quarter if
-//! `congested` pulsed since, else up by a 64th of `CREDIT_LIMIT` (GR-4).
+//! incast would be served a packet at a time beyond the credit. The credit moves
+//! once per `RTT_DEFAULT`: down by a quarter if `congested` pulsed since, else up by
+//! a 64th of `CREDIT_LIMIT` (GR-4).
 //!
 //! Contract:
-//! - `enter` in any clock; a context is entered at most once at a time, so there
-//!   is always room. `leave` removes the head; with `enter` in the same clock the
-//!   head goes to the tail;
+//! - `enter` and `leave` as in `grant_order`;
 //! - `quota` and `allowed` follow `room`, `payload_log2`, `idle` and `outstanding` by two
-//!   clocks; `quota` is 0 only when `room` is;
-//! - an entered context is offered after 3 clocks when the queue was empty.
+//!   clocks; `quota` is 0 only when `room` is.
 //!
 //! Verified by `testbenches/tests/rx_context/`.
 
+use super::{GrantEnter, GrantOrder};
 use crate::prelude::*;
-use crate::stream::Fifo;
-use crate::types::Settings;
+use crate::types::{Doorbell, Settings};
 use tessera_abi::params::Config;
 use tessera_abi::regs::CREDIT_FLOOR;
 
@@ -37,8 +35,9 @@ pub struct Grant {
     pub settings: Signal<In, Settings>,
     /// Lowest bit of the time in ticks.
     pub tick: Signal<In, Bit>,
+    pub doorbell: Signal<In, Doorbell>,
     pub enter: Signal<In, Bit>,
-    pub enter_context: Signal<In, Bits<12>>,
+    pub enter_data: Signal<In, GrantEnter>,
     pub head_valid: Signal<Out, Bit>,
     pub head_context: Signal<Out, Bits<12>>,
     pub leave: Signal<In, Bit>,
@@ -56,7 +55,8 @@ pub struct Grant {
     /// Packets.
     pub quota: Signal<Out, Bits<8>>,
     pub allowed: Signal<Out, Bit>,
-    line: Fifo<Bits<12>, 12>,
+    pub ready: Signal<Out, Bit>,
+    order: GrantOrder,
     off: Dff<Bit>,
     last_tick: Dff<Bit>,
     share: Dff<Bits<8>>,
@@ -83,15 +83,16 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A queue of `2^rx_contexts_log2` contexts.
+    /// Credit for `2^rx_contexts_log2` contexts.
     pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
             settings: Default::default(),
             tick: Default::default(),
+            doorbell: Default::default(),
             enter: Default::default(),
-            enter_context: Default::default(),
+            enter_data: Default::default(),
             head_valid: Default::default(),
             head_context: Default::default(),
             leave: Default::default(),
@@ -104,7 +105,8 @@ impl Grant {
             outstanding: Default::default(),
             quota: Default::default(),
             allowed: Default::default(),
-            line: Fifo::new(config.rx_contexts_log2),
+            ready: Default::default(),
+            order: GrantOrder::new(config),
             off: Default::default(),
             last_tick: Default::default(),
             share: Default::default(),
@@ -133,13 +135,15 @@ impl Logic for Grant {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out, below, credit, sign, age, still);
-        self.line.clk.next = self.clk.val();
-        self.line.rst.next = self.rst.val();
-        self.line.in_valid.next = self.enter.val();
-        self.line.in_data.next = self.enter_context.val();
-        self.line.out_ready.next = self.leave.val();
-        self.head_valid.next = self.line.out_valid.val() & !self.off.q.val();
-        self.head_context.next = self.line.out_data.val();
+        self.order.clk.next = self.clk.val();
+        self.order.rst.next = self.rst.val();
+        self.order.doorbell.next = self.doorbell.val();
+        self.order.enter.next = self.enter.val();
+        self.order.enter_data.next = self.enter_data.val();
+        self.order.leave.next = self.leave.val();
+        self.ready.next = self.order.ready.val();
+        self.head_valid.next = self.order.head_valid.val() & !self.off.q.val();
+        self.head_context.next = self.order.head_context.val();
 
         self.last_tick.d.next = self.tick.val();
         if self.hold_off.val() {
@@ -166,7 +170,7 @@ impl Logic for Grant {
         if self.ticked.val() & !self.patient.val() {
             self.still.d.next = self.still.q.val() + 1;
         }
-        if self.leave.val() | !self.line.out_valid.val() {
+        if self.leave.val() | !self.order.head_valid.val() {
             self.still.d.next = 0.into();
         }
         self.allowed_out.d.next = self.fits.val() | (self.idle.val() & self.patient.val());

@@ -5,6 +5,7 @@ mod context;
 mod datagram;
 mod fence;
 mod grant;
+mod grant_order;
 mod lookup;
 mod match_table;
 mod placement;
@@ -16,6 +17,7 @@ pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, Cont
 pub use datagram::RxDatagram;
 pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
+pub use grant_order::{GrantAge, GrantEnter, GrantOrder, GrantPlace, GrantStep};
 pub use lookup::{
     Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,
     LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,

@@ -85,6 +85,7 @@ pub const JUDGES: &[Judge] = &[
             "feedback",
         ],
     },
+    Judge { test: "grant_order", blocks: &["grant_order"] },
     Judge { test: "access", blocks: &["access", "rx_fence"] },
     Judge { test: "placement", blocks: &["placement"] },
     Judge { test: "datagrams", blocks: &["rx_datagram", "tx_datagram"] },

@@ -111,10 +111,11 @@ impl Logic for Context {
         self.interval.pop_node.next = self.pop_node.val();
         self.pop_ready.next = self.interval.pop_ready.val();
         self.nack_expiries.next = self.interval.expired.val();
-        self.ready.next = self.interval.ready.val() & self.rounds.ready.val();
+        self.ready.next = self.interval.ready.val() & self.rounds.ready.val() & self.grant.ready.val();
         self.grant.clk.next = self.clk.val();
         self.grant.rst.next = self.rst.val();
         self.grant.settings.next = self.settings.val();
+        self.grant.doorbell.next = self.doorbell.val();
         self.grant.tick.next = self.now.val().get_bit(0);
         self.feedback.clk.next = self.clk.val();
         self.feedback.rst.next = self.rst.val();
@@ -274,7 +275,10 @@ impl Logic for Context {
         self.gap_to_reach.next = self.reach.val() - self.granted.val();
         self.enters.next = self.may_grant.val() & !self.live.q.val().queued;
         self.grant.enter.next = false;
-        self.grant.enter_context.next = self.owner.q.val();
+        self.grant.enter_data.next.context = self.owner.q.val();
+        self.grant.enter_data.next.in_round = self.fixed.q.val().in_round;
+        self.grant.enter_data.next.endpoint = self.fixed.q.val().endpoint;
+        self.grant.enter_data.next.round = self.fixed.q.val().round;
         self.ran_leave.next = false;
         self.grant.hold_off.next = false;
         self.grant.room.next = self.room.q.val();
