@@ -112,6 +112,7 @@ registers! {
     RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
     CREDIT_POLICY = 0x0E0, Rw 3, 5, "what moves the credit: bit 0 packets marked CE shrink it, bit 1 packets later than CREDIT_DELAY do, bit 2 a message lends its own after two NACKs without a new packet";
     CREDIT_DELAY = 0x0E4, Rw 16, 256, "skew sample that counts as congestion, ticks";
+    RELEASE_LOW = 0x0F0, Rw 3, 2, "COMPLETE asks for a RELEASE while fewer places than SIZES2 >> this are free of messages received and tombstones; 0 = never";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
     FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
@@ -292,11 +293,13 @@ counters! {
     GrantsSent = 53, "grants that advanced";
     WheelLate = 54, "timer entries popped more than one wheel tick late";
     TxRecycled = 55, "packets sent on an entropy value that came back clean";
+    TxRelease = 56, "RELEASE packets sent";
     RoundsDone = 57, "rounds whose last message arrived";
     RoundPulls = 58, "times that the messages left of a round halved";
     RxUd = 59, "verified plain UD packets";
     TxUd = 60, "plain UD packets sent";
     TagsFull = 62, "tagged receives refused for want of room or quota";
+    RxRelease = 63, "verified RELEASE packets";
 }
 
 /// PATH_POLICY: those whose packets arrived.

@@ -45,6 +45,8 @@ coded_enum! {
         RemoteAccess = 6, "remote_access";
         /// Software completed a host-recovered message partially.
         Partial = 7, "partial";
+        /// The sender said that it will never send this message again.
+        Released = 8, "released";
         /// `T_open` passed without any non-BUSY feedback, and none was BUSY.
         Unheard = 16, "unheard";
         /// `T_open` passed and the receiver only ever said BUSY.
@@ -67,6 +69,11 @@ coded_enum! {
         /// The tagged receive to cancel is not there: it has matched, or never was.
         NotPosted = 28, "not_posted";
     }
+}
+
+impl Status {
+    /// Codes from this one on are told to the host only.
+    pub const FIRST_LOCAL: u8 = 16;
 }
 
 coded_enum! {

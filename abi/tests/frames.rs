@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tessera_abi::params::MAX_FRAME;
-use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, MessageId, Route, Trh};
+use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, MessageId, ReleaseHeader, Route, Trh};
 
 fn gids() -> impl Strategy<Value = ([u8; 16], [u8; 16])> {
     let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(a, b)| (wire::ipv4_gid(a), wire::ipv4_gid(b)));
@@ -136,6 +136,21 @@ proptest! {
         let packet = wire::parse(&frame[..len]).unwrap();
         prop_assert_eq!((packet.route, packet.trh), (route, Trh::Feedback(header)));
         prop_assert!(packet.icrc_ok && packet.payload.is_empty());
+    }
+
+    #[test]
+    fn a_release_parses_back(route in routes(), (ev, message, timestamp) in any::<(u8, u32, u32)>()) {
+        let header = ReleaseHeader { ev, message: MessageId(message), timestamp };
+        let mut frame = [0xEE; MAX_FRAME];
+        let len = wire::emit(&route, &Trh::Release(header), &[], &mut frame).unwrap();
+        let form = route.form();
+        prop_assert_eq!(len, form.trh_at() + wire::TRH_DATA_LEN + wire::ICRC_LEN);
+        let packet = wire::parse(&frame[..len]).unwrap();
+        prop_assert_eq!((packet.route, packet.trh), (route, Trh::Release(header)));
+        prop_assert!(packet.icrc_ok && packet.payload.is_empty());
+        // What it has no use for is 0.
+        let unused = (1..2).chain(3..4).chain(8..36);
+        prop_assert!(unused.map(|at| frame[form.trh_at() + at]).all(|byte| byte == 0));
     }
 
     #[test]

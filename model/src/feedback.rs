@@ -94,13 +94,39 @@ pub fn stateless(now: Ticks, origin: &Origin, packet: &DataHeader, flags: u8, st
     Outgoing { reply: Reply::to(origin), header, arrival: Some(now) }
 }
 
+/// A RELEASE waiting for the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Releasing {
+    /// Destination MAC.
+    pub mac: [u8; 6],
+    /// Tag to carry.
+    pub vlan: Option<u16>,
+    /// Destination GID.
+    pub gid: [u8; 16],
+    /// Destination endpoint.
+    pub endpoint: u32,
+    /// Our endpoint, whose Q_Key it carries.
+    pub local: u32,
+    /// The message.
+    pub message: MessageId,
+}
+
 /// The answer of a tombstone.
+///
+/// `complete`: the flags of a COMPLETE.
 //= RO-2
-pub fn tombstone(now: Ticks, origin: &Origin, packet: &DataHeader, status: u8, count: u32) -> Outgoing {
+pub fn tombstone(
+    now: Ticks,
+    origin: &Origin,
+    packet: &DataHeader,
+    status: u8,
+    count: u32,
+    complete: u8,
+) -> Outgoing {
     if status != Status::Success as u8 {
         return stateless(now, origin, packet, fb::ABORT, status);
     }
-    let mut answer = stateless(now, origin, packet, fb::COMPLETE, status);
+    let mut answer = stateless(now, origin, packet, complete, status);
     answer.header.cumulative = count;
     answer.header.grant = count;
     answer

@@ -19,11 +19,11 @@ use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, flag, Route, Trh, SPORT_BASE};
+use tessera_abi::wire::{self, fb, flag, ReleaseHeader, Route, Trh, SPORT_BASE};
 
 use crate::counters::Counters;
 use crate::datagram::{self, Datagrams, Outbound};
-use crate::feedback::Outgoing;
+use crate::feedback::{Outgoing, Releasing};
 use crate::path_scheduler::{PacketKind, PathScheduler};
 use crate::queue::{Completion, RecvEntry, RecvKind, SendEntry};
 use crate::receiver::{Packet, Receiver};
@@ -79,6 +79,8 @@ pub enum PostError {
 pub struct Output {
     /// Feedback waiting for the wire.
     pub feedback: VecDeque<Outgoing>,
+    /// RELEASEs waiting for the wire.
+    pub releases: VecDeque<Releasing>,
     /// Payload writes, in order.
     pub writes: VecDeque<Write>,
     /// Completions, in order.
@@ -271,6 +273,10 @@ impl Nic {
                 self.out.counters.event(Counter::RxFeedback);
                 self.sender.handle(now, &origin, &header, &mut self.out)
             }
+            Ok(Inbound::Release(origin, header)) => {
+                self.out.counters.event(Counter::RxRelease);
+                self.receiver.release(now, &origin, header.message, &mut self.out)
+            }
             Ok(Inbound::Datagram(origin, datagram)) => {
                 self.out.counters.event(Counter::RxUd);
                 self.receiver.deliver(now, &origin, &datagram, &mut self.out)
@@ -301,6 +307,9 @@ impl Nic {
     pub fn poll_transmit(&mut self, now: Ticks, memory: &mut impl Memory) -> Option<Vec<u8>> {
         if let Some(outgoing) = self.out.feedback.pop_front() {
             return self.transmit_feedback(now, &outgoing);
+        }
+        if let Some(releasing) = self.out.releases.pop_front() {
+            return self.transmit_release(now, &releasing);
         }
         //= UD-5
         loop {
@@ -367,6 +376,18 @@ impl Nic {
             self.out.counters.event(Counter::TxNack);
         }
         frame(&route, &Trh::Feedback(header), &[])
+    }
+
+    //= RL-1
+    fn transmit_release(&mut self, now: Ticks, releasing: &Releasing) -> Option<Vec<u8>> {
+        let Releasing { mac, vlan, gid, endpoint, local, message } = *releasing;
+        let ev = self.path(gid, PacketKind::Feedback).0;
+        let mut route = self.route(mac, vlan, gid, ev);
+        route.dst_endpoint = endpoint;
+        route.src_endpoint = local;
+        route.qkey = self.endpoints.get(&((local & 0xFF) as u16))?.qkey;
+        self.out.counters.event(Counter::TxRelease);
+        frame(&route, &Trh::Release(ReleaseHeader { ev, message, timestamp: now as u32 }), &[])
     }
 
     fn transmit_data(&mut self, now: Ticks, chosen: &Chosen, memory: &mut impl Memory) -> Option<Vec<u8>> {

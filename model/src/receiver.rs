@@ -15,7 +15,7 @@ use tessera_abi::params::{Config, BLOCK_PACKETS};
 use tessera_abi::queue::{DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_UNEXPECTED};
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader};
+use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader, MessageId};
 
 use crate::bitmap::Pool;
 use crate::context::Context;
@@ -169,7 +169,8 @@ impl Receiver {
                 //= RO-2
                 (Age::Same, Held::Tombstone(status)) => {
                     let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
-                    out.feedback.push_back(feedback::tombstone(now, origin, packet, status, count));
+                    let wish = self.wish();
+                    out.feedback.push_back(feedback::tombstone(now, origin, packet, status, count, wish));
                     return Err(Drop::Finished);
                 }
                 //= RO-4
@@ -188,6 +189,46 @@ impl Receiver {
             return Err(Drop::NoContext);
         }
         self.open(now, place, key, arrival, out)
+    }
+
+    /// A verified RELEASE.
+    //= RL-2
+    pub fn release(
+        &mut self,
+        now: Ticks,
+        origin: &Origin,
+        message: MessageId,
+        out: &mut Output,
+    ) -> Result<(), Drop> {
+        let key = Key { gid: origin.gid, endpoint: origin.endpoint, slot: message.slot() };
+        let Some((place, entry)) = self.lookup.find(&key) else { return Ok(()) };
+        match (generation_age(message.generation(), entry.generation), entry.held) {
+            (Age::Older, _) => return Err(Drop::Stale),
+            (Age::Newer, _) => {}
+            (Age::Same, Held::Context(id)) => {
+                self.end(now, id, Status::Released, false, out);
+                self.grants(now, out);
+            }
+            (Age::Same, Held::Tombstone(_)) => {
+                let tombstone = Timer::Tombstone(place);
+                let sooner = now + self.settings.mpl as u64;
+                let until = self.timers.deadline(tombstone).map_or(sooner, |until| until.min(sooner));
+                self.timers.set(tombstone, Some(until));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether COMPLETE asks for a RELEASE.
+    //= RL-3
+    fn is_low(&self) -> bool {
+        let low = self.settings.release_low;
+        low != 0 && self.tombstone_limit - self.lookup.len() < self.tombstone_limit >> low
+    }
+
+    /// COMPLETE, with the wish for a RELEASE if there is one.
+    fn wish(&self) -> u8 {
+        fb::COMPLETE | if self.is_low() { fb::RELEASE_REQ } else { 0 }
     }
 
     /// A verified datagram for a plain UD endpoint.
@@ -304,6 +345,7 @@ impl Receiver {
 
     fn arrive(&mut self, now: Ticks, id: u32, arrival: &Packet<'_>, out: &mut Output) -> Result<(), Drop> {
         let Packet { origin, header: packet, payload, permitted } = arrival;
+        let wish = self.wish();
         let Some(context) = self.contexts[id as usize].as_mut() else { return Err(Drop::Mismatch) };
         if !context.matches(origin, packet) {
             return Err(Drop::Mismatch);
@@ -344,7 +386,7 @@ impl Receiver {
         }
         //= RC-6
         if arrived.new && context.distinct == context.count {
-            let answer = context.answer(now, origin, packet, fb::COMPLETE);
+            let answer = context.answer(now, origin, packet, wish);
             let round = context.round();
             self.end(now, id, Status::Success, false, out);
             if round.is_some_and(|name| self.rounds.finished(name)) {
@@ -444,7 +486,10 @@ impl Receiver {
 
     fn bury(&mut self, now: Ticks, place: Place, key: Key, generation: u32, status: u8) {
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Tombstone(status) }));
-        self.timers.set(Timer::Tombstone(place), Some(now + self.settings.time_wait as u64));
+        //= RL-2
+        let released = status == Status::Released as u8;
+        let life = if released { self.settings.mpl } else { self.settings.time_wait };
+        self.timers.set(Timer::Tombstone(place), Some(now + life as u64));
     }
 
     /// Ends a context: its completion, everything it held back, a tombstone.

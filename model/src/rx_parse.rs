@@ -9,7 +9,7 @@
 use tessera_abi::icrc;
 use tessera_abi::params::{MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
 use tessera_abi::status::Drop;
-use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, Form};
+use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, Form, ReleaseHeader};
 
 use crate::settings::{Endpoint, Identity};
 
@@ -48,6 +48,8 @@ pub enum Inbound<'a> {
     Data(Origin, DataHeader, &'a [u8]),
     /// FEEDBACK, for the sender.
     Feedback(Origin, FeedbackHeader),
+    /// RELEASE, for the receiver.
+    Release(Origin, ReleaseHeader),
     /// For a plain UD endpoint.
     Datagram(Origin, Datagram<'a>),
 }
@@ -188,6 +190,14 @@ pub fn judge<'a>(
         wire::TYPE_FEEDBACK => {
             let bytes = rest.first_chunk().ok_or(Drop::Trh)?;
             Ok(Inbound::Feedback(origin, FeedbackHeader::parse(bytes)))
+        }
+        wire::TYPE_RELEASE => {
+            let (bytes, rest) = rest.split_first_chunk().ok_or(Drop::Trh)?;
+            //= RX-6
+            if pad != 0 || !rest.is_empty() {
+                return Err(Drop::Fields);
+            }
+            Ok(Inbound::Release(origin, ReleaseHeader::parse(bytes)))
         }
         wire::TYPE_DATA | wire::TYPE_PROBE => {
             let (bytes, rest) = rest.split_first_chunk().ok_or(Drop::Trh)?;

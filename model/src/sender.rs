@@ -12,10 +12,10 @@ use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS, DESTINATIONS}
 use tessera_abi::queue::DONE_SEND;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{fb, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
+use tessera_abi::wire::{fb, generation_age, Age, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
 
 use crate::bitmap::Block;
-use crate::feedback;
+use crate::feedback::{self, Releasing};
 use crate::lfsr::Lfsr;
 use crate::nic::Output;
 use crate::queue::{Completion, SendEntry};
@@ -157,6 +157,19 @@ impl Sender {
     ) -> Result<(), Drop> {
         //= TX-3
         let number = header.message.slot();
+        let asked = fb::COMPLETE | fb::RELEASE_REQ;
+        let asked = header.flags & asked == asked;
+        if asked && self.is_past(header.message) {
+            //= RL-4
+            out.releases.push_back(Releasing {
+                mac: origin.mac,
+                vlan: origin.vlan,
+                gid: origin.gid,
+                endpoint: origin.endpoint,
+                local: origin.local.number,
+                message: header.message,
+            });
+        }
         let slot = self.slots.get_mut(number as usize).and_then(Option::as_mut);
         let slot = slot.filter(|slot| slot.message == header.message).ok_or(Drop::FeedbackStale)?;
         if origin.gid != slot.entry.gid
@@ -184,6 +197,10 @@ impl Sender {
             return Ok(());
         }
         if header.flags & fb::COMPLETE != 0 {
+            //= RL-1
+            if asked {
+                out.releases.push_back(slot.release());
+            }
             self.end(now, number, Status::Success as u8, out);
             return Ok(());
         }
@@ -224,6 +241,19 @@ impl Sender {
         self.settle(number);
         self.admit(now, out);
         overflow
+    }
+
+    /// Whether nothing of this message can be emitted any more: its slot is free,
+    /// or in use by a newer one.
+    //= RL-4
+    fn is_past(&self, message: MessageId) -> bool {
+        let number = message.slot() as usize;
+        let Some(&latest) = self.generations.get(number) else { return false };
+        match generation_age(message.generation(), latest) {
+            Age::Older => true,
+            Age::Same => self.slots[number].is_none(),
+            Age::Newer => false,
+        }
     }
 
     /// The next packet to send, if any.
@@ -297,6 +327,10 @@ impl Sender {
     pub fn end(&mut self, now: Ticks, number: u16, status: u8, out: &mut Output) {
         let Some(slot) = self.slots[number as usize].take() else { return };
         self.unsolicited -= slot.unasked;
+        //= RL-1
+        if status >= Status::FIRST_LOCAL && slot.next > 0 {
+            out.releases.push_back(slot.release());
+        }
         self.retransmit.forget(number);
         self.turns.retain(|&turn| turn != number);
         self.timers.set(number, None);

@@ -61,6 +61,11 @@ pub struct Settings {
     pub rx_give_up: u32,
     /// Life of a tombstone.
     pub time_wait: u32,
+    /// Longest life of a packet.
+    pub mpl: u32,
+    /// COMPLETE asks for a RELEASE while fewer places than the size `>>` this are
+    /// free; 0 = never.
+    pub release_low: u32,
     /// First wait after BUSY.
     pub busy_wait: u32,
     /// Most NACKs per expiry.
@@ -122,6 +127,8 @@ impl Default for Settings {
             grant_wait: regs::GRANT_WAIT.reset,
             rx_give_up: regs::RX_GIVE_UP.reset,
             time_wait: regs::TIME_WAIT.reset,
+            mpl: regs::MPL.reset,
+            release_low: regs::RELEASE_LOW.reset,
             busy_wait: regs::BUSY_WAIT.reset,
             nack_burst: regs::NACK_BURST.reset,
             ack_every: regs::ACK_EVERY.reset,

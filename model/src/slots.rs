@@ -5,6 +5,7 @@
 
 use tessera_abi::wire::{flag, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
 
+use crate::feedback::Releasing;
 use crate::grant;
 use crate::queue::SendEntry;
 use crate::settings::Settings;
@@ -169,6 +170,19 @@ impl Slot {
             backstop: None,
             opened: None,
             progress: now,
+        }
+    }
+
+    /// The word that none of its packets will be emitted again.
+    //= RL-1
+    pub fn release(&self) -> Releasing {
+        Releasing {
+            mac: self.entry.mac,
+            vlan: self.entry.vlan,
+            gid: self.entry.gid,
+            endpoint: self.entry.endpoint,
+            local: self.local,
+            message: self.message,
         }
     }
 

@@ -32,6 +32,11 @@ impl<K: Ord + Copy> TimerWheel<K> {
         }
     }
 
+    /// The deadline of a key.
+    pub fn deadline(&self, key: K) -> Option<Ticks> {
+        self.by_key.get(&key).copied()
+    }
+
     /// Removes and returns the earliest entry due at `now`.
     pub fn pop(&mut self, now: Ticks) -> Option<K> {
         let &(deadline, key) = self.by_time.first()?;

@@ -151,7 +151,7 @@ fn every_reason_has_its_frame() {
         (
             "release",
             |f| {
-                f[TRH_AT] = 0x14;
+                f[TRH_AT] = 0x15;
                 seal(f)
             },
             Drop::Trh,
@@ -283,7 +283,7 @@ fn forged_feedback_is_refused() {
     };
     let header = |frame: &[u8]| match wire::parse(frame).expect("parses").trh {
         Trh::Feedback(header) => header,
-        Trh::Data(_) => panic!("feedback expected"),
+        other => panic!("{other:?}, feedback expected"),
     };
     assert!(header(&open).cumulative > 0);
     let mut change = |reason: Drop, edit: &dyn Fn(&mut Vec<u8>)| {

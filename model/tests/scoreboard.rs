@@ -157,7 +157,7 @@ fn feedback_of(seen: &Seen) -> Option<FeedbackHeader> {
     let Seen::FrameOut(frame) = seen else { return None };
     match wire::parse(frame).ok()?.trh {
         Trh::Feedback(header) => Some(header),
-        Trh::Data(_) => None,
+        Trh::Data(_) | Trh::Release(_) => None,
     }
 }
 

@@ -65,6 +65,8 @@ pub fn registers(settings: &Settings) -> Vec<(Reg, u32)> {
         (regs::GRANT_WAIT, settings.grant_wait),
         (regs::RX_GIVE_UP, settings.rx_give_up),
         (regs::TIME_WAIT, settings.time_wait),
+        (regs::MPL, settings.mpl),
+        (regs::RELEASE_LOW, settings.release_low),
         (regs::BUSY_WAIT, settings.busy_wait),
         (regs::ANSWER0, settings.answer0),
         (regs::LD_POLICY, settings.ld_policy),

@@ -48,7 +48,7 @@ fn frame(to: usize, ev: u8, index: u32, flags: u8) -> Vec<u8> {
 fn index_of(frame: &[u8]) -> u32 {
     match wire::parse(frame).unwrap().trh {
         Trh::Data(header) => header.index,
-        Trh::Feedback(_) => panic!("only DATA was sent"),
+        other => panic!("{other:?}, only DATA was sent"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random packets, and their form on the ports of the packet path.
 
 use tessera_abi::regs::{endpoint, table};
-use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, MessageId, Route, Trh};
+use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, MessageId, ReleaseHeader, Route, Trh};
 use tessera_sim::tb::{Rng, Word};
 use tessera_sim::verilator::Dut;
 
@@ -257,11 +257,22 @@ pub fn feedback(rng: &mut Rng) -> Packet {
     Packet { trh, payload: Vec::new() }
 }
 
+/// A RELEASE of any message.
+pub fn release(rng: &mut Rng) -> Packet {
+    let trh = Trh::Release(ReleaseHeader {
+        ev: rng.bits(8) as u8,
+        message: MessageId(rng.bits(32) as u32),
+        timestamp: rng.bits(32) as u32,
+    });
+    Packet { trh, payload: Vec::new() }
+}
+
 /// A packet of any kind.
 pub fn any(rng: &mut Rng) -> Packet {
     match rng.below(8) {
         0 => probe(rng),
         1 | 2 => feedback(rng),
+        3 => release(rng),
         _ => {
             let length = any_length(rng);
             data(rng, length)
@@ -326,7 +337,7 @@ pub fn put_destination(layout: &Layout, word: &mut Word, form: Form, to: &Statio
 
 /// `packet` as the `TxPacket` that asks `builder`'s NIC to send it to `to`.
 pub fn tx_packet(layout: &Layout, form: Form, to: &Station, local: &Station, packet: &Packet) -> Word {
-    let Trh::Data(header) = packet.trh else { panic!("FEEDBACK is no TxPacket") };
+    let Trh::Data(header) = packet.trh else { panic!("only DATA and PROBE are TxPackets") };
     let mut word = layout.word();
     put_destination(layout, &mut word, form, to);
     layout.put(&mut word, "dst_endpoint", to.endpoint);

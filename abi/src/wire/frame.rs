@@ -2,7 +2,7 @@
 
 use super::bytes::{put, put24, u16_at, u24_at, u32_at};
 use super::form::{gid_ipv4, ipv4_gid, Form, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN};
-use super::trh::{DataHeader, FeedbackHeader, Trh};
+use super::trh::{DataHeader, FeedbackHeader, ReleaseHeader, Trh};
 use super::*;
 use crate::icrc;
 
@@ -91,7 +91,7 @@ pub fn ipv4_checksum(header: &[u8]) -> u16 {
 /// Length of the frame that carries `trh` and `payload_len` bytes, ICRC included.
 pub const fn frame_len(form: Form, trh: &Trh, payload_len: usize) -> usize {
     let header = match trh {
-        Trh::Data(_) => TRH_DATA_LEN,
+        Trh::Data(_) | Trh::Release(_) => TRH_DATA_LEN,
         Trh::Feedback(_) => TRH_FEEDBACK_LEN,
     };
     form.trh_at() + header + payload_len.next_multiple_of(4) + ICRC_LEN
@@ -173,6 +173,10 @@ pub fn emit(route: &Route, trh: &Trh, payload: &[u8], frame: &mut [u8]) -> Optio
         Trh::Feedback(header) => {
             put(frame, at, &header.emit());
             at + TRH_FEEDBACK_LEN
+        }
+        Trh::Release(header) => {
+            put(frame, at, &header.emit());
+            at + TRH_DATA_LEN
         }
     };
     put(frame, payload_at, payload);
@@ -282,6 +286,10 @@ pub fn parse(frame: &[u8]) -> Result<Packet<'_>, NotRm> {
         TYPE_FEEDBACK => {
             let (bytes, payload) = rest.split_first_chunk().ok_or(NotRm)?;
             (Trh::Feedback(FeedbackHeader::parse(bytes)), payload)
+        }
+        TYPE_RELEASE => {
+            let (bytes, payload) = rest.split_first_chunk().ok_or(NotRm)?;
+            (Trh::Release(ReleaseHeader::parse(bytes)), payload)
         }
         _ => return Err(NotRm),
     };

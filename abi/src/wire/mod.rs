@@ -21,8 +21,8 @@ pub use frame::{
     Datagram, NotRm, Packet, Route,
 };
 pub use trh::{
-    data, fb, feedback, flag, DataHeader, FeedbackHeader, Trh, NO_SAMPLE, TRH_VERSION, TYPE_DATA,
-    TYPE_FEEDBACK, TYPE_PROBE, TYPE_RELEASE,
+    data, fb, feedback, flag, DataHeader, FeedbackHeader, ReleaseHeader, Trh, NO_SAMPLE, TRH_VERSION,
+    TYPE_DATA, TYPE_FEEDBACK, TYPE_PROBE, TYPE_RELEASE,
 };
 
 /// Ethernet header without tag, bytes.
@@ -43,7 +43,7 @@ pub const DETH_LEN: usize = 8;
 pub const IMM_LEN: usize = 4;
 /// Area in front of a plain datagram's payload that holds its IP header, bytes.
 pub const GRH_LEN: usize = 40;
-/// Tessera reliability header of DATA and PROBE, bytes.
+/// Tessera reliability header of DATA, PROBE and RELEASE, bytes.
 pub const TRH_DATA_LEN: usize = 40;
 /// Tessera reliability header of FEEDBACK, bytes.
 pub const TRH_FEEDBACK_LEN: usize = 60;

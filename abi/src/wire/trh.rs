@@ -11,7 +11,7 @@ pub const TYPE_DATA: u8 = 1;
 pub const TYPE_FEEDBACK: u8 = 2;
 /// TRH type PROBE.
 pub const TYPE_PROBE: u8 = 3;
-/// TRH type RELEASE; reserved in this version of the hardware.
+/// TRH type RELEASE.
 pub const TYPE_RELEASE: u8 = 4;
 /// DATA/PROBE flags.
 pub mod flag {
@@ -47,11 +47,12 @@ pub mod fb {
     pub const ABORT: u8 = 1 << 4;
     /// The packet answered carried congestion-experienced.
     pub const CE: u8 = 1 << 5;
-    /// The receiver runs low on tombstones; reserved in this version.
+    /// With COMPLETE: the receiver runs low on tombstones and asks for a RELEASE.
     pub const RELEASE_REQ: u8 = 1 << 6;
 }
 
-/// Byte offsets inside a DATA or PROBE TRH.
+/// Byte offsets inside a DATA or PROBE TRH. Of a RELEASE only version and type,
+/// entropy value, message and timestamp mean something; the rest is sent as 0.
 pub mod data {
     /// Version (high nibble) and type (low nibble).
     pub const VERSION_TYPE: usize = 0;
@@ -184,6 +185,17 @@ pub struct FeedbackHeader {
     pub bitmap: [u8; 32],
 }
 
+/// TRH of RELEASE, laid out as that of a PROBE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseHeader {
+    /// Entropy value.
+    pub ev: u8,
+    /// The message that will never be emitted again.
+    pub message: MessageId,
+    /// Send timestamp, ticks.
+    pub timestamp: u32,
+}
+
 /// A Tessera packet's TRH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trh {
@@ -191,6 +203,8 @@ pub enum Trh {
     Data(DataHeader),
     /// FEEDBACK.
     Feedback(FeedbackHeader),
+    /// RELEASE.
+    Release(ReleaseHeader),
 }
 
 impl DataHeader {
@@ -249,6 +263,27 @@ impl DataHeader {
         } else {
             self.initial_window as u32
         }
+    }
+}
+
+impl ReleaseHeader {
+    /// Reads a 40-byte TRH.
+    pub fn parse(b: &[u8; TRH_DATA_LEN]) -> Self {
+        Self {
+            ev: b[data::EV],
+            message: MessageId(u32_at(b, data::MESSAGE)),
+            timestamp: u32_at(b, data::TIMESTAMP),
+        }
+    }
+
+    /// Writes a 40-byte TRH.
+    pub fn emit(&self) -> [u8; TRH_DATA_LEN] {
+        let mut b = [0; TRH_DATA_LEN];
+        b[data::VERSION_TYPE] = (TRH_VERSION << 4) | TYPE_RELEASE;
+        b[data::EV] = self.ev;
+        put(&mut b, data::MESSAGE, &self.message.0.to_be_bytes());
+        put(&mut b, data::TIMESTAMP, &self.timestamp.to_be_bytes());
+        b
     }
 }
 

@@ -62,6 +62,12 @@ pub enum Fault {
     /// A packet of a message that had ended.
     #[error("packet {0} of a message that had ended")]
     AfterEnd(u32),
+    /// A RELEASE of a message that is still being sent, or nobody let go of.
+    #[error("RELEASE of a message that did not end here and whose RELEASE nobody asked for")]
+    UndueRelease,
+    /// A message ended here, or its RELEASE was asked for, and nothing was said.
+    #[error("no RELEASE within the tolerance after the end of the message")]
+    MissingRelease,
     /// A completion nobody waits for, or the second of one entry.
     #[error("completion of endpoint {endpoint} entry {entry} which is not outstanding")]
     UnknownCompletion {

@@ -234,6 +234,7 @@ impl Scoreboard {
                         receiving.arrived(bench, &origin, &header, payload);
                     }
                     Ok(Judged::Feedback(origin, header)) => sending.heard(bench, paths, &origin, &header),
+                    Ok(Judged::Release(origin, header)) => receiving.released(bench, &origin, header.message),
                     Ok(Judged::Datagram(origin, datagram)) => datagrams.arrived(bench, &origin, &datagram),
                     Err(_) => {}
                 }
@@ -258,30 +259,26 @@ impl Scoreboard {
                 let message = match &packet.trh {
                     Trh::Data(header) => header.message,
                     Trh::Feedback(header) => header.message,
+                    Trh::Release(header) => header.message,
                 };
                 let route = &packet.route;
                 routed(bench, message, frame, route, packet.icrc_ok);
                 bench.field(message, "§2", "TOS", route.tos as u64, wire::TOS as u64);
                 bench.field(message, "§2", "hop limit", route.hop_limit as u64, wire::TTL as u64);
                 let kind = match &packet.trh {
-                    Trh::Feedback(_) => PacketKind::Feedback,
+                    Trh::Feedback(_) | Trh::Release(_) => PacketKind::Feedback,
                     Trh::Data(header) if header.probe => PacketKind::Probe,
                     Trh::Data(header) if header.flags & flag::RETX != 0 => PacketKind::Retransmission,
                     Trh::Data(_) => PacketKind::New,
                 };
                 let asks = paths.sent(bench, message, route.dst_gid, kind, route.sport as u8);
                 match &packet.trh {
+                    Trh::Release(header) => {
+                        stamped(bench, message, route, header.ev, header.timestamp);
+                        sending.released(bench, route, message);
+                    }
                     Trh::Data(header) => {
-                        bench.field(message, "§6", "EV", header.ev as u64, (route.sport & 0xFF) as u64);
-                        let late = (bench.now() as u32).wrapping_sub(header.timestamp) as i32;
-                        if late < -1 || late > bench.tolerance.stamp as i32 {
-                            let fault = Fault::Field {
-                                field: "timestamp",
-                                got: header.timestamp as u64,
-                                want: bench.now() as u32 as u64,
-                            };
-                            bench.fault(Some(message), "§2", fault);
-                        }
+                        stamped(bench, message, route, header.ev, header.timestamp);
                         sending.sent(bench, route, header, packet.payload, asks);
                     }
                     Trh::Feedback(header) => {
@@ -373,6 +370,17 @@ fn routed(bench: &mut Bench, message: MessageId, frame: &[u8], route: &wire::Rou
     }
     let high = (route.sport & 0xFF00) as u64;
     bench.field(message, "§6", "UDP source port", high, wire::SPORT_BASE as u64);
+}
+
+/// What a packet says of its path and time.
+fn stamped(bench: &mut Bench, message: MessageId, route: &wire::Route, ev: u8, timestamp: u32) {
+    bench.field(message, "§6", "EV", ev as u64, (route.sport & 0xFF) as u64);
+    let late = (bench.now() as u32).wrapping_sub(timestamp) as i32;
+    if late < -1 || late > bench.tolerance.stamp as i32 {
+        let want = bench.now() as u32 as u64;
+        let fault = Fault::Field { field: "timestamp", got: timestamp as u64, want };
+        bench.fault(Some(message), "§2", fault);
+    }
 }
 
 impl Side {

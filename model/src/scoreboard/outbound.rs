@@ -55,6 +55,11 @@ struct Message {
     /// The status a COMPLETE or ABORT brought, and when.
     told: Option<(u64, u8)>,
     done: Option<u64>,
+    /// Its completion's status.
+    ended: Option<u8>,
+    /// The end that came from outside asked for a RELEASE; one was sent.
+    release_asked: bool,
+    released: bool,
 }
 
 impl Message {
@@ -88,6 +93,8 @@ enum Duty {
     Completion(MessageId),
     /// The completion of the message a slot was taken from.
     SlotFree(MessageId),
+    /// The RELEASE of a message that ended.
+    Release(MessageId),
 }
 
 /// The sending half of one NIC.
@@ -100,6 +107,8 @@ pub(super) struct Sending {
     rtt_low: Option<u32>,
     /// Destinations that refused or met congestion: windows may be shorter.
     shortened: BTreeSet<usize>,
+    /// Who asked for the RELEASE of which message.
+    asked: BTreeSet<([u8; 16], u32, MessageId)>,
     duties: Duties<Duty>,
 }
 
@@ -140,6 +149,12 @@ impl Sending {
         let rtt_low = self.rtt_low(bench);
         let (clock, now) = (bench.clock, bench.now());
         let reaction = (bench.tolerance.pipeline + bench.tolerance.host) as Ticks;
+        //= RL-4
+        let wish = fb::COMPLETE | fb::RELEASE_REQ;
+        let asks = header.flags & wish == wish;
+        if asks {
+            self.asked.insert((origin.gid, origin.endpoint, header.message));
+        }
         let Some(message) = self.messages.get_mut(&header.message.0) else { return };
         let ours = origin.gid == message.entry.gid
             && origin.endpoint == message.entry.endpoint
@@ -168,6 +183,8 @@ impl Sending {
             let abort = header.flags & fb::ABORT != 0;
             message.told = Some((clock, if abort { header.status } else { Status::Success as u8 }));
             self.duties.add(clock + Self::reaction(bench), Duty::Completion(header.message));
+            //= RL-1
+            message.release_asked = asks && !abort;
             return;
         }
         if header.flags & fb::BUSY != 0 {
@@ -207,6 +224,36 @@ impl Sending {
                     *message.asked.entry(index).or_default() += 1;
                 }
             }
+        }
+    }
+
+    //= RL-1
+    //= RL-4
+    pub(super) fn released(&mut self, bench: &mut Bench, route: &Route, id: MessageId) {
+        let qkey = bench.setup.endpoints.iter().find(|e| e.number == route.src_endpoint).map(|e| e.qkey);
+        bench.field(id, "RL-1", "Q_Key", route.qkey as u64, qkey.unwrap_or(!route.qkey) as u64);
+        let asked = self.asked.contains(&(route.dst_gid, route.dst_endpoint, id));
+        let Some(message) = self.messages.get_mut(&id.0) else {
+            if !asked {
+                bench.fault(Some(id), "RL-4", Fault::UndueRelease);
+            }
+            return;
+        };
+        let there = (route.dst_gid, route.dst_endpoint) == (message.entry.gid, message.entry.endpoint);
+        if !there {
+            // Somebody else asked, in vain but politely.
+            if !asked {
+                bench.fault(Some(id), "RL-4", Fault::UndueRelease);
+            }
+            return;
+        }
+        bench.field(id, "RL-1", "source endpoint", route.src_endpoint as u64, message.number as u64);
+        message.released = true;
+        // How it ends is known by then, or judged with its completion.
+        let alive = message.told.is_none() && message.done.is_none();
+        let here = message.ended.is_none_or(|status| status >= Status::FIRST_LOCAL);
+        if (asked && alive) || (!asked && (!here || message.told.is_some())) {
+            bench.fault(Some(id), "RL-1", Fault::UndueRelease);
         }
     }
 
@@ -260,6 +307,9 @@ impl Sending {
             stirs: vec![(bench.now().saturating_sub(Self::reaction(bench) / Bench::clocks(1)), bench.now())],
             told: None,
             done: None,
+            ended: None,
+            release_asked: false,
+            released: false,
         };
         //= TX-1
         let slot = header.message.slot();
@@ -306,7 +356,7 @@ impl Sending {
         //= TX-12
         let ended = message.done.map(|at| at + Bench::clocks(bench.tolerance.pipeline));
         let told = message.told.map(|(at, _)| at + reaction);
-        if ended.into_iter().chain(told).any(|last| clock > last) {
+        if message.released || ended.into_iter().chain(told).any(|last| clock > last) {
             bench.fault(Some(id), "TX-12", Fault::AfterEnd(header.index));
             return;
         }
@@ -470,7 +520,15 @@ impl Sending {
             return true;
         };
         message.done = Some(bench.clock);
+        message.ended = Some(done.status);
         message.payload = Vec::new();
+        //= RL-1
+        let here = done.status >= Status::FIRST_LOCAL;
+        if here || message.release_asked {
+            self.duties.add(bench.clock + Self::reaction(bench), Duty::Release(done.message));
+        } else if message.released {
+            bench.fault(Some(done.message), "RL-1", Fault::UndueRelease);
+        }
         let (now, settings) = (bench.now(), &bench.setup.settings);
         let passed = |since: Ticks, bound: u32| now + bench.tolerance.timer as u64 >= since + bound as u64;
         let told = message.told.map(|(_, status)| status);
@@ -496,9 +554,16 @@ impl Sending {
 
     pub(super) fn overdue(&mut self, bench: &mut Bench) {
         while let Some(duty) = self.duties.pop(bench.clock) {
+            //= RL-1
+            if let Duty::Release(id) = duty {
+                if self.messages.get(&id.0).is_some_and(|message| !message.released) {
+                    bench.fault(Some(id), "RL-1", Fault::MissingRelease);
+                }
+                continue;
+            }
             let (message, fault) = match duty {
                 Duty::Completion(id) => (id, Fault::MissingCompletion),
-                Duty::SlotFree(old) => (old, Fault::SlotReused(old.0)),
+                Duty::SlotFree(old) | Duty::Release(old) => (old, Fault::SlotReused(old.0)),
             };
             if self.messages.get(&message.0).is_some_and(|message| message.done.is_none()) {
                 bench.fault(Some(message), "TX-12", fault);

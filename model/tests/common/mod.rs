@@ -61,6 +61,7 @@ pub enum Class {
     Busy,
     Complete,
     Abort,
+    Release,
 }
 
 pub const FEEDBACK_CLASSES: [Class; 6] =
@@ -78,6 +79,7 @@ pub fn class(frame: &[u8]) -> Class {
                 Class::Data
             }
         }
+        Trh::Release(_) => Class::Release,
         Trh::Feedback(header) => {
             let table = [
                 (fb::ABORT, Class::Abort),

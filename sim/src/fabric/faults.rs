@@ -24,13 +24,15 @@ pub enum PacketClass {
     Busy,
     /// Any other FEEDBACK.
     Feedback,
+    /// RELEASE.
+    Release,
     /// Not a reliable-message packet.
     Other,
 }
 
 impl PacketClass {
     /// Every class.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Data,
         Self::Retransmission,
         Self::Probe,
@@ -38,6 +40,7 @@ impl PacketClass {
         Self::Complete,
         Self::Busy,
         Self::Feedback,
+        Self::Release,
         Self::Other,
     ];
 
@@ -59,6 +62,7 @@ impl PacketClass {
             wire::TYPE_FEEDBACK if trh[1] & fb::NACK != 0 => Self::Nack,
             wire::TYPE_FEEDBACK if trh[1] & fb::BUSY != 0 => Self::Busy,
             wire::TYPE_FEEDBACK => Self::Feedback,
+            wire::TYPE_RELEASE => Self::Release,
             _ => Self::Other,
         }
     }

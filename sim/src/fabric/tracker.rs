@@ -142,7 +142,7 @@ impl Tracker {
                 self.nacks += 1;
             }
             PacketClass::Complete | PacketClass::Busy | PacketClass::Feedback => self.feedbacks += 1,
-            PacketClass::Other => {}
+            PacketClass::Release | PacketClass::Other => {}
         }
     }
 

@@ -17,6 +17,13 @@ impl Receiving {
     pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
         let id = header.message;
         let name = (route.dst_gid, route.dst_endpoint, id);
+        //= RL-3
+        if header.flags & fb::RELEASE_REQ != 0 {
+            let completes = header.flags & (fb::COMPLETE | fb::ABORT) == fb::COMPLETE;
+            if !completes || !self.is_low(bench) {
+                bench.fault(Some(id), "RL-3", Fault::Flag("RELEASE_REQ", header.cumulative));
+            }
+        }
         let Some(message) = self.messages.get_mut(&name) else {
             bench.fault(Some(id), "RC-7", Fault::Undue);
             return;
@@ -120,13 +127,12 @@ impl Receiving {
         let old = bench.clock.saturating_sub(Self::lag(bench) + Bench::clocks(bench.tolerance.host));
         let ready = |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old;
         let receives = self.recvs.range((ring, 0)..=(ring, u16::MAX)).map(|(_, r)| r).filter(ready).count();
-        let time_wait = Bench::clocks(bench.setup.settings.time_wait) + Self::lag(bench);
         // A context's number stays out until its timer nodes have popped.
         let settings = &bench.setup.settings;
         let untied = Bench::clocks(settings.rto + settings.skew_max + settings.guard) + Self::lag(bench);
         let (mut live, mut claims, mut held, mut of_quota) = (0, 0, 0, 0);
         for other in self.messages.values() {
-            let forgotten = other.done.is_some_and(|(at, _)| at + time_wait < bench.clock);
+            let forgotten = other.forgotten_at(bench).is_some_and(|at| at + Self::lag(bench) < bench.clock);
             held += !forgotten as usize;
             let out = other.done.is_none_or(|(at, _)| at + untied > bench.clock);
             of_quota += (out && other.name != *name && other.local == message.local) as usize;
@@ -150,6 +156,17 @@ impl Receiving {
             && live * 5 < blocks
             && held < config.tombstones / 2
             && held < table / 8
+    }
+
+    /// Whether places may be so few that COMPLETE asks for RELEASEs. Tombstones go
+    /// in a sweep's own time, so this is careful.
+    //= RL-3
+    fn is_low(&self, bench: &Bench) -> bool {
+        let (config, low) = (&bench.setup.config, bench.setup.settings.release_low);
+        let sweep = Bench::clocks(256) + (64 << config.table_sets_log2) + Self::lag(bench);
+        let gone = |at: u64| at + sweep < bench.clock;
+        let held = self.messages.values().filter(|m| !m.forgotten_at(bench).is_some_and(gone)).count();
+        low != 0 && config.tombstones.saturating_sub(held) < config.tombstones >> low
     }
 
     fn ended(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
@@ -201,6 +218,7 @@ impl Receiving {
             }
             Ok(Status::GaveUp) => repeats || silent,
             Ok(Status::Replaced) => repeats || message.replaced,
+            Ok(Status::Released) => repeats || message.let_go,
             //= WR-1
             Ok(Status::RemoteAccess) => repeats || message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bitvec::vec::BitVec;
 use tessera_abi::params::BLOCK_PACKETS;
+use tessera_abi::status::Status;
 use tessera_abi::wire::{self, flag, DataHeader, MessageId};
 
 use super::super::Bench;
@@ -74,6 +75,9 @@ pub(super) struct Message {
     /// Status the sender was told.
     pub(super) told: Option<u8>,
     pub(super) replaced: bool,
+    /// When its RELEASE came, and whether it was open then.
+    pub(super) released: Option<u64>,
+    pub(super) let_go: bool,
     /// A packet of it was not permitted, or may have been.
     pub(super) denied: bool,
 }
@@ -134,6 +138,8 @@ impl Message {
             done: None,
             told: None,
             replaced: false,
+            released: None,
+            let_go: false,
             denied: false,
         }
     }
@@ -201,6 +207,17 @@ impl Message {
     pub(super) fn unwritten(&self) -> u32 {
         let written = |index: u32| self.placed[index as usize] || self.payload_len(index) == 0;
         (0..self.count).filter(|&index| !written(index)).count() as u32
+    }
+
+    /// When its tombstone has lived its time, by the clocks seen from outside.
+    //= RL-2
+    pub(super) fn forgotten_at(&self, bench: &Bench) -> Option<u64> {
+        let settings = &bench.setup.settings;
+        let (done, status) = self.done?;
+        let mpl = Bench::clocks(settings.mpl);
+        let full = if status == Status::Released as u8 { mpl } else { Bench::clocks(settings.time_wait) };
+        let end = done + full;
+        Some(self.released.filter(|_| !self.let_go).map_or(end, |at| end.min(at.max(done) + mpl)))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -53,6 +53,8 @@ enum Duty {
     Complete(Name),
     /// ACK_EVERY packets have come without any feedback.
     Count(Name),
+    /// Its sender has released it.
+    End(Name),
 }
 /// The receiving half of one NIC.
 pub(super) struct Receiving {
@@ -144,8 +146,7 @@ impl Receiving {
         }
         self.current.insert(place, packet.message);
         //= RO-2
-        let time_wait = Bench::clocks(bench.setup.settings.time_wait);
-        let ended = self.messages.get(&name).and_then(|message| message.done).map(|(at, _)| at + time_wait);
+        let ended = self.messages.get(&name).and_then(|message| message.forgotten_at(bench));
         let wavering = Bench::clocks(bench.tolerance.timer) + Self::lag(bench);
         if ended.is_some_and(|end| bench.clock > end + wavering) {
             // Its tombstone is gone: nothing is known of it any more.
@@ -263,6 +264,25 @@ impl Receiving {
         }
     }
 
+    //= RL-2
+    pub(super) fn released(&mut self, bench: &mut Bench, origin: &Origin, id: MessageId) {
+        let name = (origin.gid, origin.endpoint, id);
+        let place = (origin.gid, origin.endpoint, id.slot());
+        if self.current.get(&place) != Some(&id) {
+            return;
+        }
+        let Some(message) = self.messages.get_mut(&name).filter(|message| message.released.is_none()) else {
+            return;
+        };
+        message.released = Some(bench.clock);
+        message.let_go = !message.is_over() && message.complete.is_none();
+        if message.let_go {
+            self.clocks.set(name, None);
+            let due = bench.clock + Self::lag(bench) + Bench::clocks(bench.tolerance.host);
+            self.duties.add(due, Duty::End(name));
+        }
+    }
+
     //= RD-1
     pub(super) fn registered(&mut self, bench: &mut Bench, name: rounds::Name, messages: u16) {
         self.rounds.register(name, messages);
@@ -299,7 +319,11 @@ impl Receiving {
     fn watch(&mut self, bench: &Bench, name: Name) {
         let Some(message) = self.messages.get(&name) else { return };
         let settings = &bench.setup.settings;
-        let over = message.is_over() || message.complete.is_some() || message.replaced || message.denied;
+        let over = message.is_over()
+            || message.complete.is_some()
+            || message.replaced
+            || message.denied
+            || message.let_go;
         let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
             let source = self.sources.of(hash(name.0));
             // The NIC may still count a message of the round as unfinished.
@@ -442,6 +466,9 @@ impl Receiving {
             }
             Ok(Status::GaveUp) => bench.now() + bench.tolerance.timer as u64 >= give_up,
             Ok(Status::Replaced) => message.replaced,
+            Ok(Status::Released) => {
+                message.let_go || (bench.tolerance.overflow && message.released.is_some())
+            }
             Ok(Status::RemoteAccess) => message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
             _ => false,
@@ -460,15 +487,26 @@ impl Receiving {
         let lag = Self::lag(bench);
         while let Some(duty) = self.duties.pop(bench.clock) {
             let name = match duty {
-                Duty::Write(name, _) | Duty::Answer(name, ..) | Duty::Complete(name) | Duty::Count(name) => {
-                    name
-                }
+                Duty::Write(name, _)
+                | Duty::Answer(name, ..)
+                | Duty::Complete(name)
+                | Duty::Count(name)
+                | Duty::End(name) => name,
             };
             let Some(message) = self.messages.get_mut(&name) else { continue };
             if bench.tolerance.overflow || message.replaced || message.denied {
                 continue;
             }
+            if message.let_go && !matches!(duty, Duty::End(_)) {
+                continue;
+            }
             match duty {
+                Duty::End(_) => {
+                    let opened = message.takes_receive() && message.open_since.is_some();
+                    if opened && message.done.is_none() {
+                        bench.fault(Some(name.2), "RL-2", Fault::MissingCompletion);
+                    }
+                }
                 Duty::Write(_, index) => {
                     let refused = !message.arrived[index as usize];
                     if !refused
