@@ -61,6 +61,10 @@ pub struct Settings {
     pub grant_wait: Bits<24>,
     pub rx_give_up: Bits<24>,
     pub time_wait: Bits<24>,
+    pub mpl: Bits<24>,
+    /// A RELEASE is asked for while fewer places for messages received than a
+    /// share of `2^-release_low` are free; 0 = never.
+    pub release_low: Bits<3>,
     pub busy_wait: Bits<24>,
     pub nack_burst: Bits<3>,
     /// Packets.
@@ -103,7 +107,7 @@ pub struct Doorbell {
     pub more: Bits<16>,
 }
 
-/// A verified DATA or PROBE packet: ICRC, lengths, keys and endpoint are right,
+/// A verified DATA, PROBE or RELEASE packet: ICRC, lengths, keys and endpoint are right,
 /// index and payload length agree with the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RxData {
@@ -120,6 +124,8 @@ pub struct RxData {
     /// and `payload_len` count, which includes its GRH area.
     pub ud: Bit,
     pub probe: Bit,
+    /// A RELEASE: of the following only slot and generation count; `flags` is 0.
+    pub release: Bit,
     pub flags: Bits<8>,
     pub ev: Bits<8>,
     pub payload_log2: Bits<4>,
@@ -150,6 +156,10 @@ pub struct RxData {
 /// A verified FEEDBACK packet. Source, slot and numbers are for the sender to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct RxFeedback {
+    pub src_mac: Bits<48>,
+    /// Tag control information of its 802.1Q tag, and whether there is one.
+    pub vlan: Bits<16>,
+    pub vlan_valid: Bit,
     pub src_gid: Bits<128>,
     pub src_endpoint: Bits<24>,
     /// Local endpoint's table index.
@@ -171,10 +181,12 @@ pub struct RxFeedback {
     pub arrival: Bits<32>,
 }
 
-/// A FEEDBACK packet to build. The Q_Key and endpoint number are looked up by
+/// A FEEDBACK or RELEASE packet to build. The Q_Key and endpoint number are looked up by
 /// `endpoint`, the entropy value by the path scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxFeedback {
+    /// A RELEASE: of the fields behind the addresses only slot and generation count.
+    pub release: Bit,
     pub dst_mac: Bits<48>,
     /// Tag control information of its 802.1Q tag, and whether there is one.
     pub vlan: Bits<16>,
@@ -423,8 +435,11 @@ pub struct TimerInsert {
 pub struct RxWork {
     /// 0 found, 1 opened, 2 drop the payload (already answered; counted too unless
     /// `denied`; not sent for a packet without payload unless `denied`),
-    /// 3 abort the context with `replaced` (already answered BUSY; drop the payload).
+    /// 3 abort the context without telling the sender (drop the payload).
     pub verdict: Bits<2>,
+    /// Of verdict 3: its sender has released the message, else a newer one
+    /// replaces it.
+    pub released: Bit,
     pub context: Bits<12>,
     /// Opened: where the first byte goes, the receive taken, whether it is tagged.
     pub buffer: Bits<64>,

@@ -80,6 +80,7 @@ impl Logic for Feedback {
         }
         if self.make.val() & self.room.val() {
             self.valid.d.next = true;
+            self.word.d.next.release = false;
             self.word.d.next.dst_mac = self.live.val().src_mac;
             self.word.d.next.vlan = self.live.val().vlan;
             self.word.d.next.vlan_valid = self.live.val().vlan_valid;

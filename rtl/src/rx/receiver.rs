@@ -34,6 +34,8 @@ pub struct Receiver {
     pub work_ready: Signal<Out, Bit>,
     /// A block is at hand for a message to open.
     pub block_ready: Signal<Out, Bit>,
+    /// COMPLETE is to ask for a RELEASE.
+    pub low: Signal<In, Bit>,
     pub place_valid: Signal<Out, Bit>,
     pub place_data: Signal<Out, PlaceCommand>,
     pub place_ready: Signal<In, Bit>,
@@ -92,6 +94,7 @@ impl Receiver {
             work_data: Default::default(),
             work_ready: Default::default(),
             block_ready: Default::default(),
+            low: Default::default(),
             place_valid: Default::default(),
             place_data: Default::default(),
             place_ready: Default::default(),
@@ -156,6 +159,7 @@ impl Logic for Receiver {
         self.contexts.work_data.next = self.work_data.val();
         self.work_ready.next = self.contexts.work_ready.val();
         self.block_ready.next = self.contexts.block_ready.val();
+        self.contexts.low.next = self.low.val();
         self.place_valid.next = self.contexts.place_valid.val();
         self.place_data.next = self.contexts.place_data.val();
         self.contexts.place_ready.next = self.place_ready.val();

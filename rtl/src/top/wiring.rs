@@ -47,6 +47,8 @@ impl Logic for TesseraNic {
         self.send_ends.rst.next = self.rst.val();
         self.payload_reader.clk.next = self.clk.val();
         self.payload_reader.rst.next = self.rst.val();
+        self.without_context.clk.next = self.clk.val();
+        self.without_context.rst.next = self.rst.val();
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.rst.val();
         self.feedback_fifo.clk.next = self.clk.val();
@@ -216,6 +218,7 @@ impl Logic for TesseraNic {
         self.cq_writer.done_match_data.next = self.match_table.done_data.val();
         self.match_table.done_ready.next = self.cq_writer.done_match_ready.val();
         self.lookup.block_available.next = self.receiver.block_ready.val();
+        self.receiver.low.next = self.lookup.low.val();
         self.rx_datagram.in_valid.next = self.lookup.work_valid.val();
         self.rx_datagram.in_data.next = self.lookup.work_data.val();
         self.lookup.work_ready.next = self.rx_datagram.in_ready.val();
@@ -251,10 +254,16 @@ impl Logic for TesseraNic {
         self.placement.write_status.next.tag = self.dma_data_write_status_tag.val();
         self.placement.write_status.next.error = self.dma_data_write_status_error.val();
 
-        // Answers of lookup and context, in front of the builder.
-        self.answers.in0_valid.next = self.lookup.feedback_valid.val();
-        self.answers.in0_data.next = self.lookup.feedback_data.val();
-        self.lookup.feedback_ready.next = self.answers.in0_ready.val();
+        // Answers of lookup and context, and RELEASEs, in front of the builder.
+        self.without_context.in0_valid.next = self.lookup.feedback_valid.val();
+        self.without_context.in0_data.next = self.lookup.feedback_data.val();
+        self.lookup.feedback_ready.next = self.without_context.in0_ready.val();
+        self.without_context.in1_valid.next = self.sender.release_valid.val();
+        self.without_context.in1_data.next = self.sender.release_data.val();
+        self.sender.release_ready.next = self.without_context.in1_ready.val();
+        self.answers.in0_valid.next = self.without_context.out_valid.val();
+        self.answers.in0_data.next = self.without_context.out_data.val();
+        self.without_context.out_ready.next = self.answers.in0_ready.val();
         self.answers.in1_valid.next = self.receiver.feedback_valid.val();
         self.answers.in1_data.next = self.receiver.feedback_data.val();
         self.receiver.feedback_ready.next = self.answers.in1_ready.val();
@@ -390,6 +399,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
             | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
             | (bit_cast::<64, 1>(self.rx_parse.rx_feedback.val().into()) << 35)
+            | (bit_cast::<64, 1>(self.rx_parse.rx_release.val().into()) << 63)
             | (bit_cast::<64, 1>(self.rx_parse.rx_ud.val().into()) << 59)
             | (bit_cast::<64, 1>(self.receiver.rx_new.val().into()) << 36)
             | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
@@ -405,6 +415,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
             | (bit_cast::<64, 1>(self.tx_build.tx_feedback.val().into()) << 43)
             | (bit_cast::<64, 1>(self.tx_build.tx_nack.val().into()) << 44)
+            | (bit_cast::<64, 1>(self.tx_build.tx_release.val().into()) << 56)
             | (bit_cast::<64, 1>(self.tx_build.tx_ud.val().into()) << 60)
             | (bit_cast::<64, 1>(self.sender.tx_opened.val().into()) << 45)
             | (bit_cast::<64, 1>(self.sender.tx_completed.val().into()) << 46)
@@ -484,6 +495,8 @@ const _: () = {
     assert!(Counter::TxRecycled as u8 == 55);
     assert!(Counter::RxUd as u8 == 59);
     assert!(Counter::TxUd as u8 == 60);
+    assert!(Counter::TxRelease as u8 == 56);
+    assert!(Counter::RxRelease as u8 == 63);
     assert!(Counter::RoundsDone as u8 == 57);
     assert!(Counter::RoundPulls as u8 == 58);
     assert!(Counter::TagsFull as u8 == 62);

@@ -231,6 +231,8 @@ impl Logic for Act {
             | self.job.val().fail
             | self.job.val().idle_nack;
         self.out.d.next.feedback = self.job.val().feedback;
+        self.out.d.next.release =
+            self.job.val().feedback & self.verdict.val().release_asked & self.verdict.val().past;
         self.out.d.next.finish = self.job.val().finish;
         self.out.d.next.may_insert = self.job.val().accept | self.job.val().feedback | self.job.val().pop;
         self.sends.next = self.send_probe.val() | self.send_new.val() | self.send_again.val();
@@ -390,6 +392,7 @@ impl Logic for Act {
             self.out.d.next.end = true;
             if self.ended_by_peer.val() & self.verdict.val().complete {
                 self.changed.d.next.status = 0.into();
+                self.changed.d.next.release_asked = self.verdict.val().release_asked;
             }
             if self.ended_by_peer.val() & self.verdict.val().aborted {
                 self.changed.d.next.status = self.feedback.val().status;

@@ -53,6 +53,7 @@ pub struct Judge {
     ahead: Signal<Local, Bits<8>>,
     ends: Signal<Local, Bit>,
     bad_abort: Signal<Local, Bit>,
+    newer_by: Signal<Local, Bits<20>>,
     since_mark: Signal<Local, Bits<24>>,
     since_new: Signal<Local, Bits<24>>,
     since_probe: Signal<Local, Bits<24>>,
@@ -74,6 +75,7 @@ pub struct Judge {
     interval: Signal<Local, Bits<32>>,
     longest: Signal<Local, Bits<32>>,
     flag_complete: Constant<Bits<8>>,
+    flag_release: Constant<Bits<8>>,
     flag_nack: Constant<Bits<8>>,
     flag_busy: Constant<Bits<8>>,
     flag_ce: Constant<Bits<8>>,
@@ -112,6 +114,7 @@ impl Judge {
             ahead: Default::default(),
             ends: Default::default(),
             bad_abort: Default::default(),
+            newer_by: Default::default(),
             since_mark: Default::default(),
             since_new: Default::default(),
             since_probe: Default::default(),
@@ -131,6 +134,7 @@ impl Judge {
             interval: Default::default(),
             longest: Default::default(),
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
+            flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
             flag_busy: Constant::new(u64::from(fb::BUSY).into()),
             flag_ce: Constant::new(u64::from(fb::CE).into()),
@@ -182,6 +186,12 @@ impl Logic for Judge {
         self.out.d.next.live = self.state.val().phase == 1;
         self.out.d.next.ours =
             (self.state.val().phase == 1) & (self.state.val().generation == self.job.val().generation);
+        // RL-4: what is over stays over; what ends waits for its own end.
+        self.newer_by.next = self.job.val().generation - self.state.val().generation;
+        self.out.d.next.past =
+            self.newer_by.val().get_bit(19) | ((self.newer_by.val() == 0) & (self.state.val().phase == 0));
+        self.out.d.next.release_asked = (self.feedback.val().flags & self.flag_complete.val()).any()
+            & (self.feedback.val().flags & self.flag_release.val()).any();
         self.out.d.next.forged = (self.feedback.val().src_gid != self.message.val().dst_gid)
             | (self.feedback.val().src_endpoint != self.message.val().dst_endpoint)
             | (self.feedback.val().endpoint != self.message.val().endpoint);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  request ──> slots ──> packet          slots ──walks──> retransmit_queue
-//!  feedback ──>  │  ──> done                   <──steps──
+//!  feedback ──>  │  ──> done, release          <──steps──
 //!  sent, failed ─┘                       slots ──inserts──> timer_wheel
 //!                                              <──pops────
 //! ```
@@ -15,7 +15,7 @@
 use super::Slots;
 use crate::prelude::*;
 use crate::recovery::{RetransmitQueue, TimerWheel};
-use crate::types::{Done, PathEcho, RxFeedback, Settings, TxPacket, TxRequest, TxSent};
+use crate::types::{Done, PathEcho, RxFeedback, Settings, TxFeedback, TxPacket, TxRequest, TxSent};
 use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
@@ -39,6 +39,9 @@ pub struct Sender {
     pub done_valid: Signal<Out, Bit>,
     pub done_data: Signal<Out, Done>,
     pub done_ready: Signal<In, Bit>,
+    pub release_valid: Signal<Out, Bit>,
+    pub release_data: Signal<Out, TxFeedback>,
+    pub release_ready: Signal<In, Bit>,
     pub unsolicited: Signal<Out, Bits<32>>,
     pub free_slots: Signal<Out, Bits<13>>,
     pub ready: Signal<Out, Bit>,
@@ -81,6 +84,9 @@ impl Sender {
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
+            release_valid: Default::default(),
+            release_data: Default::default(),
+            release_ready: Default::default(),
             unsolicited: Default::default(),
             free_slots: Default::default(),
             ready: Default::default(),
@@ -131,6 +137,9 @@ impl Logic for Sender {
         self.done_valid.next = self.slots.done_valid.val();
         self.done_data.next = self.slots.done_data.val();
         self.slots.done_ready.next = self.done_ready.val();
+        self.release_valid.next = self.slots.release_valid.val();
+        self.release_data.next = self.slots.release_data.val();
+        self.slots.release_ready.next = self.release_ready.val();
 
         self.retransmit.walk_valid.next = self.slots.walk_valid.val();
         self.retransmit.walk_data.next = self.slots.walk_data.val();

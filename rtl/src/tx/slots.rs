@@ -26,6 +26,8 @@
 //! - from a request taken to its first packet offered: 13 clocks; from a step
 //!   offered to its packet: 5;
 //! - one slot sends a packet every 5 clocks;
+//! - a RELEASE is offered 4 clocks after the job that leads to it was chosen; until
+//!   it is taken no message finishes, and no FEEDBACK that asks for one is taken;
 //! - `sent` and `failed` are never refused: at most 252 packets are on their way;
 //! - a deadline or bound may be late by four RTO after it was shortened while
 //!   both nodes were linked further out, else by the wheel only;
@@ -38,13 +40,14 @@
 
 use super::words::{Job, SlotState};
 use super::{
-    Act, Chooser, Completer, Flight, FreeList, Judge, Nack, Outlet, PacketMaker, RequestIntake, RttTable,
-    SlotRing, Starter, Timers, WindowTable,
+    Act, Chooser, Completer, Flight, FreeList, Judge, Nack, Outlet, PacketMaker, Releaser, RequestIntake,
+    RttTable, SlotRing, Starter, Timers, WindowTable,
 };
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::{
-    Done, PathEcho, RxFeedback, Settings, TimerInsert, TxPacket, TxRequest, TxSent, Walk, WalkStep,
+    Done, PathEcho, RxFeedback, Settings, TimerInsert, TxFeedback, TxPacket, TxRequest, TxSent, Walk,
+    WalkStep,
 };
 use tessera_abi::params::Config;
 use tessera_abi::wire::fb;
@@ -89,6 +92,10 @@ pub struct Slots {
     pub done_valid: Signal<Out, Bit>,
     pub done_data: Signal<Out, Done>,
     pub done_ready: Signal<In, Bit>,
+    /// RELEASEs.
+    pub release_valid: Signal<Out, Bit>,
+    pub release_data: Signal<Out, TxFeedback>,
+    pub release_ready: Signal<In, Bit>,
     /// Unasked bytes in flight.
     pub unsolicited: Signal<Out, Bits<32>>,
     pub free_slots: Signal<Out, Bits<13>>,
@@ -105,6 +112,7 @@ pub struct Slots {
     starter: Starter,
     chooser: Chooser,
     completer: Completer,
+    releaser: Releaser,
     outlet: Outlet,
     intake: RequestIntake,
     free: FreeList,
@@ -127,6 +135,7 @@ pub struct Slots {
     feedback_held: Dff<Bit>,
     feedback_started: Dff<Bit>,
     has_nack: Signal<Local, Bit>,
+    asks_release: Signal<Local, Bit>,
 
     packet_room: Signal<Local, Bit>,
 
@@ -151,6 +160,7 @@ pub struct Slots {
     added: Signal<Local, Bits<32>>,
     flag_nack: Constant<Bits<8>>,
     flag_ce: Constant<Bits<8>>,
+    flag_release: Constant<Bits<8>>,
     blank: Constant<SlotState>,
     idle: Constant<Job>,
 }
@@ -194,6 +204,9 @@ impl Slots {
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
+            release_valid: Default::default(),
+            release_data: Default::default(),
+            release_ready: Default::default(),
             unsolicited: Default::default(),
             free_slots: Default::default(),
             ready: Default::default(),
@@ -208,6 +221,7 @@ impl Slots {
             starter: Starter::new(config),
             chooser: Chooser::new(),
             completer: Completer::new(),
+            releaser: Releaser::new(),
             outlet: Outlet::new(),
             intake: RequestIntake::new(),
             free: FreeList::new(log2),
@@ -228,6 +242,7 @@ impl Slots {
             feedback_held: Default::default(),
             feedback_started: Default::default(),
             has_nack: Default::default(),
+            asks_release: Default::default(),
             packet_room: Default::default(),
             job1: Default::default(),
             job2: Default::default(),
@@ -247,6 +262,7 @@ impl Slots {
             added: Default::default(),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
             flag_ce: Constant::new(u64::from(fb::CE).into()),
+            flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
         }
@@ -322,6 +338,7 @@ impl Logic for Slots {
             self.feedback_held.d.next = true;
         }
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
+        self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any();
         self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
         self.chooser.slots[0].next = self.feedback.q.val().slot;
         self.chooser.slots[1].next = self.failures.out_data.val();
@@ -334,10 +351,12 @@ impl Logic for Slots {
         self.chooser.wants[0].next = self.feedback_held.q.val()
             & !self.feedback_started.q.val()
             & self.timers.room.val()
-            & (self.nack.free.val() | !self.has_nack.val());
+            & (self.nack.free.val() | !self.has_nack.val())
+            & (self.releaser.free.val() | !self.asks_release.val());
         self.chooser.wants[1].next = self.failures.out_valid.val();
         self.chooser.wants[2].next = self.nack.idle_valid.val();
-        self.chooser.wants[3].next = self.finished.head_valid.val() & self.completer.free.val();
+        self.chooser.wants[3].next =
+            self.finished.head_valid.val() & self.completer.free.val() & self.releaser.free.val();
         // Every other clock is left to the others, however many timers pop.
         self.chooser.wants[4].next = self.timers.held.val() & self.timers.room.val() & !self.job1.q.val().pop;
         self.chooser.wants[5].next = self.intake.open.val()
@@ -451,6 +470,19 @@ impl Logic for Slots {
         self.done_valid.next = self.completer.done_valid.val();
         self.done_data.next = self.completer.done_data.val();
         self.completer.done_ready.next = self.done_ready.val();
+        self.releaser.clk.next = self.clk.val();
+        self.releaser.rst.next = self.rst.val();
+        self.releaser.begin_finish.next = self.chooser.chosen[3].val();
+        self.releaser.begin_answer.next = self.chooser.chosen[0].val() & self.asks_release.val();
+        self.releaser.job.next = self.job2.q.val();
+        self.releaser.state.next = self.state2.q.val();
+        self.releaser.message.next = self.message2.q.val();
+        self.releaser.answered.next = self.act.action.val().feedback;
+        self.releaser.answers.next = self.act.action.val().release;
+        self.releaser.feedback.next = self.feedback.q.val();
+        self.release_valid.next = self.releaser.release_valid.val();
+        self.release_data.next = self.releaser.release_data.val();
+        self.releaser.release_ready.next = self.release_ready.val();
 
         // S3.
         self.act.settings.next = self.settings.val();

@@ -1,7 +1,7 @@
 //! What the sender keeps of a message, and what its stages hand to each other.
 //!
 //! The constant part of a slot is the [`TxRequest`](crate::types::TxRequest)
-//! it came from (522 bits); the part that changes is [`SlotState`] (386 bits).
+//! it came from (522 bits); the part that changes is [`SlotState`] (387 bits).
 //! No state exists per packet or per peer, but for the table of round-trip
 //! times.
 
@@ -48,6 +48,8 @@ pub struct SlotState {
     /// Feedback other than BUSY was seen: packets carry EST.
     pub heard: Bit,
     pub was_busy: Bit,
+    /// The COMPLETE that ended it asked for a RELEASE.
+    pub release_asked: Bit,
     /// 0 no, 1 waiting, 2 the PROBE after the wait is out.
     pub busy: Bits<2>,
     /// Waits in a row, at most 5.
@@ -105,6 +107,9 @@ pub struct Verdict {
     /// The packet answered met congestion.
     pub congested: Bit,
     pub nack: Bit,
+    /// COMPLETE with the wish for a RELEASE; of a generation that is over.
+    pub release_asked: Bit,
+    pub past: Bit,
     pub cumulative_up: Bit,
     pub limit_up: Bit,
     /// The grant, at most the message's count.
@@ -154,6 +159,8 @@ pub struct Action {
     pub valid: Bit,
     /// The job was one of these.
     pub feedback: Bit,
+    /// The FEEDBACK draws a RELEASE.
+    pub release: Bit,
     pub finish: Bit,
     /// It could have linked a timer node.
     pub may_insert: Bit,

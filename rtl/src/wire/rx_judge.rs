@@ -125,6 +125,7 @@ pub struct RxJudge {
     kind_data: Constant<Bits<4>>,
     kind_probe: Constant<Bits<4>>,
     kind_feedback: Constant<Bits<4>>,
+    kind_release: Constant<Bits<4>>,
     refused_flags: Constant<Bits<8>>,
     longest: Constant<Bits<13>>,
     grh_len: Constant<Bits<13>>,
@@ -216,6 +217,7 @@ impl RxJudge {
             kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
             kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
+            kind_release: Constant::new(u64::from(wire::TYPE_RELEASE).into()),
             refused_flags: Constant::new(u64::from(wire::flag::HOST_RECOVERY).into()),
             longest: Constant::new((params::MAX_UNTAGGED_FRAME as u64).into()),
             grh_len: Constant::new((wire::GRH_LEN as u64).into()),
@@ -262,15 +264,18 @@ impl Logic for RxJudge {
         self.kept2.d.next.data = self.trh.q.val().kind == self.kind_data.val();
         self.kept2.d.next.probe = self.trh.q.val().kind == self.kind_probe.val();
         self.kept2.d.next.feedback = self.trh.q.val().kind == self.kind_feedback.val();
+        self.kept2.d.next.release = self.trh.q.val().kind == self.kind_release.val();
         self.type_known.next = (self.trh.q.val().kind == self.kind_data.val())
             | (self.trh.q.val().kind == self.kind_probe.val())
-            | (self.trh.q.val().kind == self.kind_feedback.val());
+            | (self.trh.q.val().kind == self.kind_feedback.val())
+            | (self.trh.q.val().kind == self.kind_release.val());
         self.wrong2.d.next.trh =
             (self.trh.q.val().trh_version != self.trh_version.val()) | !self.type_known.val();
         self.wrong2.d.next.unsupported = (self.trh.q.val().kind != self.kind_feedback.val())
+            & (self.trh.q.val().kind != self.kind_release.val())
             & (self.trh.q.val().flags & self.refused_flags.val()).any();
-        self.wrong2.d.next.fields =
-            (self.trh.q.val().payload_log2 < 8) | (self.trh.q.val().payload_log2 > 12);
+        self.wrong2.d.next.fields = (self.trh.q.val().kind != self.kind_release.val())
+            & ((self.trh.q.val().payload_log2 < 8) | (self.trh.q.val().payload_log2 > 12));
 
         self.kept2.d.next.pad = self.transport.val().pad_count;
         self.scale.next = self.trh.q.val().payload_log2.get_bits::<3>(0);
@@ -388,6 +393,9 @@ impl Logic for RxJudge {
                 | (self.kept4.q.val().index >= self.count4.q.val())
                 | self.pad_wrong.q.val()
                 | (self.payload4.q.val() != self.expected.val());
+        } else if self.kept4.q.val().release {
+            self.wrong5.d.next.fields =
+                self.wrong4.q.val().fields | self.pad_wrong.q.val() | !self.empty.q.val();
         } else {
             self.wrong5.d.next.fields = self.wrong4.q.val().fields
                 | self.too_many.q.val()
@@ -415,6 +423,7 @@ impl Logic for RxJudge {
         self.outcome.d.next.data = false;
         self.outcome.d.next.probe = false;
         self.outcome.d.next.feedback = false;
+        self.outcome.d.next.release = false;
         self.outcome.d.next.ud = false;
         self.outcome.d.next.count = self.count5.q.val();
         self.outcome.d.next.payload_len = self.payload5.q.val();
@@ -456,6 +465,8 @@ impl Logic for RxJudge {
             self.outcome.d.next.disabled = true;
         } else if self.kept5.q.val().probe {
             self.outcome.d.next.probe = true;
+        } else if self.kept5.q.val().release {
+            self.outcome.d.next.release = true;
         } else {
             self.outcome.d.next.data = true;
         }

@@ -15,6 +15,8 @@
 //!   payload and events appear (RX-2). A last beat accepted at clock 0 gives
 //!   `data_valid` or `feedback_valid` at clock 9, and the first `payload_valid`
 //!   at 11 (12 when the last payload bytes need a beat of their own).
+//! - a RELEASE comes as a word among the others, its flags 0, so that it stays
+//!   behind packets that came before it.
 //! - `payload` carries one frame for each `data` word with `payload_len` > 0,
 //!   in the same order, `tkeep` exactly the payload's bytes; of a datagram 40
 //!   bytes of GRH area come first and count.
@@ -68,6 +70,7 @@ pub struct RxParse {
     pub rx_data: Signal<Out, Bit>,
     pub rx_probe: Signal<Out, Bit>,
     pub rx_feedback: Signal<Out, Bit>,
+    pub rx_release: Signal<Out, Bit>,
     pub rx_ud: Signal<Out, Bit>,
     pub drop_overflow: Signal<Out, Bit>,
     pub drop_frame: Signal<Out, Bit>,
@@ -164,6 +167,7 @@ impl RxParse {
             rx_data: Default::default(),
             rx_probe: Default::default(),
             rx_feedback: Default::default(),
+            rx_release: Default::default(),
             rx_ud: Default::default(),
             drop_overflow: Default::default(),
             drop_frame: Default::default(),
@@ -330,6 +334,7 @@ impl Logic for RxParse {
         self.right.next = self.judge.verdict.val().data
             | self.judge.verdict.val().probe
             | self.judge.verdict.val().feedback
+            | self.judge.verdict.val().release
             | self.judge.verdict.val().ud;
         self.accepted.next = self.judge.done.val() & self.fits.val() & self.right.val();
         self.payload.late_valid.next = self.valids.q.val().get_bit(5);
@@ -357,6 +362,7 @@ impl Logic for RxParse {
         self.words.in_data.next.ce = self.late_sender.q.val().ce;
         self.words.in_data.next.ud = self.judge.verdict.val().ud;
         self.words.in_data.next.probe = self.judge.verdict.val().probe;
+        self.words.in_data.next.release = self.judge.verdict.val().release;
         self.words.in_data.next.flags = self.trh.q.val().flags;
         self.words.in_data.next.ev = self.trh.q.val().ev;
         self.words.in_data.next.payload_log2 = self.trh.q.val().payload_log2;
@@ -376,6 +382,9 @@ impl Logic for RxParse {
         self.words.in_data.next.timestamp = self.trh.q.val().timestamp;
         self.words.in_data.next.arrival = self.late_arrival.q.val();
         self.words.in_data.next.payload_len = self.judge.verdict.val().payload_len;
+        if self.judge.verdict.val().release {
+            self.words.in_data.next.flags = 0.into();
+        }
         if self.judge.verdict.val().ud {
             self.words.in_data.next.flags = 0.into();
             if self.late_start.q.val().imm {
@@ -394,6 +403,9 @@ impl Logic for RxParse {
         self.data_data.next = self.words.out_data.val();
 
         self.answers.in_valid.next = self.accepted.val() & self.judge.verdict.val().feedback;
+        self.answers.in_data.next.src_mac = self.late_sender.q.val().mac;
+        self.answers.in_data.next.vlan = self.late_sender.q.val().vlan;
+        self.answers.in_data.next.vlan_valid = self.late_sender.q.val().vlan_valid;
         self.answers.in_data.next.src_gid = self.late_sender.q.val().gid;
         self.answers.in_data.next.src_endpoint = self.late_transport.q.val().src_endpoint;
         self.answers.in_data.next.endpoint = self.late_transport.q.val().dst_endpoint.get_bits::<8>(0);
@@ -426,6 +438,8 @@ impl Logic for RxParse {
             self.event_frame.q.val() & self.counted.q.val().probe & !self.event_overflow.q.val();
         self.rx_feedback.next =
             self.event_frame.q.val() & self.counted.q.val().feedback & !self.event_overflow.q.val();
+        self.rx_release.next =
+            self.event_frame.q.val() & self.counted.q.val().release & !self.event_overflow.q.val();
         self.rx_ud.next = self.event_frame.q.val() & self.counted.q.val().ud & !self.event_overflow.q.val();
         self.drop_overflow.next = self.event_frame.q.val() & self.event_overflow.q.val();
         self.drop_frame.next = self.event_frame.q.val() & self.counted.q.val().frame;

@@ -24,6 +24,7 @@ pub struct Verdict {
     pub data: Bit,
     pub probe: Bit,
     pub feedback: Bit,
+    pub release: Bit,
     pub ud: Bit,
     /// Packets of the message.
     pub count: Bits<24>,
@@ -58,6 +59,7 @@ pub struct Kept {
     pub data: Bit,
     pub probe: Bit,
     pub feedback: Bit,
+    pub release: Bit,
     pub pad: Bits<2>,
     /// log2 payload size - 8.
     pub scale: Bits<3>,

@@ -31,7 +31,9 @@ use crate::types::{Beat, TxSent};
 /// What travels beside a header through the stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Ticket {
+    /// FEEDBACK or RELEASE.
     pub feedback: Bit,
+    pub release: Bit,
     pub nack: Bit,
     pub probe: Bit,
     pub retransmission: Bit,
@@ -67,6 +69,7 @@ pub struct TxBeats {
     pub tx_probe: Signal<Out, Bit>,
     pub tx_feedback: Signal<Out, Bit>,
     pub tx_nack: Signal<Out, Bit>,
+    pub tx_release: Signal<Out, Bit>,
     pub tx_ud: Signal<Out, Bit>,
     pub tag_valid: Signal<Out, Bit>,
     pub tag_data: Signal<Out, Tag>,
@@ -92,6 +95,7 @@ pub struct TxBeats {
     event_probe: Dff<Bit>,
     event_feedback: Dff<Bit>,
     event_nack: Dff<Bit>,
+    event_release: Dff<Bit>,
     event_ud: Dff<Bit>,
     tags: Dff<Bit>,
     new_tag: Dff<Tag>,
@@ -131,6 +135,7 @@ impl TxBeats {
             tx_probe: Default::default(),
             tx_feedback: Default::default(),
             tx_nack: Default::default(),
+            tx_release: Default::default(),
             tx_ud: Default::default(),
             tag_valid: Default::default(),
             tag_data: Default::default(),
@@ -153,6 +158,7 @@ impl TxBeats {
             event_probe: Default::default(),
             event_feedback: Default::default(),
             event_nack: Default::default(),
+            event_release: Default::default(),
             event_ud: Default::default(),
             tags: Default::default(),
             new_tag: Default::default(),
@@ -175,6 +181,7 @@ impl Logic for TxBeats {
         dff_setup!(self, clk, valid, header, packet, begun, left, to_go, carry);
         dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, out_ud, done, event_ud, tags, new_tag);
         dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
+        dff_setup!(self, clk, event_release);
 
         self.out_free.next = !self.out_valid.q.val() | self.frame_ready.val();
         self.now_left.next = self.left.q.val();
@@ -274,7 +281,10 @@ impl Logic for TxBeats {
             & !self.packet.q.val().probe
             & self.packet.q.val().retransmission;
         self.event_probe.d.next = self.ends.val() & !self.packet.q.val().feedback & self.packet.q.val().probe;
-        self.event_feedback.d.next = self.ends.val() & self.packet.q.val().feedback;
+        self.event_feedback.d.next =
+            self.ends.val() & self.packet.q.val().feedback & !self.packet.q.val().release;
+        self.event_release.d.next = self.ends.val() & self.packet.q.val().release;
+        self.tx_release.next = self.event_release.q.val();
         self.event_nack.d.next = self.ends.val() & self.packet.q.val().feedback & self.packet.q.val().nack;
         self.event_ud.d.next = self.ends.val() & self.packet.q.val().ud;
         self.tx_ud.next = self.event_ud.q.val();
@@ -304,6 +314,7 @@ impl Logic for TxBeats {
             self.event_probe.d.next = false;
             self.event_feedback.d.next = false;
             self.event_nack.d.next = false;
+            self.event_release.d.next = false;
         }
     }
 }

@@ -18,7 +18,8 @@
 //! - `ev` and `ev_asks` belong to a packet from the clock after its `ev_take`
 //!   until the next one.
 //! - `built` promises its payload: once `built_ready`, the beats must come
-//!   without waiting for anything. FEEDBACK goes first whenever both wait.
+//!   without waiting for anything. FEEDBACK goes first whenever both wait, and so
+//!   does a RELEASE, which comes as FEEDBACK's word.
 //! - `sent` pulses in the clock after the last beat of a DATA or PROBE packet
 //!   was taken by `frame_ready`; events when it goes into the output register.
 //! - Bytes of `payload` outside `tkeep` count as zeros. Stage D is `tx_beats`.
@@ -55,7 +56,7 @@ pub struct TxBuild {
     pub ev: Signal<In, Bits<8>>,
     pub ev_asks: Signal<In, Bit>,
     /// A packet enters stage A: its destination and kind (0 new DATA, 1
-    /// retransmission, 2 PROBE, 3 FEEDBACK or datagram).
+    /// retransmission, 2 PROBE, 3 FEEDBACK, RELEASE or datagram).
     pub ev_take: Signal<Out, Bit>,
     pub ev_gid: Signal<Out, Bits<128>>,
     pub ev_kind: Signal<Out, Bits<2>>,
@@ -68,6 +69,7 @@ pub struct TxBuild {
     pub tx_probe: Signal<Out, Bit>,
     pub tx_feedback: Signal<Out, Bit>,
     pub tx_nack: Signal<Out, Bit>,
+    pub tx_release: Signal<Out, Bit>,
     pub tx_ud: Signal<Out, Bit>,
     /// One per frame, with its first beat.
     pub tag_valid: Signal<Out, Bit>,
@@ -140,6 +142,7 @@ impl TxBuild {
             tx_probe: Default::default(),
             tx_feedback: Default::default(),
             tx_nack: Default::default(),
+            tx_release: Default::default(),
             tx_ud: Default::default(),
             tag_valid: Default::default(),
             tag_data: Default::default(),
@@ -203,6 +206,7 @@ impl Logic for TxBuild {
         self.tx_probe.next = self.beats_out.tx_probe.val();
         self.tx_feedback.next = self.beats_out.tx_feedback.val();
         self.tx_nack.next = self.beats_out.tx_nack.val();
+        self.tx_release.next = self.beats_out.tx_release.val();
         self.tx_ud.next = self.beats_out.tx_ud.val();
         self.tag_valid.next = self.beats_out.tag_valid.val();
         self.tag_data.next = self.beats_out.tag_data.val();

@@ -25,7 +25,7 @@ use tessera_abi::wire;
 #[derive(LogicBlock)]
 pub struct TxHead {
     pub settings: Signal<In, Settings>,
-    /// `response` is to be built, else `packet`.
+    /// `response` is to be built, FEEDBACK or a RELEASE, else `packet`.
     pub is_feedback: Signal<In, Bit>,
     pub packet: Signal<In, TxPacket>,
     pub response: Signal<In, TxFeedback>,
@@ -56,6 +56,7 @@ pub struct TxHead {
     mac: Signal<Local, Bits<48>>,
     v6: Signal<Local, Bit>,
     ud: Signal<Local, Bit>,
+    is_release: Signal<Local, Bit>,
     with_imm: Signal<Local, Bit>,
     pad: Signal<Local, Bits<2>>,
     padded: Signal<Local, Bits<13>>,
@@ -89,6 +90,8 @@ pub struct TxHead {
     kind_data: Constant<Bits<4>>,
     kind_probe: Constant<Bits<4>>,
     kind_feedback: Constant<Bits<4>>,
+    kind_release: Constant<Bits<4>>,
+    blank: Constant<DataWord>,
     fixed: Constant<Bits<20>>,
     no_sample: Constant<Bits<16>>,
     retx: Constant<Bits<8>>,
@@ -132,6 +135,7 @@ impl TxHead {
             mac: Default::default(),
             v6: Default::default(),
             ud: Default::default(),
+            is_release: Default::default(),
             with_imm: Default::default(),
             pad: Default::default(),
             padded: Default::default(),
@@ -163,6 +167,8 @@ impl TxHead {
             kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
             kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
+            kind_release: Constant::new(u64::from(wire::TYPE_RELEASE).into()),
+            blank: Constant::new(DataWord::default()),
             // Version and header length; the don't-fragment flag; the protocol.
             fixed: Constant::new((0x4500 + 0x4000 + u64::from(wire::IP_UDP)).into()),
             no_sample: Constant::new(u64::from(wire::NO_SAMPLE).into()),
@@ -182,6 +188,7 @@ impl Logic for TxHead {
         self.ticket.next.tag.valid = self.packet.val().vlan_valid;
         self.ticket.next.tag.tci = self.packet.val().vlan;
         self.ud.next = self.packet.val().ud & !self.is_feedback.val();
+        self.is_release.next = self.is_feedback.val() & self.response.val().release;
         if self.is_feedback.val() {
             self.gid.next = self.response.val().dst_gid;
             self.mac.next = self.response.val().dst_mac;
@@ -208,6 +215,9 @@ impl Logic for TxHead {
         }
         if self.is_feedback.val() {
             self.total.next = self.start.val() + self.trh_more.val();
+            if self.is_release.val() {
+                self.total.next = self.start.val();
+            }
         } else {
             self.total.next = self.start.val() + self.padded.val();
         }
@@ -311,6 +321,14 @@ impl Logic for TxHead {
         self.trh.d.next.imm = self.packet.val().imm;
         self.trh.d.next.round = self.packet.val().round;
         self.trh.d.next.rtt = self.packet.val().rtt;
+        if self.is_release.val() {
+            self.trh.d.next = self.blank.val();
+            self.trh.d.next.trh_version = self.trh_version.val();
+            self.trh.d.next.kind = self.kind_release.val();
+            self.trh.d.next.ev = self.ev.val();
+            self.trh.d.next.slot = self.response.val().slot;
+            self.trh.d.next.generation = self.response.val().generation;
+        }
         self.trh.d.next.timestamp = self.stamp.val();
 
         self.age.next = self.stamp.val() - self.response.val().arrival;
@@ -351,7 +369,7 @@ impl Logic for TxHead {
                     | (bit_cast::<480, 8>(self.packet.val().imm.get_bits::<8>(0)) << 24);
             }
         }
-        if self.is_feedback.val() {
+        if self.is_feedback.val() & !self.is_release.val() {
             self.behind.next = self.answer.q.val();
         }
         self.rear.next =
@@ -365,7 +383,9 @@ impl Logic for TxHead {
         }
 
         self.ticket.next.feedback = self.is_feedback.val();
-        self.ticket.next.nack = (self.response.val().flags & self.nack.val()).any();
+        self.ticket.next.release = self.is_release.val();
+        self.ticket.next.nack =
+            (self.response.val().flags & self.nack.val()).any() & !self.response.val().release;
         self.ticket.next.probe = self.packet.val().probe;
         self.ticket.next.retransmission = (self.packet.val().flags & self.retx.val()).any();
         self.ticket.next.ud = self.ud.val();

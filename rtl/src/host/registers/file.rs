@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 40;
+pub const WORDS: usize = 41;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -55,6 +55,7 @@ pub const FILE: [Reg; WORDS] = [
     regs::VLAN,              // 37
     regs::CREDIT_POLICY,     // 38
     regs::CREDIT_DELAY,      // 39
+    regs::RELEASE_LOW,       // 40
 ];
 
 #[derive(LogicBlock)]
@@ -74,7 +75,7 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 41],
+    gathered: [Signal<Local, Bits<32>>; 42],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -110,7 +111,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..40 {
+        for i in 0..41 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -128,7 +129,7 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[40].val();
+        self.value.next = self.gathered[41].val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
         self.taken.d.next.local_mac =
@@ -160,6 +161,8 @@ impl Logic for RegisterFile {
         self.taken.d.next.grant_wait = self.words[18].q.val().get_bits::<24>(0);
         self.taken.d.next.rx_give_up = self.words[19].q.val().get_bits::<24>(0);
         self.taken.d.next.time_wait = self.words[20].q.val().get_bits::<24>(0);
+        self.taken.d.next.mpl = self.words[21].q.val().get_bits::<24>(0);
+        self.taken.d.next.release_low = self.words[40].q.val().get_bits::<3>(0);
         self.taken.d.next.busy_wait = self.words[22].q.val().get_bits::<24>(0);
         self.taken.d.next.nack_burst = self.words[23].q.val().get_bits::<3>(0);
         self.taken.d.next.ack_every = self.words[24].q.val().get_bits::<8>(0);

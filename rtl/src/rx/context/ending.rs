@@ -2,7 +2,8 @@
 //! RO-4).
 //!
 //! Combinational, from the words of the context and what its fence said. A
-//! failed write is this host's doing: told so here, and as remote to the sender.
+//! failed write is this host's doing: told so here, and as remote to the sender. Of
+//! what the sender ended itself it is told nothing.
 //!
 //! Verified by `testbenches/tests/rx_context/`.
 
@@ -19,6 +20,8 @@ pub struct Ending {
     pub live: Signal<In, ContextLive>,
     /// A write failed.
     pub failed: Signal<In, Bit>,
+    /// COMPLETE asks for a RELEASE (RL-3).
+    pub low: Signal<In, Bit>,
     pub done: Signal<Out, Done>,
     /// A receive was taken, which `done` ends: not by a write without immediate.
     pub reports: Signal<Out, Bit>,
@@ -32,10 +35,13 @@ pub struct Ending {
     message: Signal<Local, ContextFixed>,
     word: Signal<Local, ContextLive>,
     last_index: Signal<Local, Bits<24>>,
+    flags: Signal<Local, Bits<8>>,
     say_complete: Constant<Bits<8>>,
     say_abort: Constant<Bits<8>>,
     say_ce: Constant<Bits<8>>,
+    say_release: Constant<Bits<8>>,
     replaced: Constant<Bits<8>>,
+    released: Constant<Bits<8>>,
     remote_dma: Constant<Bits<8>>,
     local_dma: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
@@ -50,6 +56,7 @@ impl Ending {
             fixed: Default::default(),
             live: Default::default(),
             failed: Default::default(),
+            low: Default::default(),
             done: Default::default(),
             reports: Default::default(),
             status: Default::default(),
@@ -59,10 +66,13 @@ impl Ending {
             message: Default::default(),
             word: Default::default(),
             last_index: Default::default(),
+            flags: Default::default(),
             say_complete: code(fb::COMPLETE),
             say_abort: code(fb::ABORT),
             say_ce: code(fb::CE),
+            say_release: code(fb::RELEASE_REQ),
             replaced: code(Status::Replaced as u8),
+            released: code(Status::Released as u8),
             remote_dma: code(Status::RemoteDma as u8),
             local_dma: code(Status::LocalDma as u8),
             nothing: Constant::new(Bits::<256>::default()),
@@ -77,7 +87,8 @@ impl Logic for Ending {
         self.message.next = self.fixed.val();
         self.word.next = self.live.val();
         self.last_index.next = self.message.val().count - 1;
-        self.told.next = self.word.val().status != self.replaced.val();
+        self.told.next =
+            (self.word.val().status != self.replaced.val()) & (self.word.val().status != self.released.val());
         self.broke.next = self.word.val().status == self.remote_dma.val();
         self.status.next = self.word.val().status;
         self.done.next.receive = true;
@@ -103,14 +114,19 @@ impl Logic for Ending {
         self.done.next.peer_endpoint = self.message.val().src_endpoint;
         self.done.next.peer_gid = self.message.val().src_gid;
 
+        self.flags.next = self.say_abort.val();
         self.request.next.limit = 0.into();
         self.request.next.ev = self.word.val().last_ev;
         self.request.next.arrival = self.word.val().last_arrival;
         self.request.next.timestamp = self.word.val().last_timestamp;
         if self.word.val().status == 0 {
-            self.request.next.flags = self.say_complete.val();
+            self.flags.next = self.say_complete.val();
             if self.word.val().last_ce {
-                self.request.next.flags = self.say_complete.val() | self.say_ce.val();
+                self.flags.next = self.say_complete.val() | self.say_ce.val();
+            }
+            self.request.next.flags = self.flags.val();
+            if self.low.val() {
+                self.request.next.flags = self.flags.val() | self.say_release.val();
             }
             self.request.next.status = 0.into();
             self.request.next.base = (self.last_index.val() >> 8) << 8;

@@ -128,6 +128,7 @@ impl Logic for Context {
         self.ending.fixed.next = self.fixed.q.val();
         self.ending.live.next = self.live.q.val();
         self.ending.failed.next = self.fence_failed.q.val();
+        self.ending.low.next = self.low.val();
 
         // Registered outputs.
         self.place_valid.next = self.place_full.q.val();
@@ -941,6 +942,9 @@ impl Logic for Context {
                     }
                     if self.next_packet.val().verdict == 3 {
                         self.live.d.next.status = self.replaced.val();
+                        if self.next_packet.val().released {
+                            self.live.d.next.status = self.released.val();
+                        }
                         if self.next_open.val() {
                             self.state.d.next = ContextState::Release;
                         }

@@ -16,7 +16,7 @@
 //! clock of most events, with what they left. Times and estimates are the
 //! interval block's, the choice of whom to grant is the grant block's.
 //!
-//! End of a message (RC-6, LD-7, RO-4, WR-1): blocks and credit go back, a fence
+//! End of a message (RC-6, LD-7, RO-4, WR-1, RL-2): blocks and credit go back, a fence
 //! follows the last write; when it returns the completion is handed over, then
 //! COMPLETE or ABORT, then the table entry is buried. The number is free when no
 //! timer node is linked and the grant queue does not name it. A message of one
@@ -141,6 +141,8 @@ pub struct Context {
     pub work_ready: Signal<Out, Bit>,
     /// A block is at hand for a message to open.
     pub block_ready: Signal<Out, Bit>,
+    /// COMPLETE is to ask for a RELEASE.
+    pub low: Signal<In, Bit>,
     pub op_valid: Signal<Out, Bit>,
     pub op: Signal<Out, BitmapOp>,
     pub result_valid: Signal<In, Bit>,
@@ -331,6 +333,7 @@ pub struct Context {
     say_ce: Constant<Bits<8>>,
     gave_up: Constant<Bits<8>>,
     replaced: Constant<Bits<8>>,
+    released: Constant<Bits<8>>,
     remote_access_status: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
 }
@@ -354,6 +357,7 @@ impl Context {
             work_data: Default::default(),
             work_ready: Default::default(),
             block_ready: Default::default(),
+            low: Default::default(),
             op_valid: Default::default(),
             op: Default::default(),
             result_valid: Default::default(),
@@ -526,6 +530,7 @@ impl Context {
             say_ce: code(fb::CE),
             gave_up: code(Status::GaveUp as u8),
             replaced: code(Status::Replaced as u8),
+            released: code(Status::Released as u8),
             remote_access_status: code(Status::RemoteAccess as u8),
             nothing: Constant::new(Bits::<256>::default()),
         }

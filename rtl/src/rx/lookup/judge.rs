@@ -8,7 +8,9 @@
 //!                ──place? context, block, tombstone place? quota? permitted? receive? long enough?──> open
 //! ```
 //!
-//! A datagram has no message: the posted receive alone decides (UD-3).
+//! A datagram has no message: the posted receive alone decides (UD-3). A RELEASE
+//! shortens the tombstone or sends the context away, and is answered in no case
+//! (RL-2).
 //!
 //! Contract: combinational, about six LUT levels. Without `act` nothing is
 //! decided; `asks` says that the answer of the receive ring is needed first.
@@ -52,7 +54,11 @@ pub struct LookupJudge {
     pub barred: Signal<Out, Bit>,
     /// The packet is to be counted as not permitted.
     pub denied: Signal<Out, Bit>,
-    /// RO-4: the context found is sent away.
+    /// Fewer places are free than there should be: COMPLETE asks for a RELEASE.
+    pub low: Signal<In, Bit>,
+    /// RL-2: the tombstone found need not live as long as it was to.
+    pub shorten: Signal<Out, Bit>,
+    /// RO-4, RL-2: the context found is sent away.
     pub away: Signal<Out, Bit>,
     pub work: Signal<Out, Bit>,
     pub verdict: Signal<Out, Bits<2>>,
@@ -95,6 +101,7 @@ pub struct LookupJudge {
     imm_flag: Constant<Bits<8>>,
     remote_access: Constant<Bits<8>>,
     complete: Constant<Bits<8>>,
+    complete_low: Constant<Bits<8>>,
     abort_flag: Constant<Bits<8>>,
     busy: Constant<Bits<8>>,
     success: Constant<Bits<8>>,
@@ -124,6 +131,8 @@ impl LookupJudge {
             open: Default::default(),
             barred: Default::default(),
             denied: Default::default(),
+            low: Default::default(),
+            shorten: Default::default(),
             away: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
@@ -159,6 +168,7 @@ impl LookupJudge {
             imm_flag: Constant::new((u64::from(flag::IMM)).into()),
             remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             complete: Constant::new((u64::from(fb::COMPLETE)).into()),
+            complete_low: Constant::new((u64::from(fb::COMPLETE | fb::RELEASE_REQ)).into()),
             abort_flag: Constant::new((u64::from(fb::ABORT)).into()),
             busy: Constant::new((u64::from(fb::BUSY)).into()),
             success: Constant::new((Status::Success as u64).into()),
@@ -180,7 +190,8 @@ impl Logic for LookupJudge {
         self.tombstone.next = self.held.val().state == 2;
         self.is_replacing.next = self.newer.val() & self.tombstone.val();
         self.replaces.next = self.is_replacing.val();
-        self.opens.next = (!self.found.val() | self.is_replacing.val()) & !self.est.val();
+        self.opens.next =
+            (!self.found.val() | self.is_replacing.val()) & !self.est.val() & !self.packet.val().release;
         if self.is_replacing.val() {
             self.others.next = self.remembered.val() - 1;
         } else {
@@ -207,6 +218,7 @@ impl Logic for LookupJudge {
         self.consumes.next = false;
         self.barred.next = false;
         self.denied.next = false;
+        self.shorten.next = false;
         self.away.next = false;
         self.work.next = false;
         self.verdict.next = 2.into();
@@ -230,6 +242,15 @@ impl Logic for LookupJudge {
                 self.deliver.next = self.receive.val().available
                     & (self.receive.val().length >= bit_cast::<32, 13>(self.packet.val().payload_len));
                 self.ud_receive.next = !self.deliver.val();
+            } else if self.packet.val().release {
+                // RL-2
+                self.stale.next = self.found.val() & !self.same.val() & !self.newer.val();
+                self.shorten.next = self.same.val() & self.tombstone.val();
+                if self.same.val() & (self.held.val().state == 1) {
+                    self.away.next = true;
+                    self.work.next = true;
+                    self.verdict.next = 3.into();
+                }
             } else if self.same.val() {
                 if self.tombstone.val() {
                     // RO-2
@@ -238,6 +259,9 @@ impl Logic for LookupJudge {
                     self.status.next = self.held.val().status;
                     if self.held.val().status == self.success.val() {
                         self.flags.next = self.complete.val();
+                        if self.low.val() {
+                            self.flags.next = self.complete_low.val();
+                        }
                         self.all.next = true;
                     } else {
                         self.flags.next = self.abort_flag.val();

@@ -36,8 +36,12 @@
 //!   behind it, at most 512 clocks;
 //! - reasons are judged in the order conflict, resources, quota, access, receive, length;
 //! - an endpoint's contexts are counted from opening until their number is free;
-//! - a tombstone lives at least `time_wait`, at most 256 ticks and one sweep of
-//!   the table longer;
+//! - a tombstone lives at least `time_wait`, or `mpl` from its RELEASE on, at most
+//!   256 ticks and one sweep of the table longer;
+//! - RL-2: a RELEASE takes its place in the order of packets. Its context is sent
+//!   away as by a newer generation, but for the answer; if that ends as
+//!   `released`, the tombstone lives `mpl`;
+//! - `low` follows a change of what is remembered by two clocks;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
 //!   wait for the 387 clocks of its expansion. With entries in the tables the
 //!   old one stays: they could not be found under another;
@@ -68,6 +72,7 @@ pub use way::{LookupHeld, LookupName, LookupWay};
 use crate::prelude::*;
 use crate::types::{Receive, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
 use tessera_abi::params::Config;
+use tessera_abi::status::Status;
 use tessera_abi::wire::flag;
 
 /// Where an entry is.
@@ -98,7 +103,7 @@ enum State {
 pub struct Lookup {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
-    /// `enable`, `seed` and `time_wait` are used.
+    /// `enable`, `seed`, `time_wait`, `mpl` and `release_low` are used.
     pub settings: Signal<In, Settings>,
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
@@ -136,6 +141,8 @@ pub struct Lookup {
     /// Context numbers not given out.
     pub free_contexts: Signal<Out, Bits<13>>,
     pub tombstones: Signal<Out, Bits<17>>,
+    /// COMPLETE is to ask for a RELEASE (RL-3).
+    pub low: Signal<Out, Bit>,
     /// A packet was judged; an end was written. Never both.
     pub judged: Signal<Out, Bit>,
     pub buried: Signal<Out, Bit>,
@@ -199,6 +206,7 @@ pub struct Lookup {
     sweep_first: Dff<Bit>,
     has_judged: Dff<Bit>,
     has_buried: Dff<Bit>,
+    is_low: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
     /// A packet is at hand.
@@ -232,11 +240,18 @@ pub struct Lookup {
     write_set0: Signal<Local, Bits<13>>,
     write_set1: Signal<Local, Bits<13>>,
     lives_to: Signal<Local, Bits<32>>,
+    /// The same of one whose message was released.
+    released_to: Signal<Local, Bits<32>>,
+    sooner: Signal<Local, Bits<24>>,
+    places_left: Signal<Local, Bits<17>>,
+    too_few: Signal<Local, Bits<17>>,
     bury_set: Signal<Local, Bits<13>>,
 
     est_flag: Constant<Bits<8>>,
     write_flag: Constant<Bits<8>>,
     sets: Constant<Bits<14>>,
+    limit: Constant<Bits<17>>,
+    released: Constant<Bits<8>>,
 }
 
 impl Lookup {
@@ -286,6 +301,7 @@ impl Lookup {
             retire_ready: Default::default(),
             free_contexts: Default::default(),
             tombstones: Default::default(),
+            low: Default::default(),
             judged: Default::default(),
             buried: Default::default(),
             stale: Default::default(),
@@ -337,6 +353,7 @@ impl Lookup {
             sweep_first: Default::default(),
             has_judged: Default::default(),
             has_buried: Default::default(),
+            is_low: Default::default(),
             in_act: Default::default(),
             looking: Default::default(),
             by_tag: Default::default(),
@@ -359,10 +376,16 @@ impl Lookup {
             write_set0: Default::default(),
             write_set1: Default::default(),
             lives_to: Default::default(),
+            released_to: Default::default(),
+            sooner: Default::default(),
+            places_left: Default::default(),
+            too_few: Default::default(),
             bury_set: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
+            limit: Constant::new((config.tombstones as u64).into()),
+            released: Constant::new((Status::Released as u64).into()),
         }
     }
 }
@@ -403,7 +426,8 @@ impl Logic for Lookup {
             sweep_due,
             sweep_first,
             has_judged,
-            has_buried
+            has_buried,
+            is_low
         );
         self.ends.clk.next = self.clk.val();
         self.ends.rst.next = self.rst.val();
@@ -432,9 +456,10 @@ impl Logic for Lookup {
             | (self.state.q.val() == State::Compare)
             | (self.state.q.val() == State::Choose)
             | self.in_act.val();
-        // The tag of a write is an address, and a datagram has none.
+        // The tag of a write is an address; a datagram and a RELEASE have none.
         self.by_tag.next = self.tenants.tags.val()
             & !self.packet.q.val().ud
+            & !self.packet.q.val().release
             & ((self.packet.q.val().flags & self.write_flag.val()) == 0);
         self.match_ask.next =
             self.looking.val() & self.by_tag.val() & ((self.packet.q.val().flags & self.est_flag.val()) == 0);
@@ -507,6 +532,7 @@ impl Logic for Lookup {
         self.judge.block_available.next = self.block_available.val();
         self.judge.remembered.next = self.tally.remembered.val();
         self.judge.used_up.next = self.tenants.used_up.val();
+        self.judge.low.next = self.is_low.q.val();
         self.judge.receive.next = self.posted.val();
         self.numbers.take.next = self.judge.open.val();
         if self.judge.replaces.val() {
@@ -569,6 +595,8 @@ impl Logic for Lookup {
 
         // Entries: opened, sent away, too short; buried; swept; cleared.
         self.lives_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().time_wait);
+        self.released_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().mpl);
+        self.sooner.next = self.released_to.val().get_bits::<24>(8) - self.tables.found_held.val().value;
         self.bury_set.next = self.ends.place.val().set_at;
         // An end is written when nothing else is, also while a packet is looked up.
         self.ends.enable.next = self.cleared.q.val();
@@ -594,6 +622,15 @@ impl Logic for Lookup {
         if self.judge.barred.val() {
             self.write_hot.next = self.place.val();
         }
+        if self.judge.shorten.val() {
+            self.write_hot.next = self.tables.found.val();
+            self.write_held.next.status = self.tables.found_held.val().status;
+            // A RELEASE that comes late, or again, lengthens nothing.
+            self.write_held.next.value = self.tables.found_held.val().value;
+            if self.sooner.val().get_bit(23) {
+                self.write_held.next.value = self.released_to.val().get_bits::<24>(8);
+            }
+        }
         if self.judge.away.val() {
             self.write_hot.next = self.tables.found.val();
             self.write_held.next.state = 3.into();
@@ -602,6 +639,9 @@ impl Logic for Lookup {
         if self.buries.val() & self.ends.word.val().bury {
             self.write_hot.next = self.ends.place.val().way;
             self.write_held.next.status = self.ends.word.val().status;
+            if self.ends.word.val().status == self.released.val() {
+                self.write_held.next.value = self.released_to.val().get_bits::<24>(8);
+            }
         }
         if self.buries.val() {
             self.write_set0.next = self.bury_set.val();
@@ -651,6 +691,11 @@ impl Logic for Lookup {
         self.tally.sweep.next = self.in_clear.val();
         self.tally.expired.next = self.tables.expired.val();
         self.tombstones.next = self.tally.tombstones.val();
+        self.places_left.next = self.limit.val() - self.tally.remembered.val();
+        self.too_few.next = self.limit.val() >> self.settings.val().release_low;
+        self.is_low.d.next =
+            self.settings.val().release_low.any() & (self.places_left.val() < self.too_few.val());
+        self.low.next = self.is_low.q.val();
         self.has_judged.d.next = self.act.val();
         self.judged.next = self.has_judged.q.val();
         self.has_buried.d.next = self.buries.val();
@@ -767,6 +812,7 @@ impl Logic for Lookup {
             self.is_unexpected.d.next = false;
             self.has_judged.d.next = false;
             self.has_buried.d.next = false;
+            self.is_low.d.next = false;
             self.disturbed.d.next = false;
             self.sweep_first.d.next = false;
             self.sweep_set.d.next = 0.into();

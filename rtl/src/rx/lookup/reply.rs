@@ -104,6 +104,7 @@ impl Logic for LookupReply {
         if self.act.val() {
             self.work_waits.d.next = self.work.val();
             self.work_word.d.next.verdict = self.verdict.val();
+            self.work_word.d.next.released = self.packet.val().release;
             self.work_word.d.next.context = self.number.val();
             self.work_word.d.next.buffer = self.receive.val().address;
             if (self.packet.val().flags & self.write_flag.val()) != 0 {
@@ -158,6 +159,7 @@ impl Logic for LookupReply {
         }
         if self.act.val() {
             self.feedback_waits.d.next = self.replies.val();
+            self.feedback_word.d.next.release = false;
             self.feedback_word.d.next.dst_mac = self.packet.val().src_mac;
             self.feedback_word.d.next.vlan = self.packet.val().vlan;
             self.feedback_word.d.next.vlan_valid = self.packet.val().vlan_valid;
