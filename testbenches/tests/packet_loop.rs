@@ -63,6 +63,21 @@ impl Loop {
     }
 
     fn send(&mut self, packet: &Packet) {
+        if let Trh::Release(header) = packet.trh {
+            let mut word = self.answer.word();
+            packets::put_destination(&self.answer, &mut word, self.form, &THERE);
+            for (name, value) in [
+                ("release", 1),
+                ("dst_endpoint", u64::from(THERE.endpoint)),
+                ("endpoint", u64::from(HERE.endpoint & 0xFF)),
+                ("slot", header.message.slot().into()),
+                ("generation", header.message.generation().into()),
+            ] {
+                self.answer.put(&mut word, name, value);
+            }
+            self.feedback.send(word);
+            return;
+        }
         let Trh::Feedback(header) = packet.trh else {
             // The Q_Key of the peer's endpoint comes from the packet.
             self.built.send(packets::tx_packet(&self.packet, self.form, &THERE, &HERE, packet));
@@ -163,6 +178,21 @@ fn expect(bench: &mut Loop, packet: &Packet) {
             );
             assert_eq!(bench.payload(packet.payload.len()), packet.payload);
         }
+        Trh::Release(header) => {
+            let word = bench.data.take().expect("a word").word;
+            let layout = Layout::of(&bench.parse, "data_data");
+            assert_eq!(layout.bytes(&word, "src_gid"), gid);
+            expect_fields(
+                &layout,
+                &word,
+                &[
+                    ("release", 1),
+                    ("src_endpoint", HERE.endpoint.into()),
+                    ("slot", header.message.slot().into()),
+                    ("generation", header.message.generation().into()),
+                ],
+            );
+        }
         Trh::Feedback(header) => {
             let word = bench.answers.take().expect("a word").word;
             let layout = Layout::of(&bench.parse, "feedback_data");
@@ -211,7 +241,7 @@ fn what_goes_in_comes_out() {
             bench.send(&packet);
             match packet.trh {
                 Trh::Data(_) => data.push_back(packet),
-                Trh::Feedback(_) => feedback.push_back(packet),
+                Trh::Feedback(_) | Trh::Release(_) => feedback.push_back(packet),
             }
         }
         let mut clocks = 0;

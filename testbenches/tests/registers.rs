@@ -204,7 +204,7 @@ fn every_writable_register_keeps_its_bits_and_no_others() {
 }
 
 /// Which field of `settings` shows which register.
-const SETTINGS: [(Reg, &str); 32] = [
+const SETTINGS: [(Reg, &str); 34] = [
     (regs::CONTROL, "enable"),
     (regs::LOCAL_IP, "local_ip"),
     (regs::PKEY, "pkey"),
@@ -237,6 +237,8 @@ const SETTINGS: [(Reg, &str); 32] = [
     (regs::RTO_ROUND, "rto_round"),
     (regs::CREDIT_POLICY, "credit_policy"),
     (regs::CREDIT_DELAY, "credit_delay"),
+    (regs::MPL, "mpl"),
+    (regs::RELEASE_LOW, "release_low"),
 ];
 
 /// The settings that are joined from several registers, or part of one.

@@ -52,8 +52,8 @@ struct Bench<'a> {
     tags: VecDeque<Option<u64>>,
     taken: VecDeque<u64>,
     sent: VecDeque<(u16, bool)>,
-    counts: [u64; 6],
-    expected_counts: [u64; 6],
+    counts: [u64; 7],
+    expected_counts: [u64; 7],
     ports: Ports,
     bytes: Vec<u8>,
     finished: u64,
@@ -75,7 +75,7 @@ struct Ports {
     ud: PortId,
     error: PortId,
     tag: [PortId; 3],
-    events: [PortId; 6],
+    events: [PortId; 7],
 }
 
 /// The tag is another block's business.
@@ -109,7 +109,16 @@ impl<'a> Bench<'a> {
             ud: port("sent.ud"),
             tag: ["tag_valid", "tag_data.valid", "tag_data.tci"].map(port),
             error: port("sent.error"),
-            events: ["tx_data", "tx_retransmitted", "tx_probe", "tx_feedback", "tx_nack", "tx_ud"].map(port),
+            events: [
+                "tx_data",
+                "tx_retransmitted",
+                "tx_probe",
+                "tx_feedback",
+                "tx_nack",
+                "tx_ud",
+                "tx_release",
+            ]
+            .map(port),
         };
         let (packet, answer) = (Layout::of(dut, "built_data"), Layout::of(dut, "feedback_data"));
         Bench {
@@ -128,8 +137,8 @@ impl<'a> Bench<'a> {
             tags: VecDeque::new(),
             taken: VecDeque::new(),
             sent: VecDeque::new(),
-            counts: [0; 6],
-            expected_counts: [0; 6],
+            counts: [0; 7],
+            expected_counts: [0; 7],
             ports,
             bytes: Vec::new(),
             finished: 0,
@@ -148,6 +157,10 @@ impl<'a> Bench<'a> {
             let sample =
                 *self.rng.pick(&[None, Some(0), Some(1), Some(0xFFFD), Some(0x1_0000), Some(u32::MAX)]);
             self.send_feedback(form, packet, sample);
+            return;
+        }
+        if let Trh::Release(_) = packet.trh {
+            self.send_release(form, packet);
             return;
         }
         self.built.send(packets::tx_packet(&self.packet, form, &THERE, &HERE, &packet));
@@ -197,6 +210,24 @@ impl<'a> Bench<'a> {
         beat
     }
 
+    /// A RELEASE, beside which every other field of the word holds garbage.
+    fn send_release(&mut self, form: Form, packet: Packet) {
+        let Trh::Release(header) = packet.trh else { unreachable!() };
+        let (layout, mut word) = (&self.answer, self.answer.word());
+        for name in ["flags", "ev_echo", "status", "cumulative", "sequence", "grant", "duplicates", "base"] {
+            layout.put(&mut word, name, self.rng.bits(8));
+        }
+        layout.put(&mut word, "sample", self.rng.bits(1));
+        packets::put_destination(layout, &mut word, form, &THERE);
+        layout.put(&mut word, "release", 1u64);
+        layout.put(&mut word, "dst_endpoint", THERE.endpoint);
+        layout.put(&mut word, "endpoint", HERE.endpoint & 0xFF);
+        layout.put(&mut word, "slot", header.message.slot());
+        layout.put(&mut word, "generation", header.message.generation());
+        self.feedback.send(word);
+        self.feedback_queue.push_back((form, packet, None));
+    }
+
     /// `age`: how long ago, at the present time, the packet answered arrived.
     fn send_feedback(&mut self, form: Form, packet: Packet, age: Option<u32>) {
         let Trh::Feedback(header) = packet.trh else { unreachable!() };
@@ -233,16 +264,24 @@ impl<'a> Bench<'a> {
         if self.dut.sampled(self.ports.feedback) == 1 {
             let (sent_in, mut packet, arrival) =
                 self.feedback_queue.pop_front().expect("FEEDBACK was waiting");
-            let Trh::Feedback(header) = &mut packet.trh else { unreachable!() };
-            (header.delay, header.echo) = match arrival {
-                None => (NO_SAMPLE, 0),
-                Some(arrival) => {
-                    let age = self.now.wrapping_sub(arrival);
-                    (age.min(u32::from(NO_SAMPLE) - 1) as u16, header.echo)
+            match &mut packet.trh {
+                Trh::Feedback(header) => {
+                    (header.delay, header.echo) = match arrival {
+                        None => (NO_SAMPLE, 0),
+                        Some(arrival) => {
+                            let age = self.now.wrapping_sub(arrival);
+                            (age.min(u32::from(NO_SAMPLE) - 1) as u16, header.echo)
+                        }
+                    };
+                    self.expected_counts[3] += 1;
+                    self.expected_counts[4] += u64::from(header.flags & fb::NACK != 0);
                 }
-            };
-            self.expected_counts[3] += 1;
-            self.expected_counts[4] += u64::from(header.flags & fb::NACK != 0);
+                Trh::Release(header) => {
+                    (header.ev, header.timestamp) = (ev, self.now);
+                    self.expected_counts[6] += 1;
+                }
+                Trh::Data(_) => unreachable!(),
+            }
             form = sent_in;
             let mut route = packets::route_in(untagged(form), &HERE, &THERE, ev, 0);
             route.qkey = HERE.qkey;
@@ -345,7 +384,10 @@ impl<'a> Bench<'a> {
         self.clock();
         assert!(self.tags.is_empty(), "{} tags are missing", self.tags.len());
         assert!(self.sent.is_empty(), "`sent` is missing for {:?}", self.sent);
-        assert_eq!(self.counts, self.expected_counts, "data, retransmitted, probe, feedback, nack, ud");
+        assert_eq!(
+            self.counts, self.expected_counts,
+            "data, retransmitted, probe, feedback, nack, ud, release"
+        );
     }
 }
 

@@ -100,6 +100,7 @@ pub const JUDGES: &[Judge] = &[
             "starter",
             "chooser",
             "completer",
+            "releaser",
             "outlet",
             "unasked",
             "request_intake",

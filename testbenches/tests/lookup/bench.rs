@@ -138,7 +138,14 @@ impl<'a> Bench<'a> {
             tombstones: port("tombstones"),
             events: EVENTS.iter().map(|event| (*event, port(event))).collect(),
         };
-        let settings = ["settings.enable", "settings.seed", "settings.time_wait"].map(port);
+        let settings = [
+            "settings.enable",
+            "settings.seed",
+            "settings.time_wait",
+            "settings.mpl",
+            "settings.release_low",
+        ]
+        .map(port);
         let (rst, ready) = (port("rst"), port("ready"));
         let layout = |name: &str| Layout::new(dut.model(), name);
         let layouts = ["packet_data", "work_data", "feedback_data", "retire_data"].map(layout);
@@ -153,6 +160,8 @@ impl<'a> Bench<'a> {
         dut.set(settings[0], 0u64);
         dut.set(settings[1], u64::from(SEED));
         dut.set(settings[2], time_wait);
+        dut.set(settings[3], time_wait);
+        dut.set(settings[4], 0u64);
         dut.set(rst, 1u64);
         dut.clock();
         dut.clock();
@@ -217,6 +226,7 @@ impl<'a> Bench<'a> {
         packet.set("src_endpoint", key.1);
         packet.set("slot", key.2);
         packet.set("ud", 0);
+        packet.set("release", 0);
         packet.set("generation", u128::from(generation));
         packet.set("flags", u128::from(flags));
         packet.set("denied", 0);
@@ -227,6 +237,27 @@ impl<'a> Bench<'a> {
             packet.set("payload_len", 0);
         }
         packet
+    }
+
+    /// A RELEASE, as `rx_parse` hands it over.
+    pub fn some_release(&self, key: (u128, u128, u128), generation: u32, rng: &mut Rng) -> Record {
+        let mut release = self.some_packet(key, generation, 0, rng);
+        release.set("release", 1);
+        release.set("probe", 0);
+        release.set("payload_len", 0);
+        release
+    }
+
+    /// Sets MPL, ticks, and RELEASE_LOW.
+    pub fn releases(&mut self, mpl: u64, low: u32) {
+        self.settle();
+        for (name, value) in [("mpl", mpl), ("release_low", low.into())] {
+            let port = self.dut.port(&format!("settings.{name}")).unwrap();
+            self.dut.set(port, value);
+        }
+        (self.reference.mpl, self.reference.low) = (mpl, low);
+        self.clock();
+        self.clock();
     }
 
     pub fn offer(&mut self, packet: Record) {

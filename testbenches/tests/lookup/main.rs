@@ -8,7 +8,7 @@ use bench::{design, Bench, SMALL, TIGHT, WIDE};
 use reference::{Held, Posted};
 use tessera_abi::params::NIC512;
 use tessera_abi::status::Status;
-use tessera_abi::wire::flag;
+use tessera_abi::wire::{fb, flag};
 use tessera_rtl::rx::Lookup;
 use tessera_sim::tb::{self, Pattern, Rng};
 use tessera_sim::verilator::{BuildOptions, Dut, Model};
@@ -285,6 +285,129 @@ fn tombstones_live_their_time() {
     });
 }
 
+/// One RELEASE, alone.
+fn released(bench: &mut Bench, generation: u32, rng: &mut Rng) -> Option<&'static str> {
+    let packet = bench.some_release(KEY, generation, rng);
+    bench.offer(packet);
+    bench.settle();
+    bench.last.event
+}
+
+/// Ticks from now on until no tombstone is left.
+fn gone_after(bench: &mut Bench) -> u64 {
+    let start = bench.now;
+    while bench.tombstones() != 0 {
+        for _ in 0..8 {
+            bench.clock();
+        }
+        bench.now += 1;
+        assert!(bench.now - start < 2 * TIME_WAIT, "the tombstone stays");
+    }
+    let passed = bench.now - start;
+    bench.reference.expire(bench.now + 2 * TIME_WAIT);
+    passed
+}
+
+//= RL-2 test
+#[test]
+fn rl_2_a_release_shortens_a_tombstone_to_mpl() {
+    const MPL: u64 = 700;
+    const LATE: u64 = 256 + 16;
+    tb::run("lookup::release", &design("lookup", &SMALL), |dut, rng| {
+        for start in [1000, START, (1 << 32) - 100] {
+            let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, start, ALWAYS, rng);
+            bench.releases(MPL, 0);
+            post_all(&mut bench, 8);
+            let mut generation = 7;
+            let mut ended = |bench: &mut Bench, status: Status, rng: &mut Rng| {
+                generation += 1;
+                assert_eq!(one(bench, generation, 0, rng), Some("opened"));
+                let context = bench.contexts()[0].0;
+                bench.retire(context, true, status as u8, true);
+                bench.settle();
+                generation
+            };
+            // Released at once: it lives MPL, and repeats its status as long.
+            let same = ended(&mut bench, Status::GaveUp, rng);
+            assert_eq!(released(&mut bench, same, rng), None);
+            assert_eq!(one(&mut bench, same, 0, rng), Some("finished"));
+            let lived = gone_after(&mut bench);
+            assert!((MPL - 16..MPL + LATE).contains(&lived), "{lived} ticks");
+            // Of another generation: stale, or nothing at all.
+            let same = ended(&mut bench, Status::Success, rng);
+            assert_eq!(released(&mut bench, same - 1, rng), Some("stale"));
+            assert_eq!(released(&mut bench, same + 1, rng), None);
+            // Shortly before its time: not lengthened, however often it is said.
+            let mut waited = 0;
+            while waited < TIME_WAIT - MPL / 2 {
+                for _ in 0..8 {
+                    bench.clock();
+                }
+                bench.now += 1;
+                waited += 1;
+            }
+            assert_eq!(released(&mut bench, same, rng), None);
+            assert_eq!(released(&mut bench, same, rng), None);
+            let lived = waited + gone_after(&mut bench);
+            assert!((TIME_WAIT..TIME_WAIT + LATE).contains(&lived), "{lived} ticks");
+            // An open message is sent away, once; what ends so lives MPL.
+            generation = same;
+            generation += 1;
+            assert_eq!(one(&mut bench, generation, 0, rng), Some("opened"));
+            assert_eq!(released(&mut bench, generation - 1, rng), Some("stale"));
+            assert_eq!(released(&mut bench, generation + 1, rng), None);
+            assert!(bench.last.work.is_none());
+            assert_eq!(released(&mut bench, generation, rng), None);
+            assert!(bench.last.work.is_some());
+            assert_eq!(released(&mut bench, generation, rng), None);
+            assert!(bench.last.work.is_none(), "once");
+            assert_eq!(one(&mut bench, generation + 1, 0, rng), Some("busy_resources"));
+            let context = bench.contexts()[0].0;
+            bench.retire(context, true, Status::Released as u8, true);
+            bench.settle();
+            assert_eq!(one(&mut bench, generation, 0, rng), Some("finished"));
+            let lived = gone_after(&mut bench);
+            assert!((MPL - 16..MPL + LATE).contains(&lived), "{lived} ticks");
+            // Of a message that nobody knows: nothing, and it may still open.
+            assert_eq!(released(&mut bench, generation + 5, rng), None);
+            assert_eq!(one(&mut bench, generation + 5, 0, rng), Some("opened"));
+        }
+    });
+}
+
+//= RL-3 test
+#[test]
+fn rl_3_copies_are_answered_with_the_wish_while_places_are_few() {
+    tb::run("lookup::low", &design("lookup", &SMALL), |dut, rng| {
+        for low in 0..=7 {
+            let mut bench = small(dut, rng);
+            bench.releases(700, low);
+            post_all(&mut bench, 100);
+            assert_eq!(one(&mut bench, 7, 0, rng), Some("opened"));
+            bench.retire(0, true, 0, true);
+            bench.settle();
+            let mut wished = 0;
+            for slot in 0..39u128 {
+                let packet = bench.some_packet((1000 + slot, 6, 1 + slot), 3, 0, rng);
+                bench.offer(packet);
+                bench.settle();
+                for (context, _) in bench.contexts() {
+                    bench.retire(context, true, 0, true);
+                }
+                bench.settle();
+                assert_eq!(one(&mut bench, 7, 0, rng), Some("finished"));
+                let flags = bench.last.feedback.as_ref().map_or(0, |word| word.get("flags"));
+                wished += u32::from(flags as u8 & fb::RELEASE_REQ != 0);
+            }
+            let few = SMALL.tombstones >> low;
+            let possible = low != 0 && few > 0;
+            assert!(possible || wished == 0, "{wished} of 39 at {low}");
+            // Conflicts may keep the last places free.
+            assert!(!possible || few < 3 || wished > 0, "never at {low}");
+        }
+    });
+}
+
 #[test]
 fn conflicts_are_refused_and_lose_nobody() {
     tb::run("lookup::conflict", &design("lookup_tight", &TIGHT), |dut, rng| {
@@ -342,6 +465,7 @@ fn keys(count: u64, rng: &mut Rng) -> Vec<(u128, u128, u128)> {
 
 fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
     let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, START, patterns, rng);
+    bench.releases(300, 1);
     // Two with a quota, two with one ring between them and a third endpoint.
     for (index, ring, quota) in [(0, 0, 5), (1, 1, 2), (2, 200, 0), (3, 200, 9)] {
         bench.tenant(index, ring, quota);
@@ -371,7 +495,9 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
             let est = if rng.chance(0.2) { flag::EST } else { 0 };
             let flags = est | (rng.next_u64() as u8 & !flag::EST);
             let mut packet = bench.some_packet(keys[i], generation, flags, rng);
-            if flags & flag::WRITE != 0 && rng.chance(0.2) {
+            if rng.chance(0.08) {
+                packet = bench.some_release(keys[i], generation, rng);
+            } else if flags & flag::WRITE != 0 && rng.chance(0.2) {
                 packet.set("denied", 1);
             } else if rng.chance(0.1) {
                 packet.set("ud", 1);
@@ -404,7 +530,8 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
             let contexts = bench.contexts();
             if let Some((context, away)) = contexts.get(rng.below(contexts.len().max(1) as u64) as usize) {
                 if !ending.contains(context) {
-                    let status = if *away { Status::Replaced as u8 } else { rng.below(6) as u8 };
+                    let status =
+                        if *away { *rng.pick(&[4, Status::Released as u8]) } else { rng.below(6) as u8 };
                     let free = rng.chance(0.5);
                     bench.retire(*context, true, status, free);
                     ending.push(*context);

@@ -17,6 +17,12 @@ impl Record {
         self.0.insert(field.to_string(), value);
     }
 
+    pub fn without(&self, field: &str) -> Record {
+        let mut rest = self.clone();
+        rest.0.remove(field);
+        rest
+    }
+
     /// Whether every field of `self` has this value in `other`.
     pub fn assert_within(&self, other: &Record, what: &str) {
         for (field, value) in &self.0 {

@@ -67,6 +67,9 @@ pub struct Reference {
     pub owners: BTreeMap<u64, u8>,
     pub block_available: bool,
     pub time_wait: u64,
+    pub mpl: u64,
+    /// RELEASE_LOW.
+    pub low: u32,
     pub events: BTreeMap<&'static str, u64>,
 }
 
@@ -98,6 +101,8 @@ impl Reference {
             owners: BTreeMap::new(),
             block_available: true,
             time_wait,
+            mpl: time_wait,
+            low: 0,
             events: EVENTS.iter().map(|event| (*event, 0)).collect(),
         }
     }
@@ -168,6 +173,9 @@ impl Reference {
             return self.datagram(packet);
         }
         let found = self.entry(key).copied();
+        if packet.get("release") != 0 {
+            return self.release(now, packet, found);
+        }
         let mut replaces = false;
         if let Some(entry) = found {
             match (generation_age(generation, entry.generation), entry.held) {
@@ -184,7 +192,11 @@ impl Reference {
                 (Age::Same, Held::Tombstone { status, .. }) => {
                     let mut answer = feedback(packet, fb::ABORT, status);
                     if status == Status::Success as u8 {
-                        answer = feedback(packet, fb::COMPLETE, status);
+                        //= RL-3 test
+                        let left = self.limit - self.entries().count();
+                        let low = self.low != 0 && left < self.limit >> self.low;
+                        let wish = if low { fb::RELEASE_REQ } else { 0 };
+                        answer = feedback(packet, fb::COMPLETE | wish, status);
                         answer.set("cumulative", packet.get("count"));
                         answer.set("grant", packet.get("count"));
                     }
@@ -287,6 +299,34 @@ impl Reference {
         self.counted(outcome)
     }
 
+    //= RL-2 test
+    fn release(&mut self, now: u64, packet: &Record, found: Option<Entry>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Some(entry) = found else { return outcome };
+        match generation_age(packet.get("generation") as u32, entry.generation) {
+            Age::Older => {
+                outcome.event = Some("stale");
+                return self.counted(outcome);
+            }
+            Age::Newer => return outcome,
+            Age::Same => {}
+        }
+        let held = match entry.held {
+            Held::Context { number, away: false } => {
+                let mut word = work(packet, 3, number, None);
+                word.set("released", 1);
+                outcome.work = Some(word);
+                Held::Context { number, away: true }
+            }
+            Held::Tombstone { status, until } => Held::Tombstone { status, until: until.min(now + self.mpl) },
+            held @ Held::Context { .. } => held,
+        };
+        for place in self.entries_mut().flatten().filter(|e| e.key == entry.key) {
+            place.held = held;
+        }
+        outcome
+    }
+
     /// UD-3: the first receive of the endpoint's ring, or nothing.
     fn datagram(&mut self, packet: &Record) -> Outcome {
         let mut outcome = Outcome::default();
@@ -313,7 +353,8 @@ impl Reference {
     }
 
     pub fn retire(&mut self, now: u64, context: u64, bury: bool, status: u8, free: bool) {
-        let until = now + self.time_wait;
+        let released = status == Status::Released as u8;
+        let until = now + if released { self.mpl } else { self.time_wait };
         if bury {
             let of_context =
                 |entry: &&mut Entry| matches!(entry.held, Held::Context { number, .. } if number == context);
@@ -337,8 +378,9 @@ impl Reference {
 }
 
 fn work(packet: &Record, verdict: u128, context: u64, receive: Option<Posted>) -> Record {
-    let mut work = packet.clone();
+    let mut work = packet.without("release");
     work.set("verdict", verdict);
+    work.set("released", 0);
     work.set("denied", 0);
     // Without a verdict on a context or an opening these carry nothing.
     if verdict != 2 {

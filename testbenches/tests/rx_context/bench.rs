@@ -116,6 +116,8 @@ pub struct Bench<'a> {
     fences: Vec<(u64, u64, bool)>,
     fence_delay: u64,
     pub fence_error: f64,
+    /// Places for messages are few.
+    pub low: bool,
     rng: Rng,
     pub seen: Vec<Seen>,
     pub last_taken: u64,
@@ -134,7 +136,7 @@ fn over(message: &mut Message, error: bool) -> u64 {
     if error && status == SUCCESS {
         (message.status, status) = (REMOTE_DMA, LOCAL_DMA);
     }
-    message.phase = if status == REPLACED { Phase::Answered } else { Phase::Told };
+    message.phase = if [REPLACED, RELEASED].contains(&status) { Phase::Answered } else { Phase::Told };
     status
 }
 
@@ -204,6 +206,7 @@ impl<'a> Bench<'a> {
             fence_delay: 20,
             granted_at: 0,
             fence_error: 0.0,
+            low: false,
             rng: rng.fork(),
             seen: Vec::new(),
             last_taken: 0,
@@ -242,6 +245,8 @@ impl<'a> Bench<'a> {
             let port = self.dut.port(name).unwrap();
             self.dut.set(port, 0u64);
         }
+        let low = self.dut.port("low").unwrap();
+        self.dut.set(low, 0u64);
         self.dut.set(self.now_port, self.now);
         self.dut.set(rst, 1u64);
         self.dut.clock_by(2);
@@ -262,6 +267,13 @@ impl<'a> Bench<'a> {
         for _ in 0..4 {
             self.clock();
         }
+    }
+
+    /// Tells that places for messages are few, or not.
+    pub fn set_low(&mut self, low: bool) {
+        let port = self.dut.port("low").unwrap();
+        self.dut.set(port, low);
+        self.low = low;
     }
 
     pub fn free_blocks(&self) -> u64 {
@@ -292,6 +304,7 @@ impl<'a> Bench<'a> {
         }
         let narrow = [
             ("verdict", packet.verdict),
+            ("released", u64::from(packet.released)),
             ("context", packet.context),
             ("buffer", packet.buffer),
             ("entry", packet.entry),
@@ -480,7 +493,7 @@ impl<'a> Bench<'a> {
                 let message = self.messages.get_mut(&packet.generation).unwrap();
                 if message.phase == Phase::Open {
                     message.phase = Phase::Fencing;
-                    message.status = REPLACED;
+                    message.status = if packet.released { RELEASED } else { REPLACED };
                     self.places.push_back(Place::Fence { context: packet.context });
                     expect(&mut self.events, "rx_aborted");
                 }
@@ -604,7 +617,8 @@ impl<'a> Bench<'a> {
             assert_eq!(get("base"), own_base);
             if flags & COMPLETE != 0 {
                 assert_eq!((message.status, status), (SUCCESS, SUCCESS));
-                assert_eq!(flags & !CE, COMPLETE);
+                //= RL-3 test
+                assert_eq!(flags & !CE, COMPLETE | if self.low { RELEASE_REQ } else { 0 });
                 assert_eq!(flags & CE != 0, message.last.ce);
                 assert_eq!(sampled, sample_of(&message.last));
                 assert_eq!(bits, [u64::MAX; 4]);
@@ -612,6 +626,7 @@ impl<'a> Bench<'a> {
             } else {
                 assert_eq!((flags, status), (ABORT, message.status));
                 assert_ne!(status, REPLACED, "RO-4: no feedback");
+                assert_ne!(status, RELEASED, "RL-2: no feedback");
                 assert_eq!(sampled, (0, 0, 0, 0));
                 if status == REMOTE_DMA {
                     expect(&mut self.events, "rx_aborted");

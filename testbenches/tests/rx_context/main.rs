@@ -605,6 +605,46 @@ fn ro4_a_replaced_message_gives_everything_back_silently() {
     });
 }
 
+//= RL-2 test
+#[test]
+fn rl2_a_released_message_gives_everything_back_silently() {
+    run("released", REGISTERS, |bench, _| {
+        let blocks = bench.free_blocks();
+        let first = message(5, 700 * 256, 0);
+        bench.fill(&first, 0..256);
+        bench.ticks(60);
+        assert!(bench.free_blocks() < blocks);
+        let release = Packet { verdict: 3, released: true, probe: true, ..first.clone() };
+        bench.give(&release);
+        // A copy of it, and what comes late of the message, change nothing.
+        bench.give(&release);
+        bench.settle(2000);
+        assert_eq!(bench.free_blocks(), blocks);
+        assert_eq!(bench.event("rx_aborted"), 1);
+        // Too late: the message is whole, its last writes are on their way.
+        let whole = message(6, 100, 8);
+        bench.data(&whole, 0, 10, 0);
+        bench.give(&Packet { verdict: 3, released: true, probe: true, ..whole.clone() });
+        bench.settle(2000);
+        assert_eq!((bench.event("rx_aborted"), bench.event("rx_completed")), (1, 1));
+    });
+}
+
+//= RL-3 test
+#[test]
+fn rl3_complete_asks_for_a_release_while_places_are_few() {
+    run("low", REGISTERS, |bench, _| {
+        for (context, low) in [(3, false), (4, true), (5, false)] {
+            bench.set_low(low);
+            let first = message(context, 3 * 256, 8);
+            bench.fill(&first, 0..3);
+            bench.settle(2000);
+            let flags = bench.seen.last().unwrap().flags;
+            assert_eq!(flags, COMPLETE | if low { RELEASE_REQ } else { 0 });
+        }
+    });
+}
+
 /// The first packet of a write.
 fn write(context: u64, length: u64, flags: u64) -> Packet {
     let tag = 0x7_7000_0000 + (context << 24);

@@ -132,6 +132,7 @@ impl Network<'_, '_> {
             if sender.next >= sender.replaced_at && !sender.sent_away {
                 sender.sent_away = true;
                 packet.verdict = 3;
+                packet.released = self.rng.chance(0.5);
             }
             // After its end the lookup answers; only words on their way come.
             if matches!(message.phase, Phase::Buried) {

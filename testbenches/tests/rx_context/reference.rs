@@ -12,17 +12,21 @@ pub const NACK: u64 = 2;
 pub const GRANT: u64 = 4;
 pub const ABORT: u64 = 16;
 pub const CE: u64 = 32;
+pub const RELEASE_REQ: u64 = 64;
 pub const SUCCESS: u64 = 0;
 pub const GAVE_UP: u64 = 3;
 pub const REPLACED: u64 = 4;
 pub const REMOTE_DMA: u64 = 5;
 pub const REMOTE_ACCESS: u64 = 6;
+pub const RELEASED: u64 = 8;
 pub const LOCAL_DMA: u64 = 21;
 
 /// A word of the `work` stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packet {
     pub verdict: u64,
+    /// Of verdict 3: it is the message's RELEASE.
+    pub released: bool,
     pub context: u64,
     pub mac: u64,
     pub gid: [u64; 2],

@@ -87,7 +87,7 @@ const SPOILS: &[Spoil] = &[
     }),
     ("drop_trh", "version", None, |f, rng, form| f[form.trh_at()] ^= 0x10 << rng.below(4)),
     ("drop_trh", "type", None, |f, rng, form| {
-        f[form.trh_at()] = f[form.trh_at()] & 0xF0 | *rng.pick(&[0, 4, 5, 8, 15])
+        f[form.trh_at()] = f[form.trh_at()] & 0xF0 | *rng.pick(&[0, 5, 6, 8, 15])
     }),
     ("drop_unsupported", "flag", None, |f, _, form| f[form.trh_at() + 1] |= wire::flag::HOST_RECOVERY),
     ("drop_fields", "payload size", None, |f, rng, form| {

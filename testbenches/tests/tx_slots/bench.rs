@@ -1,9 +1,10 @@
 //! The sender under test with its surroundings: what it sends is recorded and
 //! reported as sent, what it is told is written as the rules name it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
-use tessera_abi::wire::flag;
+use tessera_abi::status::Status;
+use tessera_abi::wire::{fb, flag};
 use tessera_rtl::tx::Sender;
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -146,6 +147,14 @@ pub struct Bench<'a> {
     on_their_way: VecDeque<(u64, u64, u64, bool)>,
     packet_stream: StreamMonitor,
     done_stream: StreamMonitor,
+    release_stream: StreamMonitor,
+    release_fields: BTreeMap<String, usize>,
+    /// RELEASEs taken, by slot and generation.
+    pub releases: VecDeque<(u64, u64)>,
+    released: BTreeSet<(u64, u64)>,
+    /// Messages that ended, and whose COMPLETE asked for a RELEASE.
+    over: BTreeMap<(u64, u64), u64>,
+    pub answered: BTreeSet<(u64, u64)>,
     now: PortId,
     time: u64,
     sent: [PortId; 2],
@@ -200,10 +209,12 @@ impl<'a> Bench<'a> {
             zero.iter().chain(&["sent.valid", "failed.valid"]).map(|name| port(name)).collect();
         let rst = port("rst");
         let bench = Bench {
+            release_fields: fields("release_data"),
             requests: StreamDriver::new(dut, "request", idle, rng).unwrap(),
             feedback: StreamDriver::new(dut, "feedback", idle, rng).unwrap(),
             packet_stream: StreamMonitor::new(dut, "packet", stall, rng).unwrap(),
             done_stream: StreamMonitor::new(dut, "done", stall, rng).unwrap(),
+            release_stream: StreamMonitor::new(dut, "release", stall, rng).unwrap(),
             now: port("now"),
             sent: [port("sent.valid"), port("sent.slot")],
             failed: [port("failed.valid"), port("failed.slot")],
@@ -214,6 +225,10 @@ impl<'a> Bench<'a> {
             packet_fields: fields("packet_data"),
             packets: VecDeque::new(),
             done: VecDeque::new(),
+            releases: VecDeque::new(),
+            over: BTreeMap::new(),
+            released: BTreeSet::new(),
+            answered: BTreeSet::new(),
             echoes: VecDeque::new(),
             windows: BTreeMap::new(),
             echo: ["valid", "ce", "ev", "gid"].map(|name| port(&format!("echo.{name}"))),
@@ -304,6 +319,9 @@ impl<'a> Bench<'a> {
     /// FEEDBACK from where the message of `packet` went.
     pub fn answer(&mut self, packet: &Packet, feedback: Feedback) {
         let request = self.posted[packet.entry as usize];
+        if feedback.flags & (fb::COMPLETE | fb::RELEASE_REQ) == fb::COMPLETE | fb::RELEASE_REQ {
+            self.answered.insert((packet.slot, packet.generation));
+        }
         let word = self.feedback_word(packet, feedback, &request);
         self.feedback.send(word);
     }
@@ -316,6 +334,7 @@ impl<'a> Bench<'a> {
             None => (0xFFFF, 0),
         };
         let mut word = self.feedback.shape().pack(&[
+            ("src_mac", 0x0200_0000_0000 | packet.entry & 0xFF),
             ("src_endpoint", from.dst_endpoint),
             ("endpoint", from.endpoint),
             ("flags", u64::from(feedback.flags)),
@@ -351,7 +370,13 @@ impl<'a> Bench<'a> {
         self.dut.set(self.now, self.now());
         cycle(
             self.dut,
-            &mut [&mut self.requests, &mut self.feedback, &mut self.packet_stream, &mut self.done_stream],
+            &mut [
+                &mut self.requests,
+                &mut self.feedback,
+                &mut self.packet_stream,
+                &mut self.done_stream,
+                &mut self.release_stream,
+            ],
         );
         self.time += 1;
         for (name, count) in &mut self.events {
@@ -393,8 +418,31 @@ impl<'a> Bench<'a> {
                 !self.on_their_way.iter().any(|p| (p.1, p.2) == (slot, generation)),
                 "TX-12: {completion:?} with packets on their way"
             );
+            if self.owner.contains_key(&(slot, generation)) {
+                self.over.insert((slot, generation), completion.status);
+            }
             self.done.push_back(completion);
         }
+        while let Some(transfer) = self.release_stream.take() {
+            self.take_release(&transfer.word);
+        }
+    }
+
+    /// RL-1, RL-4: what is released has nothing on its way, and has a reason.
+    fn take_release(&mut self, word: &Word) {
+        let get = |name: &str| self.release_stream.shape().get(word, name);
+        assert_eq!(get("release"), 1);
+        let id = (get("slot"), get("generation"));
+        let at = self.release_fields["dst_gid"];
+        let gid = u128::from(word.bits(at + 64, 64)) << 64 | u128::from(word.bits(at, 64));
+        let to = (gid, get("dst_endpoint"), get("endpoint"));
+        if let Some(&entry) = self.owner.get(&id) {
+            let request = &self.posted[entry as usize];
+            assert_eq!(to, (request.dst_gid, request.dst_endpoint, request.endpoint));
+            assert!(!self.on_their_way.iter().any(|p| (p.1, p.2) == id), "RELEASE {id:?} before its packets");
+        }
+        self.released.insert(id);
+        self.releases.push_back(id);
     }
 
     fn take_packet(&mut self, word: &Word) {
@@ -436,6 +484,10 @@ impl<'a> Bench<'a> {
             assert_eq!(get("payload_len"), (request.length - offset).min(1 << request.payload_log2));
             assert_eq!(get("address"), request.address.wrapping_add(offset));
         }
+        assert!(
+            !self.released.contains(&(slot, generation)),
+            "a packet of {slot} {generation:#x} after its RELEASE"
+        );
         let known = self.owner.entry((slot, generation)).or_insert(entry);
         assert_eq!(*known, entry, "slot {slot} generation {generation:#x} belongs to two messages");
         let packet = Packet {
@@ -535,6 +587,13 @@ impl<'a> Bench<'a> {
     #[track_caller]
     pub fn at_rest(&mut self) {
         self.clocks(60);
+        // RL-1: what was sent and ended here was released, what the peer ended was
+        // not unless it asked.
+        for (id, status) in &self.over {
+            let asked = self.answered.contains(id);
+            let expected = asked || *status >= u64::from(Status::FIRST_LOCAL);
+            assert_eq!(self.released.contains(id), expected, "RELEASE of {id:?}, status {status}");
+        }
         assert_eq!(self.free_slots(), 1 << SMALL.tx_slots_log2);
         assert_eq!(self.unsolicited(), 0);
         assert!(self.packets.is_empty() && self.done.is_empty());

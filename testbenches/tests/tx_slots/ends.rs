@@ -164,3 +164,121 @@ fn disabling_flushes() {
         bench.at_rest();
     });
 }
+
+/// COMPLETE that asks for a RELEASE.
+fn wish(count: u64) -> Feedback {
+    Feedback { flags: fb::COMPLETE | fb::RELEASE_REQ, ..complete(count) }
+}
+
+//= RL-1 test
+#[test]
+fn a_release_follows_the_last_packet() {
+    run("tx_release", |bench| {
+        // Ended here, with a packet still on its way.
+        bench.set("t_open", 900);
+        bench.sent_after = None;
+        let packet = start(bench, Request::packets(4, 2))[0];
+        bench.ticks(900 + LATE);
+        assert!(bench.done.is_empty() && bench.releases.is_empty());
+        bench.release();
+        assert_eq!(bench.completion(100).status, Status::Unheard as u64);
+        bench.clocks(10);
+        assert_eq!(bench.releases.pop_front(), Some((packet.slot, packet.generation)));
+        bench.packets.clear();
+        // Ended by COMPLETE: only if it asks, and behind the packets again.
+        let packet = start(bench, Request::packets(1, 2))[0];
+        bench.answer(&packet, complete(1));
+        assert_eq!(bench.completion(100).status, 0);
+        bench.clocks(50);
+        assert!(bench.releases.is_empty());
+        bench.sent_after = None;
+        let packet = start(bench, Request::packets(1, 2))[0];
+        bench.answer(&packet, wish(1));
+        bench.clocks(50);
+        assert!(bench.done.is_empty() && bench.releases.is_empty());
+        bench.release();
+        assert_eq!(bench.completion(100).status, 0);
+        bench.clocks(10);
+        assert_eq!(bench.releases.pop_front(), Some((packet.slot, packet.generation)));
+        // Ended by ABORT: the receiver has its tombstone and wants nothing.
+        let packet = start(bench, Request::packets(2, 2))[0];
+        let flags = fb::ABORT | fb::RELEASE_REQ;
+        bench.answer(&packet, Feedback { flags, status: 2, ..Feedback::default() });
+        assert_eq!(bench.completion(100).status, 2);
+        bench.clocks(50);
+        assert!(bench.releases.is_empty());
+        bench.packets.clear();
+        bench.at_rest();
+    });
+}
+
+/// What was never sent needs no RELEASE.
+#[test]
+fn nothing_sent_is_not_released() {
+    run("tx_release_unsent", |bench| {
+        bench.set("enable", 0);
+        bench.clocks(5);
+        bench.set("enable", 1);
+        bench.fail = Box::new(|packet| packet.entry == 0);
+        let packet = start(bench, Request::packets(1, 1))[0];
+        assert_eq!(bench.completion(200).status, Status::LocalDma as u64);
+        bench.clocks(20);
+        // It was decided on: that counts as sent, even if the read failed.
+        assert_eq!(bench.releases.pop_front(), Some((packet.slot, packet.generation)));
+        bench.at_rest();
+    });
+}
+
+//= RL-4 test
+#[test]
+fn a_wish_for_what_is_over_is_granted_and_for_what_lives_is_not() {
+    run("tx_release_stateless", |bench| {
+        let old = start(bench, Request::packets(1, 2))[0];
+        bench.answer(&old, complete(1));
+        assert_eq!(bench.completion(100).status, 0);
+        let id = |generation: u64| (old.slot, generation & 0xF_FFFF);
+        let ask = |bench: &mut Bench, generation: u64, flags: u8| {
+            if flags == fb::COMPLETE | fb::RELEASE_REQ {
+                bench.answered.insert((old.slot, generation & 0xF_FFFF));
+            }
+            let packet = crate::bench::Packet { generation: generation & 0xF_FFFF, ..old };
+            let word = bench.feedback_word(
+                &packet,
+                Feedback { flags, cumulative: 1, grant: 1, ..Feedback::default() },
+                &Request::packets(1, 2),
+            );
+            bench.feedback.send(word);
+            bench.clocks(40);
+            bench.releases.pop_front()
+        };
+        let wishes = fb::COMPLETE | fb::RELEASE_REQ;
+        // The slot is free: its last generation is over, those before too.
+        for _ in 0..3 {
+            assert_eq!(ask(bench, old.generation, wishes), Some(id(old.generation)));
+        }
+        assert_eq!(
+            ask(bench, old.generation.wrapping_sub(1), wishes),
+            Some(id(old.generation.wrapping_sub(1)))
+        );
+        assert_eq!(ask(bench, old.generation + 1, wishes), None, "may still be sent");
+        let half = old.generation + (1 << 19);
+        assert_eq!(ask(bench, half, wishes), Some(id(half)), "older, as generations compare");
+        assert_eq!(ask(bench, old.generation, fb::COMPLETE), None);
+        assert_eq!(ask(bench, old.generation, fb::RELEASE_REQ), None);
+        let stale = bench.event("feedback_stale");
+        assert_eq!(stale, 8, "each is dropped all the same");
+        // The slot lives on: only older ones.
+        let new = start(bench, Request::packets(3, 1))[0];
+        assert_eq!((new.slot, new.generation), id(old.generation + 1));
+        assert_eq!(ask(bench, old.generation, wishes), Some(id(old.generation)));
+        assert_eq!(ask(bench, new.generation, wishes), None, "nonsense, it is not whole");
+        bench.answered.remove(&(new.slot, new.generation));
+        assert_eq!(bench.event("feedback_nonsense"), 1);
+        bench.answer(&new, Feedback { grant: 3, sequence: 1, ..Feedback::default() });
+        bench.take(2);
+        // Ended, a packet on its way: not yet.
+        bench.answer(&new, complete(3));
+        assert_eq!(bench.completion(100).status, 0);
+        bench.at_rest();
+    });
+}
