@@ -209,6 +209,7 @@ pub mod endpoint {
         RX_QUOTA = (216, 16), "Receive contexts it may hold, and tagged receives, 0 = as many as there are";
         SHARED_RING = (232, 8), "With SHARES: the entry whose receive ring it uses";
         PD = (240, 16), "Protection domain: only keys of the same one are good for this endpoint";
+        TX_QUOTA = (256, 16), "Send entries it may have between their reading and their end, 0 = any number";
     }
 }
 

@@ -40,6 +40,9 @@ pub struct EndpointOptions {
     /// Messages it may be receiving at a time; further ones wait at their
     /// senders. 0: as many as the NIC holds, so that one endpoint may take all.
     pub rx_quota: u16,
+    /// Requests it may have under way at a time, 0 = any number. Further ones wait
+    /// in the send ring and delay nobody else's.
+    pub tx_quota: u16,
     /// Match messages with tagged receives before the receives of the ring;
     /// `rx_quota` bounds the tagged receives too. Both kinds are read in one
     /// order, and only so many receives of the ring ahead as the NIC prefetches
@@ -55,6 +58,7 @@ impl Default for EndpointOptions {
             send_entries: 64,
             recv_entries: 64,
             rx_quota: 0,
+            tx_quota: 0,
             tags: false,
         }
     }
@@ -360,6 +364,7 @@ impl Endpoint {
             .with(regs::endpoint::SEND_CQ, send_cq.index as u64)
             .with(regs::endpoint::RECV_CQ, recv_cq.index as u64)
             .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
+            .with(regs::endpoint::TX_QUOTA, options.tx_quota.into())
             .with(regs::endpoint::TAGS, options.tags.into())
             .with(regs::endpoint::SHARES, shared_ring.is_some().into())
             .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))

@@ -101,6 +101,7 @@ const SMALL: EndpointOptions = EndpointOptions {
     send_entries: 4,
     recv_entries: 4,
     rx_quota: 9,
+    tx_quota: 0,
     tags: false,
 };
 

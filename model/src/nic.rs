@@ -139,6 +139,7 @@ impl Nic {
     /// Writes an endpoint table entry.
     pub fn set_endpoint(&mut self, endpoint: Endpoint) {
         self.receiver.set_tenant(&endpoint);
+        self.sender.set_quota(endpoint.index(), endpoint.tx_quota);
         self.endpoints.insert(endpoint.index(), endpoint);
     }
 

@@ -1,12 +1,12 @@
 //! The sending half of a NIC: slots, feedback, arbitration (rules TX).
 //!
 //! ```text
-//!  requests ─> wait for unsolicited credit ─> slot ─> turn ring ──┐ 1:1
+//!  requests ─> endpoint's quota ─> wait for unsolicited credit ─> slot ─> turn ring ──┐ 1:1
 //!  FEEDBACK ─> judge ─> slot ─> NACK bits ─> retransmit queue ────┴─> packet
 //!                         └─> end: completion, slot free
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS, DESTINATIONS};
 use tessera_abi::queue::DONE_SEND;
@@ -52,6 +52,16 @@ pub struct Chosen {
     pub again: bool,
 }
 
+/// What an endpoint has under way, and what it may.
+#[derive(Clone, Debug, Default)]
+struct Share {
+    /// 0 = any number.
+    quota: usize,
+    held: usize,
+    /// Still in its ring.
+    waiting: VecDeque<Request>,
+}
+
 /// The sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -60,6 +70,8 @@ pub struct Sender {
     generations: Vec<u32>,
     free: Vec<u16>,
     requests: VecDeque<Request>,
+    /// By table index.
+    shares: BTreeMap<u16, Share>,
     unsolicited: u64,
     turns: VecDeque<u16>,
     retransmit: RetransmitQueue,
@@ -91,6 +103,7 @@ impl Sender {
             generations,
             free: (0..slots).rev().collect(),
             requests: VecDeque::new(),
+            shares: BTreeMap::new(),
             unsolicited: 0,
             turns: VecDeque::new(),
             retransmit: RetransmitQueue::new(1 << config.retransmit_entries_log2),
@@ -104,7 +117,30 @@ impl Sender {
 
     /// Takes a checked request.
     pub fn post(&mut self, now: Ticks, request: Request, out: &mut Output) {
-        self.requests.push_back(request);
+        let endpoint = (request.local & 0xFF) as u16;
+        self.shares.entry(endpoint).or_default().waiting.push_back(request);
+        self.read(now, endpoint, out);
+    }
+
+    /// How many requests an endpoint may have under way.
+    pub fn set_quota(&mut self, endpoint: u16, quota: u16) {
+        self.shares.entry(endpoint).or_default().quota = quota.into();
+    }
+
+    /// Requests of an endpoint that are under way.
+    pub fn held_by(&self, endpoint: u16) -> usize {
+        self.shares.get(&endpoint).map_or(0, |share| share.held)
+    }
+
+    /// Takes requests out of an endpoint's ring.
+    //= TX-15
+    fn read(&mut self, now: Ticks, endpoint: u16, out: &mut Output) {
+        let share = self.shares.entry(endpoint).or_default();
+        while share.quota == 0 || share.held < share.quota {
+            let Some(request) = share.waiting.pop_front() else { break };
+            share.held += 1;
+            self.requests.push_back(request);
+        }
         self.admit(now, out);
     }
 
@@ -340,7 +376,9 @@ impl Sender {
         out.completions.push_back(done);
         let completed = status == Status::Success as u8;
         out.counters.event(if completed { Counter::TxCompleted } else { Counter::TxFailed });
-        self.admit(now, out);
+        let endpoint = (slot.local & 0xFF) as u16;
+        self.shares.entry(endpoint).or_default().held -= 1;
+        self.read(now, endpoint, out);
     }
 
     /// Earliest time anything is due.
@@ -385,6 +423,7 @@ impl Sender {
         self.live() == 0
             && self.unsolicited == 0
             && self.requests.is_empty()
+            && self.shares.values().all(|share| share.held == 0 && share.waiting.is_empty())
             && self.retransmit.is_empty()
             && self.timers.is_empty()
     }

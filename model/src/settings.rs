@@ -221,6 +221,8 @@ pub struct Endpoint {
     pub shared_ring: Option<u16>,
     /// Receive contexts it may hold, 0 = as many as there are.
     pub rx_quota: u16,
+    /// Requests it may have under way, 0 = any number.
+    pub tx_quota: u16,
     /// Protection domain.
     pub pd: u16,
     /// A plain UD endpoint (else reliable messages).
@@ -232,7 +234,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint with a ring of its own and no quota, in protection domain 1.
     pub fn new(number: u32, qkey: u32) -> Self {
-        Self { number, qkey, shared_ring: None, rx_quota: 0, pd: 1, datagram: false, tags: false }
+        Self {
+            number,
+            qkey,
+            shared_ring: None,
+            rx_quota: 0,
+            tx_quota: 0,
+            pd: 1,
+            datagram: false,
+            tags: false,
+        }
     }
 
     /// Table index of the ring its receives come from.

@@ -85,6 +85,30 @@ fn a_quota_holds_one_endpoint_and_no_other() {
     assert_eq!(world.nodes[1].nic.counters().dropped(Drop::BusyResources), 0);
 }
 
+//= TX-15 test
+#[test]
+fn a_quota_holds_one_sender_and_no_other() {
+    let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 3);
+    world.nodes[0].nic.set_endpoint(Endpoint { tx_quota: 2, ..Endpoint::new(endpoint(0, 0), QKEY) });
+    let index = (endpoint(0, 0) & 0xFF) as u16;
+    for e in [0, 2] {
+        for _ in 0..10 {
+            world.recv(1, e, 60_000);
+            world.send(0, 1, e, 60_000, 8);
+        }
+    }
+    assert_eq!(world.nodes[0].nic.sender().live(), 12.min(1 << small().tx_slots_log2));
+    let mut most = 0;
+    for _ in 0..2000 {
+        world.run(world.clock + 64);
+        most = most.max(world.nodes[0].nic.sender().held_by(index));
+    }
+    finish(&mut world);
+    assert_eq!(most, 2, "requests of the endpoint with a quota");
+    assert_eq!(world.delivered.len(), 20);
+    assert!(world.nodes[0].done.iter().all(|(_, done)| done.status == Status::Success as u8));
+}
+
 //= RO-12 test
 //= TM-1 test
 //= TM-2 test

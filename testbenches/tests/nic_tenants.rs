@@ -1,5 +1,5 @@
 //! Endpoints of one NIC beside each other, on whole NICs: shared receive rings,
-//! quotas, every endpoint of the table at once, and whose messages are granted first.
+//! quotas of both directions, every endpoint of the table at once, and whose messages are granted first.
 
 use std::sync::OnceLock;
 
@@ -178,6 +178,43 @@ fn a_flood_at_one_endpoint_stops_none_of_the_others() {
     collect(&pair.a.context, &mut sends, &mut sent, |sent| sent.len() == FLOOD as usize + others.len());
     assert!(sent.iter().all(|sent| sent.status == Status::Success));
     assert_eq!(pair.b.count(Counter::CqOverrun), 0);
+    pair.assert_returned();
+}
+
+//= TX-15 test
+#[test]
+fn a_sender_without_end_holds_its_quota_of_slots() {
+    const STUCK: u64 = 60;
+    let mut pair = pair();
+    let mut cq = pair.a.context.create_cq(256).unwrap();
+    let quota = EndpointOptions { tx_quota: 5, ..options(0) };
+    let mut greedy = pair.a.pd.create_endpoint(&quota, &cq, &cq).unwrap();
+    let mut sinks = pair.b.context.create_cq(256).unwrap();
+    let mut closed = pair.b.pd.create_endpoint(&options(0), &sinks, &sinks).unwrap();
+    let region = pair.a.pd.register(&DmaMemory::new(2000), Access::READ).unwrap();
+    // Nobody has posted a receive: none of them can end.
+    for id in 0..STUCK {
+        send(&mut greedy, closed.address(), &region, 2000, id);
+    }
+    pair.pass(60);
+    let free = pair.a.context.read(regs::FREE_SLOTS).unwrap();
+    assert_eq!((1 << NIC512.tx_slots_log2) - free, 5, "slots held");
+    assert!(pair.b.dropped(DropReason::BusyReceive) > 0);
+    // Others of the NIC pass it by.
+    for id in 0..10 {
+        pair.deliver(&[7; 3000], id);
+    }
+    let free = pair.a.context.read(regs::FREE_SLOTS).unwrap();
+    assert_eq!((1 << NIC512.tx_slots_log2) - free, 5, "slots held");
+    let sink = pair.b.pd.register(&DmaMemory::new(2000), Access::LOCAL_WRITE).unwrap();
+    for id in 0..STUCK {
+        closed.post_recv(&RecvRequest { work_id: id, region: &sink, range: 0..2000 }).unwrap();
+    }
+    let (sender, receiver) = (pair.a.context.clone(), pair.b.context.clone());
+    let mut done = Vec::new();
+    collect(&sender, &mut cq, &mut done, |done| done.len() == STUCK as usize);
+    assert!(done.iter().all(|done| done.status == Status::Success));
+    collect(&receiver, &mut sinks, &mut Vec::new(), |done| done.len() == STUCK as usize);
     pair.assert_returned();
 }
 

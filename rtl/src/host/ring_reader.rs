@@ -43,7 +43,8 @@ pub struct RingKind {
     pub base: (usize, usize),
     /// Table field of its size.
     pub log2: (usize, usize),
-    /// Entries an endpoint may have read and not freed, log2; none: no limit.
+    /// Entries an endpoint may have read and not freed, log2; none: the reader's
+    /// owner counts them, and tells how many there may be.
     pub held_log2: Option<usize>,
 }
 
@@ -120,10 +121,16 @@ pub struct RingReader {
     pub look_index: Signal<In, Bits<8>>,
     pub unread: Signal<Out, Bit>,
     pub read_to: Signal<Out, Bits<8>>,
-    /// The endpoint looked at next clock.
+    /// The endpoint looked at next clock, or being visited.
     pub visit_index: Signal<Out, Bits<8>>,
     /// Running count of entries the endpoint looked at has freed.
     pub freed: Signal<In, Bits<8>>,
+    /// Where the owner counts: how many it has, and may have (0: any number).
+    pub held_now: Signal<In, Bits<16>>,
+    pub most_held: Signal<In, Bits<16>>,
+    /// So many entries of `visit_index` will be read.
+    pub issued: Signal<Out, Bit>,
+    pub issued_count: Signal<Out, Bits<4>>,
     /// The endpoint has freed an entry.
     pub poke_valid: Signal<In, Bit>,
     pub poke_index: Signal<In, Bits<8>>,
@@ -175,7 +182,8 @@ pub struct RingReader {
     place: Dff<Bits<16>>,
     pending: Dff<Bits<16>>,
     to_end: Dff<Bits<16>>,
-    held: Dff<Bits<8>>,
+    held: Dff<Bits<16>>,
+    most_then: Dff<Bits<16>>,
     address: Dff<Bits<64>>,
     count: Dff<Bits<4>>,
     go: Dff<Bit>,
@@ -196,7 +204,8 @@ pub struct RingReader {
     hit: Signal<Local, Bit>,
     size: Signal<Local, Bits<16>>,
     mask: Signal<Local, Bits<16>>,
-    held_room: Signal<Local, Bits<8>>,
+    held_room: Signal<Local, Bits<16>>,
+    limited: Signal<Local, Bit>,
     /// Entries that lie in one piece.
     reach: Signal<Local, Bits<16>>,
     chunk: Signal<Local, Bits<16>>,
@@ -208,8 +217,8 @@ pub struct RingReader {
     beat_taken: Signal<Local, Bit>,
     record_taken: Signal<Local, Bit>,
     record_there: Signal<Local, Bit>,
-    limited: Constant<Bit>,
-    capacity: Constant<Bits<8>>,
+    owner_counts: Constant<Bit>,
+    capacity: Constant<Bits<16>>,
     one: Constant<Bits<16>>,
     most: Constant<Bits<16>>,
     entry_log2: Constant<Bits<4>>,
@@ -246,6 +255,10 @@ impl RingReader {
             read_to: Default::default(),
             visit_index: Default::default(),
             freed: Default::default(),
+            held_now: Default::default(),
+            most_held: Default::default(),
+            issued: Default::default(),
+            issued_count: Default::default(),
             poke_valid: Default::default(),
             poke_index: Default::default(),
             skip_valid: Default::default(),
@@ -289,6 +302,7 @@ impl RingReader {
             pending: Default::default(),
             to_end: Default::default(),
             held: Default::default(),
+            most_then: Default::default(),
             address: Default::default(),
             count: Default::default(),
             go: Default::default(),
@@ -307,6 +321,7 @@ impl RingReader {
             size: Default::default(),
             mask: Default::default(),
             held_room: Default::default(),
+            limited: Default::default(),
             reach: Default::default(),
             chunk: Default::default(),
             bytes: Default::default(),
@@ -317,7 +332,7 @@ impl RingReader {
             beat_taken: Default::default(),
             record_taken: Default::default(),
             record_there: Default::default(),
-            limited: Constant::new(kind.held_log2.is_some()),
+            owner_counts: Constant::new(kind.held_log2.is_none()),
             capacity: Constant::new((1u64 << kind.held_log2.unwrap_or(0)).into()),
             one: Constant::new(1u64.into()),
             most: Constant::new(most.into()),
@@ -340,7 +355,9 @@ impl Logic for RingReader {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, current, rewritten, live, base, stamp, head, place, pending, to_end);
-        dff_setup!(self, clk, held, address, count, go, more, desc, desc_valid, credit, writes, settled);
+        dff_setup!(
+            self, clk, held, most_then, address, count, go, more, desc, desc_valid, credit, writes, settled
+        );
         self.work.clk.next = self.clk.val();
         self.work.rst.next = self.rst.val();
         self.rings.clk.next = self.clk.val();
@@ -417,13 +434,16 @@ impl Logic for RingReader {
         self.skip_ready.next = self.work.skip_ready.val();
 
         // A visit. The tables answer in `Look`, one clock after `Idle`.
-        self.visit_index.next = self.work.visit_index.val();
         self.rings.read_address.next = self.work.visit_index.val();
         self.tails.read_address.next = self.work.visit_index.val();
         self.heads.read_address.next = self.work.visit_index.val();
         self.size.next = self.one.val() << self.rings.read_data.val().log2;
         self.mask.next = self.size.val() - 1;
-        self.held_room.next = self.capacity.val() - self.held.q.val();
+        self.held_room.next = 0.into();
+        if self.held.q.val() < self.most_then.q.val() {
+            self.held_room.next = self.most_then.q.val() - self.held.q.val();
+        }
+        self.limited.next = self.most_then.q.val() != 0;
         self.reach.next = self.most.val();
         if self.to_end.q.val() < self.most.val() {
             self.reach.next = self.to_end.q.val();
@@ -431,6 +451,10 @@ impl Logic for RingReader {
         self.chunk.next = self.reach.val();
         if self.pending.q.val() < self.reach.val() {
             self.chunk.next = self.pending.q.val();
+        }
+        // A quota may be smaller than a read; prefetched places wait for a whole one.
+        if self.owner_counts.val() & self.limited.val() & (self.held_room.val() < self.chunk.val()) {
+            self.chunk.next = self.held_room.val();
         }
         self.bytes.next = bit_cast::<13, 4>(self.count.q.val()) << self.entry_log2.val();
         self.span.next = (self.bytes.val() + self.beat_rest.val()) >> 6;
@@ -440,6 +464,7 @@ impl Logic for RingReader {
         if self.state.q.val() == Visit::Idle {
             self.visited.next = self.work.visit_index.val();
         }
+        self.visit_index.next = self.visited.val();
         self.hit.next = self.endpoint_write.val() & (self.table_write.val().index == self.visited.val());
         self.work.visit_ready.next = false;
         self.work.finish_valid.next = false;
@@ -464,7 +489,13 @@ impl Logic for RingReader {
                 self.place.d.next = self.heads.read_data.val() & self.mask.val();
                 self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
                 self.to_end.d.next = self.size.val() - (self.heads.read_data.val() & self.mask.val());
-                self.held.d.next = self.heads.read_data.val().get_bits::<8>(0) - self.freed.val();
+                self.held.d.next =
+                    bit_cast::<16, 8>(self.heads.read_data.val().get_bits::<8>(0) - self.freed.val());
+                self.most_then.d.next = self.capacity.val();
+                if self.owner_counts.val() {
+                    self.held.d.next = self.held_now.val();
+                    self.most_then.d.next = self.most_held.val();
+                }
                 self.state.d.next = Visit::Size;
             }
             Visit::Size => {
@@ -472,8 +503,8 @@ impl Logic for RingReader {
                 self.address.d.next =
                     self.base.q.val() + (bit_cast::<64, 16>(self.place.q.val()) << self.entry_log2.val());
                 self.go.d.next = self.live.q.val()
-                    & (self.pending.q.val() != 0)
-                    & (!self.limited.val() | (self.chunk.val().get_bits::<8>(0) <= self.held_room.val()));
+                    & (self.chunk.val() != 0)
+                    & (!self.limited.val() | (self.chunk.val() <= self.held_room.val()));
                 self.more.d.next = self.pending.q.val() != self.chunk.val();
                 self.state.d.next = Visit::Issue;
             }
@@ -517,6 +548,8 @@ impl Logic for RingReader {
             self.heads_look.write_address.next = self.table_write.val().index;
             self.heads_look.write_data.next = 0.into();
         }
+        self.issued.next = self.issue.val();
+        self.issued_count.next = self.count.q.val();
         self.records.in_valid.next = self.issue.val();
         self.records.in_data.next.endpoint = self.current.q.val();
         self.records.in_data.next.index = self.head.q.val();

@@ -480,6 +480,8 @@ impl Logic for RqFetch {
         self.takes_visit.read_address.next = self.reader.visit_index.val();
         self.skips_visit.read_address.next = self.reader.visit_index.val();
         self.reader.freed.next = self.takes_visit.read_data.val() + self.skips_visit.read_data.val();
+        self.reader.held_now.next = 0.into();
+        self.reader.most_held.next = 0.into();
         self.reader.poke_valid.next = self.taken.val();
         self.reader.poke_index.next = self.last_at.q.val();
         self.reader.skip_valid.next = self.pass.val();

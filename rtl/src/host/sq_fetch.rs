@@ -4,6 +4,7 @@
 //!   doorbell, tables ──> ring_reader ──> first, second beat ──> check ──> out ──> request
 //!   read_desc, _beat, _status ──┘                key_check ───────┘        └────> refused
 //!                            gather             weigh             decide
+//!   ended ──> entries that have ended ──> held by the endpoint ──> ring_reader
 //! ```
 //!
 //! An entry is refused, in this order, with `local_dma` (its ring read failed),
@@ -13,20 +14,26 @@
 //! An initial window of 0 becomes the register's, a hop limit of 0 the usual one. Endpoints take turns of up to
 //! eight entries. While the NIC is not enabled no read starts.
 //!
+//! An endpoint with a quota has at most so many entries between their reading and
+//! their end (TX-15): the rest stay in its ring, so nobody stands behind them. An
+//! entry ends when its completion is taken, by `ended`, as `refused`, or dropped.
+//!
 //! Writing an endpoint's table entry sets its running indexes to 0; its entries
 //! on the way here are dropped without a completion, but for the one that
 //! already stands at `request` or `refused`.
 //!
-//! Contract: one entry per three clocks, sustained, and with single entries of
+//! Contract: `ended` and a taken `refused` come two clocks apart on average, and each
+//! at most every second clock; one entry per three clocks, sustained, and with single entries of
 //! many endpoints one per four; 66 reads and 128 entries in flight cover a DMA
 //! latency of 250 clocks. From the last beat and status to `request`: 4 clocks.
 //!
 //! Verified by `testbenches/tests/sq_fetch.rs`.
 
-use super::bit_of;
 use super::byte_order::ByteReverse;
+use super::cleared_ram::ClearedRam;
 use super::key_check::{KeyCheck, Right};
 use super::ring_reader::{RingKind, RingReader};
+use super::{bit_of, lsb};
 use crate::prelude::*;
 use crate::types::{Beat, DmaDescriptor, DmaStatus, Done, Doorbell, Settings, TableWrite, TxRequest};
 use tessera_abi::params::{self, Config};
@@ -63,6 +70,9 @@ pub struct SqFetch {
     pub refused_valid: Signal<Out, Bit>,
     pub refused_data: Signal<Out, Done>,
     pub refused_ready: Signal<In, Bit>,
+    /// An entry has ended: its completion goes out.
+    pub ended: Signal<In, Bit>,
+    pub ended_endpoint: Signal<In, Bits<8>>,
     /// Tables are cleared.
     pub ready: Signal<Out, Bit>,
     reader: RingReader,
@@ -72,6 +82,22 @@ pub struct SqFetch {
     /// Plain UD endpoints, by index.
     datagrams: Dff<Bits<256>>,
     is_datagram: Dff<Bit>,
+    /// Running counts of entries read and ended, by endpoint; never reset.
+    reads: ClearedRam<Bits<16>, 8>,
+    ends_visit: ClearedRam<Bits<16>, 8>,
+    ends_count: ClearedRam<Bits<16>, 8>,
+    quotas: ClearedRam<Bits<16>, 8>,
+    /// Endpoints with a quota, by index.
+    limited: Dff<Bits<256>>,
+    /// Ends that wait to be counted.
+    over: Dff<Bit>,
+    over_at: Dff<Bits<8>>,
+    refusal: Dff<Bit>,
+    refusal_at: Dff<Bits<8>>,
+    dropped: Dff<Bit>,
+    dropped_at: Dff<Bits<8>>,
+    counting: Dff<Bit>,
+    counted_at: Dff<Bits<8>>,
     state: Dff<Step>,
     first: Dff<Bits<512>>,
     first_valid: Dff<Bit>,
@@ -102,6 +128,9 @@ pub struct SqFetch {
     rounded: Signal<Local, Bits<33>>,
     packets: Signal<Local, Bits<33>>,
     gather: Signal<Local, Bit>,
+    endpoint_write: Signal<Local, Bit>,
+    quota: Signal<Local, Bits<16>>,
+    counts: Signal<Local, Bits<8>>,
     last_of_record: Signal<Local, Bit>,
     out_free: Signal<Local, Bit>,
     too_many: Signal<Local, Bit>,
@@ -121,6 +150,7 @@ pub struct SqFetch {
     bad_request: Constant<Bits<8>>,
     local_protection: Constant<Bits<8>>,
     local_dma: Constant<Bits<8>>,
+    at_quota: Constant<Bits<9>>,
     at_opcode: Constant<Bits<9>>,
     at_flags: Constant<Bits<9>>,
     at_payload: Constant<Bits<9>>,
@@ -173,6 +203,8 @@ impl SqFetch {
             refused_valid: Default::default(),
             refused_data: Default::default(),
             refused_ready: Default::default(),
+            ended: Default::default(),
+            ended_endpoint: Default::default(),
             ready: Default::default(),
             reader: RingReader::new(config, &RingKind::send()),
             keys: KeyCheck::new(config, Right::Any),
@@ -180,6 +212,19 @@ impl SqFetch {
             gid: ByteReverse::new(),
             datagrams: Default::default(),
             is_datagram: Default::default(),
+            reads: ClearedRam::new(config.endpoints_log2, "distributed"),
+            ends_visit: ClearedRam::new(config.endpoints_log2, "distributed"),
+            ends_count: ClearedRam::new(config.endpoints_log2, "distributed"),
+            quotas: ClearedRam::new(config.endpoints_log2, "distributed"),
+            limited: Default::default(),
+            over: Default::default(),
+            over_at: Default::default(),
+            refusal: Default::default(),
+            refusal_at: Default::default(),
+            dropped: Default::default(),
+            dropped_at: Default::default(),
+            counting: Default::default(),
+            counted_at: Default::default(),
             state: Default::default(),
             first: Default::default(),
             first_valid: Default::default(),
@@ -209,6 +254,9 @@ impl SqFetch {
             rounded: Default::default(),
             packets: Default::default(),
             gather: Default::default(),
+            endpoint_write: Default::default(),
+            quota: Default::default(),
+            counts: Default::default(),
             last_of_record: Default::default(),
             out_free: Default::default(),
             too_many: Default::default(),
@@ -228,6 +276,7 @@ impl SqFetch {
             bad_request: status(Status::BadRequest),
             local_protection: status(Status::LocalProtection),
             local_dma: status(Status::LocalDma),
+            at_quota: lsb(endpoint::TX_QUOTA),
             at_opcode: bit_of(send::OPCODE),
             at_flags: bit_of(send::FLAGS),
             at_payload: bit_of(send::PAYLOAD_LOG2),
@@ -269,28 +318,96 @@ impl Logic for SqFetch {
             is_write
         );
         dff_setup!(self, clk, count, out, out_status, out_good, out_valid, datagrams, is_datagram);
+        dff_setup!(self, clk, limited, over, over_at, refusal, refusal_at, dropped, dropped_at, counting);
+        dff_setup!(self, clk, counted_at);
+        self.reads.clk.next = self.clk.val();
+        self.reads.rst.next = self.rst.val();
+        self.ends_visit.clk.next = self.clk.val();
+        self.ends_visit.rst.next = self.rst.val();
+        self.ends_count.clk.next = self.clk.val();
+        self.ends_count.rst.next = self.rst.val();
+        self.quotas.clk.next = self.clk.val();
+        self.quotas.rst.next = self.rst.val();
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
-        self.ready.next = self.reader.ready.val() & self.keys.ready.val();
+        self.ready.next = self.reader.ready.val()
+            & self.keys.ready.val()
+            & self.reads.ready.val()
+            & self.ends_visit.ready.val()
+            & self.ends_count.ready.val()
+            & self.quotas.ready.val();
 
         self.reader.enable.next = self.settings.val().enable;
         self.reader.doorbell.next = self.doorbell.val();
         self.reader.table_write.next = self.table_write.val();
         self.keys.table_write.next = self.table_write.val();
-        if self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val()) {
+        self.endpoint_write.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val());
+        self.quota.next = self.table_write.val().entry.get_bits::<16>(self.at_quota.val().index());
+        self.quotas.write_enable.next = self.endpoint_write.val();
+        self.quotas.write_address.next = self.table_write.val().index;
+        self.quotas.write_data.next = self.quota.val();
+        if self.endpoint_write.val() {
+            self.limited.d.next = self
+                .limited
+                .q
+                .val()
+                .replace_bit(self.table_write.val().index.index(), self.quota.val().any());
             self.datagrams.d.next = self
                 .datagrams
                 .q
                 .val()
                 .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(2));
         }
-        // Send entries free their room in the beat FIFO only.
+        // Send entries free their room in the beat FIFO, and in the quota.
         self.reader.look_index.next = 0.into();
         self.reader.freed.next = 0.into();
-        self.reader.poke_valid.next = false;
-        self.reader.poke_index.next = 0.into();
+        self.reads.read_address.next = self.reader.visit_index.val();
+        self.ends_visit.read_address.next = self.reader.visit_index.val();
+        self.quotas.read_address.next = self.reader.visit_index.val();
+        self.reader.held_now.next = self.reads.read_data.val() - self.ends_visit.read_data.val();
+        self.reader.most_held.next = self.quotas.read_data.val();
+        self.reads.write_enable.next = self.reader.issued.val();
+        self.reads.write_address.next = self.reader.visit_index.val();
+        self.reads.write_data.next =
+            self.reads.read_data.val() + bit_cast::<16, 4>(self.reader.issued_count.val());
+        // One end is counted in two clocks: read, write.
+        self.counting.d.next = false;
+        self.counts.next = self.dropped_at.q.val();
+        if self.refusal.q.val() {
+            self.counts.next = self.refusal_at.q.val();
+        }
+        if self.over.q.val() {
+            self.counts.next = self.over_at.q.val();
+        }
+        if !self.counting.q.val() {
+            self.counting.d.next = self.over.q.val() | self.refusal.q.val() | self.dropped.q.val();
+            self.counted_at.d.next = self.counts.val();
+            if self.over.q.val() {
+                self.over.d.next = false;
+            } else if self.refusal.q.val() {
+                self.refusal.d.next = false;
+            } else {
+                self.dropped.d.next = false;
+            }
+        }
+        if self.ended.val() {
+            self.over.d.next = true;
+            self.over_at.d.next = self.ended_endpoint.val();
+        }
+        self.ends_count.read_address.next = self.counts.val();
+        self.ends_count.write_enable.next = self.counting.q.val();
+        self.ends_count.write_address.next = self.counted_at.q.val();
+        self.ends_count.write_data.next = self.ends_count.read_data.val() + 1;
+        self.ends_visit.write_enable.next = self.counting.q.val();
+        self.ends_visit.write_address.next = self.counted_at.q.val();
+        self.ends_visit.write_data.next = self.ends_count.read_data.val() + 1;
+        // Who has no quota waits for nothing.
+        self.reader.poke_valid.next =
+            self.counting.q.val() & self.limited.q.val().get_bit(self.counted_at.q.val().index());
+        self.reader.poke_index.next = self.counted_at.q.val();
         self.reader.skip_valid.next = false;
         self.reader.skip_index.next = 0.into();
         self.read_desc_valid.next = self.reader.read_desc_valid.val();
@@ -350,8 +467,10 @@ impl Logic for SqFetch {
         }
         match self.state.q.val() {
             Step::Gather => {
-                self.gather.next =
-                    self.first_valid.q.val() & self.reader.beat_valid.val() & self.reader.record_valid.val();
+                self.gather.next = self.first_valid.q.val()
+                    & self.reader.beat_valid.val()
+                    & self.reader.record_valid.val()
+                    & (!self.reader.stale.val() | !self.dropped.q.val());
                 self.second.d.next = self.reader.beat_data.val();
                 self.endpoint.d.next = self.reader.record_data.val().endpoint;
                 self.entry.d.next =
@@ -368,6 +487,8 @@ impl Logic for SqFetch {
                     }
                     self.state.d.next = Step::Weigh;
                     if self.reader.stale.val() {
+                        self.dropped.d.next = true;
+                        self.dropped_at.d.next = self.reader.record_data.val().endpoint;
                         self.first_valid.d.next = false;
                         self.state.d.next = Step::Gather;
                     }
@@ -455,6 +576,10 @@ impl Logic for SqFetch {
         self.request_valid.next = self.out_valid.q.val() & self.out_good.q.val();
         self.request_data.next = self.out.q.val();
         self.refused_valid.next = self.out_valid.q.val() & !self.out_good.q.val();
+        if self.out_valid.q.val() & !self.out_good.q.val() & self.refused_ready.val() {
+            self.refusal.d.next = true;
+            self.refusal_at.d.next = self.out.q.val().endpoint;
+        }
         self.refused_data.next.receive = false;
         self.refused_data.next.own = false;
         self.refused_data.next.event = 0.into();
@@ -478,6 +603,11 @@ impl Logic for SqFetch {
 
         if self.rst.val() {
             self.datagrams.d.next = 0.into();
+            self.limited.d.next = 0.into();
+            self.over.d.next = false;
+            self.refusal.d.next = false;
+            self.dropped.d.next = false;
+            self.counting.d.next = false;
             self.state.d.next = Step::Gather;
             self.first_valid.d.next = false;
             self.step.d.next = 0.into();

@@ -158,6 +158,8 @@ impl Logic for TesseraNic {
         self.cq_writer.done_tx_valid.next = self.send_ends.out_valid.val();
         self.cq_writer.done_tx_data.next = self.send_ends.out_data.val();
         self.send_ends.out_ready.next = self.cq_writer.done_tx_ready.val();
+        self.sq_fetch.ended.next = self.send_ends.out_valid.val() & self.cq_writer.done_tx_ready.val();
+        self.sq_fetch.ended_endpoint.next = self.send_ends.out_data.val().endpoint;
         self.cq_writer.done_sq_valid.next = self.sq_fetch.refused_valid.val();
         self.cq_writer.done_sq_data.next = self.sq_fetch.refused_data.val();
         self.sq_fetch.refused_ready.next = self.cq_writer.done_sq_ready.val();
