@@ -423,6 +423,64 @@ fn gr6_random_messages_come_and_go() {
 }
 
 #[test]
+fn gr6_a_round_alone_has_every_turn() {
+    tb::run("grant_order::alone", &design(), |dut, _| {
+        let bench = &mut Bench::new(dut);
+        let rounds = [(5, 900), (5, 901)];
+        for round in rounds {
+            bench.register(round, 100);
+        }
+        // Others come and go first.
+        for _ in 0..3 {
+            for (context, round) in [(1, None), (2, Some(rounds[1])), (3, Some(rounds[0]))] {
+                bench.enters(context, round);
+                bench.clocks(6);
+            }
+            for _ in 0..3 {
+                bench.leaves(None);
+                bench.clocks(8);
+            }
+        }
+        for context in [10, 11] {
+            bench.enters(context, Some(rounds[1]));
+            bench.clocks(6);
+        }
+        for turn in 0..12 {
+            assert_eq!(bench.leaves(Some(Some(rounds[1]))), 10 + turn % 2);
+            bench.clocks(if turn < 6 { SETTLED } else { 12 });
+        }
+    });
+}
+
+#[test]
+fn gr6_only_a_rounds_doorbell_registers() {
+    tb::run("grant_order::bells", &design(), |dut, _| {
+        let bench = &mut Bench::new(dut);
+        bench.register((1, 10), 1);
+        for kind in 0..3u64 {
+            for (port, value) in bench.bell.into_iter().zip([1, kind, 1, 20 + kind, 7]) {
+                bench.dut.set(port, value);
+            }
+            bench.clock();
+            bench.dut.set(bench.bell[0], 0u64);
+            bench.clocks(10);
+        }
+        // Were they rounds, the one of kind 0 would be older than the others.
+        for (context, round) in [(1, None), (4, Some((1, 22))), (3, Some((1, 21))), (2, Some((1, 20)))] {
+            bench.enters(context, round);
+            bench.clocks(6);
+        }
+        assert_eq!(bench.lists[&List::Rest].len(), 4);
+        bench.enters(5, Some((1, 10)));
+        bench.clocks(SETTLED);
+        for expected in [1, 5, 4, 3, 2] {
+            assert_eq!(bench.leaves(None), expected);
+            bench.clocks(SETTLED);
+        }
+    });
+}
+
+#[test]
 fn gr6_nobody_starves() {
     tb::run("grant_order::starve", &design(), |dut, _| {
         let bench = &mut Bench::new(dut);
