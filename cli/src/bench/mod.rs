@@ -291,6 +291,10 @@ impl Bench<'_> {
             self.add(Row::Peers, what, f64::from(run.peak), "messages", ("", None));
             let what = format!("{count} peers: messages sent away for now (BUSY)");
             self.add(Row::Peers, what, run.counts.busy as f64, "answers", ("", None));
+            for (reason, times) in run.busy.iter().filter(|(_, times)| *times > 0) {
+                let what = format!("{count} peers: of these {}", reason.name());
+                self.add(Row::Peers, what, f64::from(*times), "answers", ("", None));
+            }
             clocks.push((run.clocks, run.host_bytes));
         }
         let most = clocks.iter().map(|(clocks, _)| *clocks).fold(f64::MIN, f64::max);

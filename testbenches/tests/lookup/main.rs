@@ -509,7 +509,7 @@ fn random(name: &str, dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) {
         }
         if bench.clock() {
             // The ring, the blocks and the ends move between packets.
-            if rng.chance(0.4) {
+            if rng.chance(0.36) {
                 let short = *rng.pick(&[1 << 12, 1 << 20]);
                 let length = if rng.chance(0.15) { rng.below(short) } else { 1 << 20 } as u32;
                 let ring = *rng.pick(&[0, 1, 200, 200]);

@@ -111,7 +111,12 @@ impl Reference {
     fn set_of(&self, table: usize, key: (u128, u128, u128)) -> usize {
         let (gid, endpoint, slot) = key;
         let low = (endpoint << 12) | slot;
-        let bit = |i: usize| if i < 36 { low >> i & 1 != 0 } else { gid >> (i - 36) & 1 != 0 };
+        let plain = |i: usize| if i < 36 { low >> i & 1 != 0 } else { gid >> (i - 36) & 1 != 0 };
+        let turned = |i: usize, by: usize| plain((i + by) % 82);
+        let bit = |i: usize| match i.checked_sub(82) {
+            None => plain(i),
+            Some(j) => plain(i) ^ (turned(j, 1) & turned(j, 2)) ^ (turned(j, 5) & turned(j, 12)),
+        };
         let hash = (0..13).map(|j| {
             let ones = (0..164).filter(|i| bit(*i) && self.streams[table][i + j]).count();
             (ones % 2) << j

@@ -2,15 +2,19 @@
 //!
 //! ```text
 //!  seed ──> LFSR ──> filter ──> stream 0, stream 1: 177 random bits each
-//!  key 164 ──> bit j of hash t = parity(key & stream t from bit j on)
+//!  key 164 ──> mix: upper half ^= products of the lower half's bits ──> mixed
+//!  bit j of hash t = parity(mixed & stream t from bit j on)
 //! ```
 //!
-//! A Toeplitz hash: which keys collide depends on the stream, so it cannot be
+//! A Toeplitz hash of what is not linear in the key: hosts number their addresses,
+//! endpoints and slots, and a linear map takes such a set of keys to a quarter of
+//! the sets or less under one seed in ten, where they conflict (decision 0030). The mixing
+//! is one to one, so which keys collide depends on the stream, so it cannot be
 //! worked out without the seed. The filter is not linear, or keys whose
 //! difference is a multiple of the LFSR's polynomial would collide under every
 //! seed.
 //!
-//! Contract: `hash0` and `hash1` follow `key` combinationally, about five LUT
+//! Contract: `hash0` and `hash1` follow the key combinationally, about six LUT
 //! levels. `load` starts the expansion; `keyed` falls with it and rises 387
 //! clocks later.
 //!
@@ -38,6 +42,9 @@ pub struct LookupHash {
     streams: Dff<Bits<354>>,
     filtered: Signal<Local, Bit>,
     key: Signal<Local, Bits<164>>,
+    low: Signal<Local, Bits<82>>,
+    high: Signal<Local, Bits<82>>,
+    mixed: Signal<Local, Bits<164>>,
     stream0: Signal<Local, Bits<177>>,
     stream1: Signal<Local, Bits<177>>,
     /// The hash's bits 0 .. i, the first at the top.
@@ -67,6 +74,9 @@ impl LookupHash {
             streams: Default::default(),
             filtered: Default::default(),
             key: Default::default(),
+            low: Default::default(),
+            high: Default::default(),
+            mixed: Default::default(),
             stream0: Default::default(),
             stream1: Default::default(),
             sum0: Default::default(),
@@ -113,15 +123,22 @@ impl Logic for LookupHash {
         self.key.next = (bit_cast::<164, 128>(self.gid.val()) << 36)
             | (bit_cast::<164, 24>(self.endpoint.val()) << 12)
             | bit_cast::<164, 12>(self.slot.val());
+        self.low.next = self.key.val().get_bits::<82>(0);
+        self.high.next = self.key.val().get_bits::<82>(82)
+            ^ (((self.low.val() >> 1) | (self.low.val() << 81))
+                & ((self.low.val() >> 2) | (self.low.val() << 80)))
+            ^ (((self.low.val() >> 5) | (self.low.val() << 77))
+                & ((self.low.val() >> 12) | (self.low.val() << 70)));
+        self.mixed.next = (bit_cast::<164, 82>(self.high.val()) << 82) | bit_cast::<164, 82>(self.low.val());
         self.sum0[0].next = 0.into();
         self.sum1[0].next = 0.into();
         for i in 0..13 {
-            if (self.key.val() & self.stream0.val().get_bits::<164>(i)).xor() {
+            if (self.mixed.val() & self.stream0.val().get_bits::<164>(i)).xor() {
                 self.sum0[i + 1].next = (self.sum0[i].val() >> 1) | 0x1000;
             } else {
                 self.sum0[i + 1].next = self.sum0[i].val() >> 1;
             }
-            if (self.key.val() & self.stream1.val().get_bits::<164>(i)).xor() {
+            if (self.mixed.val() & self.stream1.val().get_bits::<164>(i)).xor() {
                 self.sum1[i + 1].next = (self.sum1[i].val() >> 1) | 0x1000;
             } else {
                 self.sum1[i + 1].next = self.sum1[i].val() >> 1;

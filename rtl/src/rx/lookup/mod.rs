@@ -16,9 +16,11 @@
 //! - a packet occupies the block for 4 clocks, with an answer at most 3 clocks
 //!   after `ask_valid`; its outputs are offered 5 clocks after it was taken. An
 //!   end takes none: it is written while a packet is looked up, which is read
-//!   once more (4 clocks) if the end is in one of its sets. A sweep step takes 4,
-//!   at least one per 64 clocks; more of them while nothing else is to do, and
-//!   these give way to a packet;
+//!   once more (4 clocks) if the end is in one of its sets. A sweep step takes none
+//!   behind a packet: it reads in the two clocks in which the packet is judged and
+//!   clears in the next, and the next packet is read once more if it was in the
+//!   same set. Steps of 4 clocks come besides while nothing else is to do, and give
+//!   way to a packet; at least one per 64 clocks does not;
 //! - `work` has verdict 2 only for packets with a payload, nothing is to be
 //!   dropped of others, and for writes that are not permitted, to be counted.
 //!   With `ud` the payload is not dropped but a datagram's, to be placed in the
@@ -204,6 +206,8 @@ pub struct Lookup {
     sweep_due: Dff<Bit>,
     /// The step at hand was due.
     sweep_first: Dff<Bit>,
+    /// A set was read behind the packet judged in the last clock.
+    behind: Dff<Bit>,
     has_judged: Dff<Bit>,
     has_buried: Dff<Bit>,
     is_low: Dff<Bit>,
@@ -227,7 +231,11 @@ pub struct Lookup {
     /// So it is asked for again.
     retries: Signal<Local, Bit>,
     posted: Signal<Local, Receive>,
+    /// The step of a sweep for which nothing else is done; of any.
     in_clear: Signal<Local, Bit>,
+    clears: Signal<Local, Bit>,
+    /// What is cleared now is in a set of the packet at hand.
+    clears_here: Signal<Local, Bit>,
     sweeping: Signal<Local, Bit>,
     /// The next thing to do is chosen in this clock.
     pick: Signal<Local, Bit>,
@@ -252,6 +260,8 @@ pub struct Lookup {
     sets: Constant<Bits<14>>,
     limit: Constant<Bits<17>>,
     released: Constant<Bits<8>>,
+    /// Bits of a hash that choose the set.
+    set_bits: Constant<Bits<13>>,
 }
 
 impl Lookup {
@@ -351,6 +361,7 @@ impl Lookup {
             sweep_in: Default::default(),
             sweep_due: Default::default(),
             sweep_first: Default::default(),
+            behind: Default::default(),
             has_judged: Default::default(),
             has_buried: Default::default(),
             is_low: Default::default(),
@@ -366,6 +377,8 @@ impl Lookup {
             retries: Default::default(),
             posted: Default::default(),
             in_clear: Default::default(),
+            clears: Default::default(),
+            clears_here: Default::default(),
             sweeping: Default::default(),
             pick: Default::default(),
             accept: Default::default(),
@@ -386,6 +399,7 @@ impl Lookup {
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
             limit: Constant::new((config.tombstones as u64).into()),
             released: Constant::new((Status::Released as u64).into()),
+            set_bits: Constant::new(((1u64 << config.table_sets_log2) - 1).into()),
         }
     }
 }
@@ -425,6 +439,7 @@ impl Logic for Lookup {
             sweep_in,
             sweep_due,
             sweep_first,
+            behind,
             has_judged,
             has_buried,
             is_low
@@ -472,8 +487,10 @@ impl Logic for Lookup {
         self.hash.endpoint.next = self.packet_data.val().src_endpoint;
         self.hash.slot.next = self.packet_data.val().slot;
 
-        // The tables: the sets of the packet, or of the sweep.
-        if self.sweeping.val() {
+        // The tables: the sets of the packet, or of the sweep, which comes once
+        // what was read for the packet has been compared.
+        self.clears.next = self.in_clear.val() | self.behind.q.val();
+        if self.sweeping.val() | (self.state.q.val() == State::Choose) | self.in_act.val() {
             self.tables.set0.next = self.sweep_set.q.val();
             self.tables.set1.next = self.sweep_set.q.val();
         } else {
@@ -603,7 +620,7 @@ impl Logic for Lookup {
         self.ends.retire_valid.next = self.retire_valid.val();
         self.ends.retire_data.next = self.retire_data.val();
         self.retire_ready.next = self.ends.retire_ready.val();
-        self.ends.hold.next = self.act.val() | self.in_clear.val() | self.tally.settling.val();
+        self.ends.hold.next = self.act.val() | self.clears.val() | self.tally.settling.val();
         self.buries.next = self.ends.go.val();
         self.disturbs.next = (self.ends.place.val().way.get_bits::<4>(0).any()
             & (self.bury_set.val() == self.set0.q.val()))
@@ -647,7 +664,7 @@ impl Logic for Lookup {
             self.write_set0.next = self.bury_set.val();
             self.write_set1.next = self.bury_set.val();
         }
-        if self.in_clear.val() {
+        if self.clears.val() {
             self.write_hot.next = self.tables.expired.val();
             self.write_held.next.state = 0.into();
             self.write_set0.next = self.sweep_set.q.val();
@@ -688,7 +705,7 @@ impl Logic for Lookup {
         self.tally.barred.next = self.judge.barred.val();
         self.tally.replaces.next = self.judge.replaces.val();
         self.tally.bury.next = self.buries.val() & self.ends.word.val().bury;
-        self.tally.sweep.next = self.in_clear.val();
+        self.tally.sweep.next = self.clears.val();
         self.tally.expired.next = self.tables.expired.val();
         self.tombstones.next = self.tally.tombstones.val();
         self.places_left.next = self.limit.val() - self.tally.remembered.val();
@@ -700,6 +717,9 @@ impl Logic for Lookup {
         self.judged.next = self.has_judged.q.val();
         self.has_buried.d.next = self.buries.val();
         self.buried.next = self.has_buried.q.val();
+
+        // What a packet may have made of the set that was read is not cleared.
+        self.behind.d.next = self.act.val() & !self.judge.replaces.val();
 
         // What comes next.
         self.pick.next = self.cleared.q.val()
@@ -750,13 +770,15 @@ impl Logic for Lookup {
                 }
             }
             State::SweepRead => {
-                self.state.d.next = State::SweepCompare;
+                // The set to read is the one behind that which is cleared now.
+                if !self.behind.q.val() {
+                    self.state.d.next = State::SweepCompare;
+                }
             }
             State::SweepCompare => {
                 self.state.d.next = State::SweepClear;
             }
             State::SweepClear => {
-                self.sweep_set.d.next = self.sweep_set.q.val() + 1;
                 self.state.d.next = State::Idle;
             }
             _ => {
@@ -776,7 +798,16 @@ impl Logic for Lookup {
                 }
             }
         }
-        if self.buries.val() & self.disturbs.val() {
+        if self.clears.val() {
+            self.sweep_set.d.next = self.sweep_set.q.val() + 1;
+        }
+        // Four ways of each set are swept at once: to which of the two sets the
+        // way belongs would cost more than a second look now and then.
+        self.clears_here.next = self.behind.q.val()
+            & self.tables.expired.val().any()
+            & ((((self.sweep_set.q.val() ^ self.set0.q.val()) & self.set_bits.val()) == 0)
+                | (((self.sweep_set.q.val() ^ self.set1.q.val()) & self.set_bits.val()) == 0));
+        if (self.buries.val() & self.disturbs.val()) | self.clears_here.val() {
             self.disturbed.d.next = true;
         }
         if self.accept.val() {
@@ -815,6 +846,7 @@ impl Logic for Lookup {
             self.is_low.d.next = false;
             self.disturbed.d.next = false;
             self.sweep_first.d.next = false;
+            self.behind.d.next = false;
             self.sweep_set.d.next = 0.into();
             self.sweep_in.d.next = 0.into();
             self.sweep_due.d.next = false;
