@@ -87,7 +87,7 @@ registers! {
     PATH_COUNT = 0x064, Rw 9, 4, "number of entropy values, 1..=256";
     PATH_BASE = 0x068, Rw 8, 0, "first entropy value; the only one of policy single";
     GAP0 = 0x080, Rw 16, 128, "packet gap before the first sample, 1/16 tick";
-    SKEW0 = 0x084, Rw 16, 64, "path skew before the first sample, ticks";
+    SKEW0 = 0x084, Rw 16, 160, "path skew before the first sample, ticks";
     SKEW_MAX = 0x088, Rw 16, 512, "cap of the measured skew, ticks";
     GUARD = 0x08C, Rw 16, 16, "added to every tail deadline, ticks";
     D_MIN = 0x090, Rw 16, 32, "shortest loss-detection interval, ticks";

@@ -56,15 +56,22 @@ pub struct Source {
     pub answer: u32,
 }
 
+/// Samples from which a source's skew counts as known.
+const SKEW_KNOWN: u8 = 127;
+
 /// The same per source hash.
 #[derive(Clone, Debug)]
-pub struct SourceTable([Source; 256]);
+pub struct SourceTable {
+    sources: [Source; 256],
+    /// Skew samples of each so far, as far as they are counted.
+    samples: [u8; 256],
+}
 
 impl SourceTable {
     /// Every source starts at `SKEW0` and `ANSWER0`.
     pub fn new(settings: &Settings) -> Self {
         let start = Source { skew: settings.skew0 << SKEW_FRACTION, answer: settings.answer0 };
-        Self([start; 256])
+        Self { sources: [start; 256], samples: [0; 256] }
     }
 
     /// XOR of the GID's bytes.
@@ -74,26 +81,29 @@ impl SourceTable {
 
     /// What is known of a source.
     pub fn of(&self, hash: u8) -> Source {
-        let Source { skew, answer } = self.0[hash as usize];
+        let Source { skew, answer } = self.sources[hash as usize];
         Source { skew: skew >> SKEW_FRACTION, answer }
     }
 
-    /// Takes a skew sample: up at once, down slowly.
+    /// Takes a skew sample: up at once, down slowly, but from `SKEW0` soon.
     //= RC-5
     pub fn late(&mut self, hash: u8, sample: u32, settings: &Settings) {
-        let skew = &mut self.0[hash as usize].skew;
+        let skew = &mut self.sources[hash as usize].skew;
+        let samples = &mut self.samples[hash as usize];
+        let shift = if *samples < SKEW_KNOWN { 6 } else { 10 };
+        *samples = (*samples + 1).min(SKEW_KNOWN);
         let sample = sample.min(TICKS_MAX) << SKEW_FRACTION;
         if sample >= *skew {
             *skew = sample.min(settings.skew_max << SKEW_FRACTION);
         } else {
-            *skew -= (*skew - sample) >> 10;
+            *skew -= (*skew - sample) >> shift;
         }
     }
 
     /// Takes what a retransmission says of the answer's time.
     //= RC-10
     pub fn answered(&mut self, hash: u8, answered: Answered, settings: &Settings) {
-        let answer = &mut self.0[hash as usize].answer;
+        let answer = &mut self.sources[hash as usize].answer;
         let most = settings.rto.min(TICKS_MAX);
         match answered {
             Answered::After(sample) if sample >= *answer => *answer = sample.min(most),
@@ -408,7 +418,9 @@ mod tests {
     fn skew_rises_at_once_and_falls_slowly() {
         let settings = Settings::default();
         let mut table = SourceTable::new(&settings);
-        table.late(3, 200, &settings);
+        for _ in 0..127 {
+            table.late(3, 200, &settings);
+        }
         assert_eq!(table.of(3).skew, 200);
         table.late(3, 0, &settings);
         assert_eq!(table.of(3).skew, 199, "200 less a 1024th");
@@ -419,6 +431,22 @@ mod tests {
         table.late(3, 9_999_999, &settings);
         assert_eq!(table.of(3).skew, settings.skew_max);
         assert_eq!(table.of(4).skew, settings.skew0);
+    }
+
+    //= RC-5 test
+    #[test]
+    fn the_skew_of_a_source_never_seen_is_soon_forgotten() {
+        let settings = Settings { skew0: 160, ..Settings::default() };
+        let mut table = SourceTable::new(&settings);
+        table.late(3, 10, &settings);
+        assert_eq!(table.of(3).skew, 157, "160 less a 64th of 150");
+        for _ in 1..127 {
+            table.late(3, 10, &settings);
+        }
+        let known = table.of(3).skew;
+        assert!((28..=32).contains(&known), "{known}: e^-2 of the 150 is left after 127 samples");
+        table.late(3, 10, &settings);
+        assert!(known - table.of(3).skew <= 1, "a 1024th from now on");
     }
 
     //= RC-10 test

@@ -26,6 +26,9 @@ use crate::slots::{self, Ring, Slot};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 
+/// So many packets at the end of a message are sent in one turn.
+const LAST_FEW: u32 = 4;
+
 /// A checked request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -180,6 +183,24 @@ impl Sender {
             slot.queued = true;
             self.turns.push_back(number);
         }
+        self.wake(number);
+    }
+
+    /// After a new packet: with few left its turn goes on.
+    //= TX-8
+    fn go_on(&mut self, number: u16) {
+        let Some(slot) = self.slots[number as usize].as_mut() else { return };
+        if slot.sendable() && !slot.queued && slot.count - slot.next <= LAST_FEW {
+            slot.queued = true;
+            self.turns.push_front(number);
+            self.wake(number);
+        } else {
+            self.settle(number);
+        }
+    }
+
+    fn wake(&mut self, number: u16) {
+        let Some(slot) = self.slots[number as usize].as_mut() else { return };
         self.timers.set(number, slot.deadline(&self.settings));
     }
 
@@ -353,7 +374,11 @@ impl Sender {
         }
         let waiting = self.retransmit.holds(chosen.slot, slot.message.generation());
         slot.after_emission(now, waiting, &self.settings);
-        self.settle(chosen.slot);
+        if chosen.probe || chosen.again {
+            self.settle(chosen.slot);
+        } else {
+            self.go_on(chosen.slot);
+        }
         Some(header)
     }
 

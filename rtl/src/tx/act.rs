@@ -379,6 +379,8 @@ impl Logic for Act {
             | (self.send_new.val() & self.verdict.val().unsent_after)
             | (self.send_probe.val() & self.verdict.val().unsent & (self.state.val().busy == 0));
         self.out.d.next.push = self.wants_turn.val() & (self.job.val().turn | !self.state.val().in_ring);
+        self.out.d.next.push_on =
+            self.send_new.val() & self.verdict.val().unsent_after & self.verdict.val().few_after;
         if self.job.val().turn | self.job.val().accept {
             self.changed.d.next.in_ring = false;
         }

@@ -50,6 +50,7 @@ pub struct Judge {
     asked: Signal<Local, Bits<24>>,
     allowed: Signal<Local, Bits<24>>,
     following: Signal<Local, Bits<24>>,
+    left_after: Signal<Local, Bits<24>>,
     ahead: Signal<Local, Bits<8>>,
     ends: Signal<Local, Bit>,
     bad_abort: Signal<Local, Bit>,
@@ -111,6 +112,7 @@ impl Judge {
             asked: Default::default(),
             allowed: Default::default(),
             following: Default::default(),
+            left_after: Default::default(),
             ahead: Default::default(),
             ends: Default::default(),
             bad_abort: Default::default(),
@@ -240,6 +242,8 @@ impl Logic for Judge {
         self.out.d.next.unsent_then =
             (self.state.val().sent < self.state.val().limit) | (self.state.val().sent < self.allowed.val());
         self.out.d.next.unsent_after = self.following.val() < self.state.val().limit;
+        self.left_after.next = self.message.val().count - self.following.val();
+        self.out.d.next.few_after = self.left_after.val() <= 4;
         self.out.d.next.again = (self.job.val().index < self.state.val().sent)
             & (self.job.val().index >= self.state.val().cumulative);
         self.unasked.initial_window.next = self.message.val().initial_window;

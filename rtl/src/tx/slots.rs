@@ -15,7 +15,8 @@
 //! for a slot that is still in the pipeline waits, and lets the others pass.
 //! Packets come last: there is always a next one, and what goes before them is
 //! what ends messages; it cannot keep them out, because without packets it ends.
-//! Slots with something to send stand in a ring and send one packet a turn;
+//! Slots with something to send stand in a ring and send one packet a turn, at the end
+//! of a message what is left of it;
 //! retransmissions come from the retransmit queue, alternating with turns.
 //! Packets on their way are counted apart (`flight`), so a packet costs its
 //! slot one job.
@@ -505,6 +506,7 @@ impl Logic for Slots {
         }
         self.ring.push.next = self.act.action.val().push;
         self.ring.push_slot.next = self.act.action.val().slot;
+        self.ring.push_on.next = self.act.action.val().push_on;
         self.free.give.next = self.act.action.val().finish | self.starter.clear_give.val();
         self.free.give_slot.next = self.act.action.val().slot;
         if self.starter.clear_give.val() {
@@ -563,6 +565,7 @@ impl Logic for Slots {
         self.flight.landed_slot.next = self.sent.val().slot;
         self.finished.push.next = self.flight.done.val();
         self.finished.push_slot.next = self.flight.done_slot.val();
+        self.finished.push_on.next = false;
         self.failures.in_valid.next = self.failed.val().valid;
         self.failures.in_data.next = self.failed.val().slot;
         self.outlet.clk.next = self.clk.val();

@@ -122,6 +122,8 @@ pub struct Verdict {
     pub unsent_then: Bit,
     /// ... after the one now sent.
     pub unsent_after: Bit,
+    /// At most four packets of the message are left then.
+    pub few_after: Bit,
     /// The index of a step may be sent again.
     pub again: Bit,
     /// Half a round trip since the marks were shifted.
@@ -164,8 +166,9 @@ pub struct Action {
     pub finish: Bit,
     /// It could have linked a timer node.
     pub may_insert: Bit,
-    /// To the end of the ready ring.
+    /// To the ready ring; with `push_on` its turn goes on.
     pub push: Bit,
+    pub push_on: Bit,
     /// The job was one that may send.
     pub tried: Bit,
     /// The packet prepared for this job goes out.

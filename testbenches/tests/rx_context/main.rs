@@ -331,6 +331,55 @@ fn ld2_a_hole_is_asked_for_when_its_block_had_its_time() {
     });
 }
 
+/// RC-5: the skew in whole ticks of a source of which so many samples came, all 0.
+fn skew_after(samples: u32) -> u64 {
+    let fall = |skew: u64, sample: u32| skew - (skew >> if sample < 127 { 6 } else { 10 });
+    (0..samples).fold(REGISTERS.skew0 << 8, fall) >> 8
+}
+
+/// RC-5: what a source's skew starts from is forgotten within 127 samples, what
+/// was measured within thousands.
+#[test]
+fn rc5_the_skew_of_a_new_source_is_soon_known() {
+    let asked = |registers: Registers, late: u64| {
+        let waits = std::cell::RefCell::new(Vec::new());
+        run("new source", registers, |bench, _| {
+            bench.clocks_per_tick = 16;
+            let source = message(0, 0, 1).gid;
+            let mut waited = Vec::new();
+            for context in 1..5 {
+                let first = Packet { gid: source, ..message(context, 240 * 256, 240) };
+                let mut hole_time = 0;
+                for index in (0..240).filter(|i| *i != 238) {
+                    bench.data(&first, index, 10 + if index == 1 { late } else { 0 }, 0);
+                    // As fast as `gap0` expects them: no timer is linked far ahead.
+                    if index == 239 {
+                        hole_time = bench.now;
+                    } else {
+                        bench.ticks(4);
+                    }
+                }
+                waited.push(bench.next_nack(hole_time));
+                bench.data(&first, 238, 10, RETX);
+                bench.settle(3000);
+            }
+            waits.borrow_mut().push(waited);
+        });
+        waits.into_inner()
+    };
+    for waits in asked(Registers { skew0: 160, ..REGISTERS }, 0) {
+        // 127 of 238 samples at a 64th: 160 * e^-2 is left, and little less at the end.
+        let known = 20 + REGISTERS.guard;
+        assert!((known - 8..=known + LATE).contains(&waits[0]), "{waits:?}");
+        assert!(waits.windows(2).all(|pair| pair[1] <= pair[0] + LATE), "{waits:?}");
+    }
+    for waits in asked(REGISTERS, 120) {
+        // The first message's late packet is forgotten as fast; later ones are not.
+        assert!(waits[0] < 80, "{waits:?}");
+        assert!(waits[1] > 80 && waits[3] > 80, "{waits:?}");
+    }
+}
+
 #[test]
 fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
     run("tail", REGISTERS, |bench, _| {
@@ -344,11 +393,11 @@ fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
             }
         }
         let waited = bench.next_nack(hole_time);
-        let tail = REGISTERS.skew0 + REGISTERS.guard;
-        assert!((REGISTERS.skew0..=tail + LATE).contains(&waited), "{waited} ticks");
+        let tail = skew_after(18) + REGISTERS.guard;
+        assert!((skew_after(18)..=tail + LATE).contains(&waited), "{waited} ticks");
         assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 20));
         // LD-5: rtt + skew + guard, every second NACK doubling it.
-        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        let hold = REGISTERS.rtt_default + skew_after(18) + REGISTERS.guard;
         for n in 0..8 {
             let (last, hold) = (bench.nacks().last().unwrap().tick, hold << (n / 2).min(5));
             let waited = bench.next_nack(last);
@@ -374,7 +423,7 @@ fn ld5_an_answered_nack_ends_the_backoff() {
         bench.ticks(20);
         bench.data(&first, 7, 10, RETX);
         let filled = bench.now;
-        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        let hold = REGISTERS.rtt_default + skew_after(18) + REGISTERS.guard;
         within("LD-5", bench.next_nack(filled), hold);
         let last = bench.nacks().last().unwrap().tick;
         within("again", bench.next_nack(last), hold - 1);
@@ -395,7 +444,7 @@ fn ld5_a_probe_ends_the_hold() {
             bench.next_nack(0);
         }
         // One that left before the NACK came does not.
-        let round_trip = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        let round_trip = REGISTERS.rtt_default + skew_after(18) + REGISTERS.guard;
         let asked = bench.nacks().last().unwrap().tick;
         bench.ticks(20);
         bench.probe(&first, 20);
@@ -403,7 +452,7 @@ fn ld5_a_probe_ends_the_hold() {
         assert_eq!(bench.nacks().last().unwrap().tick, asked, "RC-9");
         bench.probe(&first, 20);
         let since = bench.now;
-        within("LD-5", bench.next_nack(since), REGISTERS.skew0 + REGISTERS.guard);
+        within("LD-5", bench.next_nack(since), skew_after(18) + REGISTERS.guard);
         bench.data(&first, 7, 10, RETX);
         bench.settle(4500);
     });
@@ -503,7 +552,7 @@ fn ld5_other_messages_do_not_shorten_the_hold() {
             bench.data(&first, index, 10, 0);
         }
         bench.next_nack(0);
-        let hold = REGISTERS.rtt_default + REGISTERS.skew0 + REGISTERS.guard;
+        let hold = REGISTERS.rtt_default + skew_after(18) + REGISTERS.guard;
         for n in 0..6 {
             let hold = hold << (n / 2);
             // The last packet judged before the NACK is one of another message.

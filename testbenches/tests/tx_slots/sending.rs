@@ -182,6 +182,41 @@ fn flags_say_what_the_packet_is() {
     });
 }
 
+/// TX-8: slots take turns packet by packet; the last packets of a message, four at
+/// most besides the one that is taken, go in one turn.
+#[test]
+fn the_last_packets_go_in_one_turn() {
+    tb::run("tx_last_few", &crate::bench::design(), |dut, rng| {
+        // The wire is what is waited for, so a packet is back in line before the next one leaves.
+        let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Random(0.05));
+        bench.enable();
+        let counts = [40, 40, 5, 2, 6, 40];
+        for count in counts {
+            bench.post(Request::packets(count, count));
+        }
+        let total: u64 = counts.iter().sum();
+        // Nobody answers, so there are PROBEs among them.
+        let taken = bench.take(total as usize);
+        let order: Vec<(u64, u64)> =
+            taken.iter().filter(|p| p.is_new()).map(|p| (p.entry, p.index)).collect();
+        let goes_on = |pair: &[(u64, u64)]| pair[0].0 == pair[1].0;
+        let few = |&(entry, index): &(u64, u64)| {
+            let left = counts[entry as usize] - (index + 1);
+            (1..=4).contains(&left)
+        };
+        // Not before all of them have begun, nor once only one of them is left.
+        let begun = order.iter().position(|&(entry, _)| entry == 5).unwrap();
+        let end = order.iter().position(|&(_, index)| index == 39).unwrap();
+        let (last, earlier): (Vec<_>, Vec<_>) = order[..end].windows(2).partition(|pair| few(&pair[0]));
+        let kept = last.iter().filter(|pair| goes_on(pair)).count();
+        assert!(last.len() >= 12 && kept + 2 >= last.len(), "{kept} of {}: {order:?}", last.len());
+        let (first, _) = order[begun..end].split_at(80);
+        let apart = first.windows(2).filter(|pair| !few(&pair[0]) && goes_on(pair)).count();
+        assert_eq!(apart, 0, "{order:?}");
+        assert!(earlier.len() > 60);
+    });
+}
+
 /// TX-8: slots take turns packet by packet; retransmissions and new packets
 /// alternate while both wait.
 #[test]

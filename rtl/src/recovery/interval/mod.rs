@@ -166,6 +166,8 @@ pub struct IntervalWord {
 pub struct SourceEntry {
     pub valid: Bit,
     pub skew: Bits<24>,
+    /// Samples of the skew, up to the number from which it is known.
+    pub samples: Bits<7>,
     pub answer: Bits<16>,
 }
 
@@ -600,6 +602,7 @@ impl Logic for Interval {
         self.sources.write_address.next = self.word.q.val().hash;
         self.sources.write_data.next.valid = true;
         self.sources.write_data.next.skew = self.source.q.val().skew;
+        self.sources.write_data.next.samples = self.source.q.val().samples;
         self.sources.write_data.next.answer = self.source.q.val().answer;
         // Estimate: products and distances of this clock's word.
         self.left16.next = bit_cast::<16, 9>(self.word.q.val().left);
@@ -630,7 +633,11 @@ impl Logic for Interval {
             self.late24.next = self.late_max.val();
         }
         self.skew_most.next = bit_cast::<24, 16>(self.settings.val().skew_max) << 8;
+        // What it starts from is a guess, soon forgotten.
         self.skew_fall.next = (self.source.q.val().skew - self.late24.val()) >> 10;
+        if self.source.q.val().samples != 127 {
+            self.skew_fall.next = (self.source.q.val().skew - self.late24.val()) >> 6;
+        }
         // The answer's time, RC-10.
         self.answer_most.next = bit_cast::<16, 24>(self.settings.val().rto);
         if (self.settings.val().rto >> 16).any() {
@@ -770,6 +777,7 @@ impl Logic for Interval {
                 self.source.d.next = self.sources.read_data.val();
                 if !self.sources.read_data.val().valid {
                     self.source.d.next.skew = bit_cast::<24, 16>(self.settings.val().skew0) << 8;
+                    self.source.d.next.samples = 0.into();
                     self.source.d.next.answer = self.settings.val().answer0;
                 }
                 self.halved.d.next = 0.into();
@@ -964,6 +972,9 @@ impl Logic for Interval {
                         (self.samples.val() & self.word.q.val().sampled) | self.answer_valid.q.val();
                     if self.samples.val() & self.word.q.val().sampled {
                         self.sources.write_data.next.skew = self.new_skew.q.val();
+                        if self.source.q.val().samples != 127 {
+                            self.sources.write_data.next.samples = self.source.q.val().samples + 1;
+                        }
                     }
                     if self.answer_valid.q.val() {
                         self.sources.write_data.next.answer = self.new_answer.q.val();
