@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tessera_abi::regs::{self, Reg};
 use tessera_driver::{Access, DmaMemory, MemoryRegion};
 use tessera_sim::cluster::{Cluster, SharedCluster};
@@ -23,7 +23,7 @@ const PHASE: u8 = 7;
 const RING: usize = 1000;
 
 /// Who carries the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// The exported Verilog under its driver.
@@ -58,7 +58,8 @@ impl Transport {
         }
     }
 
-    fn is_sprayed(self) -> bool {
+    /// Whether its packets take all paths in turn.
+    pub fn is_sprayed(self) -> bool {
         matches!(self, Self::GoBackNSprayed | Self::SelectiveRepeatSprayed)
     }
 
@@ -93,10 +94,13 @@ impl Block {
         nics: usize,
         payload: usize,
         seed: u64,
+        registers: &[(Reg, u32)],
     ) -> Result<Self, RunError> {
         let nic = NicOptions { seed, ..NicOptions::default() };
-        let cluster = Cluster::new(model, nics, &nic, point.fabric(seed))?;
-        let settings: [(Reg, u32); 1] = [(regs::PATH_COUNT, point.reordering.paths as u32)];
+        let mut cluster = Cluster::new(model, nics, &nic, point.fabric(seed))?;
+        cluster.batch_doorbells();
+        let mut settings = vec![(regs::PATH_COUNT, point.reordering.paths as u32)];
+        settings.extend_from_slice(registers);
         let mut session = Session::open(SharedCluster::new(cluster), nics, seed, payload as u32, &settings)?;
         let bytes = Bytes::new(nics, point.size, seed);
         // One receive per message that can be on its way to a NIC.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 
 /// Shortest path's delay, clocks: 1 us.
@@ -11,7 +11,7 @@ const BASE_DELAY: u64 = 250;
 const BURST: f64 = 4.0;
 
 /// What is asked of the block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
     /// Tagged sends into posted receives.
@@ -32,7 +32,7 @@ impl fmt::Display for Service {
 }
 
 /// How frames are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossRate {
     /// Fraction of frames.
     pub rate: f64,
@@ -71,7 +71,7 @@ impl fmt::Display for LossRate {
 }
 
 /// How the paths differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reordering {
     /// Paths.
     pub paths: usize,
@@ -94,7 +94,7 @@ const fn paths(paths: usize, skew: u64) -> Reordering {
 }
 
 /// One cell of the matrix, and how much is sent to measure it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     pub service: Service,
     /// Bytes per message.
@@ -161,7 +161,7 @@ impl Point {
 }
 
 /// How much of the matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// Under a minute and a half: every kind of fault and size, and the points
@@ -216,7 +216,7 @@ pub fn points(extent: Extent, payload: usize) -> Vec<Point> {
             let reorderings = [ONE_PATH, paths(4, 1), paths(4, 10), paths(8, 1), paths(8, 10)];
             if extent == Extent::Full {
                 losses.extend(rates.iter().map(|&rate| LossRate::bursty(rate)));
-                add(&sizes(payload), &reorderings, &losses, 16 << 20, 10_000);
+                add(&sizes(payload), &reorderings, &losses, 8 << 20, 10_000);
             } else {
                 add(&[1, 4097, 65_536, 1 << 20], &reorderings[..3], &losses, 4 << 20, 2_000);
             }

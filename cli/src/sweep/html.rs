@@ -14,7 +14,7 @@ use crate::output::Failure;
 
 const SIZE: (u32, u32) = (430, 300);
 /// Where a loss of 0 stands on the logarithmic axis.
-const ZERO: f64 = 3e-5;
+pub const ZERO: f64 = 3e-5;
 
 fn colour(transport: Transport) -> RGBColor {
     match transport {
@@ -27,7 +27,7 @@ fn colour(transport: Transport) -> RGBColor {
 }
 
 /// A transport's figure over loss.
-type Series = (Transport, Vec<(f64, f64)>);
+pub type Series = (Transport, Vec<(f64, f64)>);
 
 /// One figure of all transports at points that differ in loss only.
 fn series(of: &[&Measured], figure: fn(&Outcome) -> f64) -> Vec<Series> {
@@ -48,7 +48,8 @@ fn series(of: &[&Measured], figure: fn(&Outcome) -> f64) -> Vec<Series> {
     all
 }
 
-fn plot(all: &[Series], name: &str, logarithmic: bool) -> Result<String, Failure> {
+/// Draws figures over loss.
+pub fn plot(all: &[Series], name: &str, logarithmic: bool) -> Result<String, Failure> {
     let values = || all.iter().flat_map(|(_, points)| points.iter().map(|point| point.1));
     let most = values().fold(0.0, f64::max).max(1e-3);
     let least = values().filter(|&value| value > 0.0).fold(most, f64::min);

@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tessera_sim::fabric::{Fabric, Fresh};
 use tessera_sim::tb::Rng;
 
@@ -77,7 +77,7 @@ pub trait Bed {
 }
 
 /// What a transport made of a point.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// All arrived within the time given; else figures are of what had.
     pub finished: bool,

@@ -2,6 +2,8 @@
 //! size, next to go-back-N and selective repeat on the same fabric.
 
 mod beds;
+mod document;
+mod file;
 mod grid;
 mod html;
 mod load;
@@ -14,20 +16,23 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tessera_abi::params::CLOCK_MHZ;
+use tessera_abi::regs::{self, Access, Reg};
 use tessera_sim::progress::Progress;
 use tessera_sim::verilator::{Model, Trace};
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
 use beds::{Block, Counterpart, Transport};
+use file::{Results, Setting};
 use grid::{Extent, Point};
 use load::Outcome;
-use targets::Verdicts;
 
-/// A counterpart is given this many times the block's time to deliver.
-const PATIENCE: u64 = 8;
+/// A counterpart is given this many times the block's time to deliver: one with
+/// a path per connection, and one over all paths, of which go-back-N does not
+/// end in any time.
+const PATIENCE: [u64; 2] = [8, 4];
 
 /// Measure goodput, completion times and retransmissions over loss, reordering
 /// and message size, next to go-back-N and IRN-style selective repeat.
@@ -54,18 +59,30 @@ pub struct SweepArgs {
     /// Points measured at once [default: one per processor]
     #[arg(long)]
     jobs: Option<usize>,
-    /// Write the result as JSON
+    /// A register to set on every NIC, besides PATH_COUNT; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(Reg, u32)>,
+    /// Write the result as JSON, after every point; what the file has already is not measured again
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Go on with a JSON file of another revision
+    #[arg(long, requires = "json")]
+    any_revision: bool,
+    /// Measure nothing, report what the JSON file has
+    #[arg(long, requires = "json")]
+    report_only: bool,
     /// Write a report with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write sweep.md and its plots into this folder
+    #[arg(long, value_name = "FOLDER")]
+    docs: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
 }
 
 /// What all transports made of a point.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     pub point: Point,
     pub block: Outcome,
@@ -89,21 +106,22 @@ struct Sweep<'a> {
     payload: usize,
     seed: u64,
     jobs: usize,
+    registers: &'a [(Reg, u32)],
 }
 
 impl Sweep<'_> {
     fn measure(&self, point: &Point) -> Result<Measured, RunError> {
-        let Self { model, nics, payload, seed, .. } = *self;
-        let mut bed = Block::new(model, point, nics, payload, seed)?;
+        let Self { model, nics, payload, seed, registers, .. } = *self;
+        let mut bed = Block::new(model, point, nics, payload, seed, registers)?;
         let block = load::run(&mut bed, point, nics, payload, u64::MAX)?;
         let faults = bed.dma_faults();
         if faults > 0 {
             return Err(RunError::DmaFaults(faults));
         }
         drop(bed);
-        let patience = block.clocks * PATIENCE;
         let counterpart = |&transport: &Transport| {
             let mut bed = Counterpart::new(transport, point, nics, payload, seed);
+            let patience = block.clocks * PATIENCE[usize::from(transport.is_sprayed())];
             Ok((transport, load::run(&mut bed, point, nics, payload, patience)?))
         };
         let counterparts = Transport::counterparts(point.reordering.paths)
@@ -117,15 +135,15 @@ impl Sweep<'_> {
     fn run(
         &self,
         points: &[Point],
-        mut tell: impl FnMut(&Measured) + Send,
+        mut tell: impl FnMut(&Measured) -> Result<(), Failure> + Send,
         progress: &Progress,
-    ) -> Result<Vec<Measured>, Failure> {
+    ) -> Result<(), Failure> {
         let cost = |point: &Point| point.cost(self.nics, self.payload);
         let total: f64 = points.iter().map(cost).sum();
         let begun = Instant::now();
         let next = AtomicUsize::new(0);
         // Finished out of turn; cost of all finished; the error that ends it.
-        let state = Mutex::new((BTreeMap::new(), Vec::new(), 0.0, None));
+        let state = Mutex::new((BTreeMap::new(), 0, 0.0, None));
         let state = &state;
         let tell = Mutex::new(&mut tell);
         let work = || loop {
@@ -148,12 +166,14 @@ impl Sweep<'_> {
                 }
             }
             *done += cost(point);
-            while let Some(measured) = waiting.remove(&told.len()) {
-                lock(&tell)(&measured);
-                told.push(measured);
+            while let Some(measured) = waiting.remove(told) {
+                if let Err(error) = lock(&tell)(&measured) {
+                    failed.get_or_insert(error);
+                }
+                *told += 1;
             }
             let left = begun.elapsed().as_secs_f64() * (total - *done) / *done;
-            let finished = told.len() + waiting.len();
+            let finished = *told + waiting.len();
             progress.detail(format_args!(
                 "{finished} of {} points, about {} left",
                 points.len(),
@@ -171,8 +191,8 @@ impl Sweep<'_> {
                 });
             }
         });
-        let (_, told, _, failed) = std::mem::take(&mut *lock(state));
-        failed.map_or(Ok(told), Err)
+        let failed = lock(state).3.take();
+        failed.map_or(Ok(()), Err)
     }
 }
 
@@ -210,86 +230,112 @@ fn print(measured: &Measured) {
     }
 }
 
-/// The JSON file.
-#[derive(Serialize)]
-struct Report<'a> {
-    configuration: &'a str,
-    revision: String,
-    extent: Extent,
-    nics: u16,
-    payload_bytes: u32,
-    seed: u64,
-    wall_s: f64,
-    points: &'a [Measured],
-    #[serde(flatten)]
-    verdicts: &'a Verdicts,
+/// A register and its value, `NAME=VALUE`.
+fn assignment(text: &str) -> Result<(Reg, u32), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let reg = regs::MAP.iter().find(|reg| reg.name == name && reg.access == Access::Rw);
+    let reg = reg.ok_or_else(|| format!("no register {name} can be written; docs/registers.md has them"))?;
+    let value: u32 = value.parse().map_err(|_| format!("{value} is no number below 2^32"))?;
+    if reg.width < 32 && value >> reg.width != 0 {
+        return Err(format!("{name} has {} bits; {value} does not fit", reg.width));
+    }
+    Ok((*reg, value))
 }
 
 pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     for path in [&args.json, &args.html].into_iter().flatten() {
         output::check_writable(path)?;
     }
+    if let Some(folder) = &args.docs {
+        output::check_writable(&folder.join("sweep.md"))?;
+    }
     let extent = match (args.quick, args.full) {
         (true, _) => Extent::Quick,
         (_, true) => Extent::Full,
         _ => Extent::Normal,
     };
-    let mut points = grid::points(extent, args.payload as usize);
+    let grid = grid::points(extent, args.payload as usize);
+    let mut points = grid.clone();
     if let Some(only) = &args.only {
         points.retain(|point| point.to_string().contains(only.as_str()));
         if points.is_empty() {
             return Err(Failure::new(format!(
                 "no point of this grid is named like \"{only}\"; names are such as \"{}\"",
-                grid::points(extent, args.payload as usize)[0]
+                grid[0]
             )));
         }
     }
     let config = args.model.config()?;
-    let model = args.model.build(&model::export(config)?, Trace::Off)?;
-    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let sweep = Sweep {
-        model: &model,
-        nics: args.nics.into(),
-        payload: args.payload as usize,
+    let setting = Setting {
+        configuration: config.name.to_owned(),
+        revision: model::revision(),
+        extent,
+        nics: args.nics,
+        payload_bytes: args.payload,
         seed: args.seed,
-        jobs,
+        registers: args.set.iter().map(|(reg, value)| (reg.name.to_owned(), *value)).collect(),
     };
-    let revision = model::revision();
+    let mut results = match &args.json {
+        Some(path) => Results::open(path, setting, args.any_revision)?,
+        None => Results::none(setting),
+    };
+    let wanted = points.len();
+    points.retain(|point| !results.has(point));
+    if args.report_only {
+        points.clear();
+    }
     let title = format!(
-        "{} at {CLOCK_MHZ} MHz, revision {revision}: {} NICs, {}-byte payloads, {} points, seed {}",
-        config.name,
-        args.nics,
-        args.payload,
-        points.len(),
-        args.seed
+        "{} at {CLOCK_MHZ} MHz, revision {}: {} NICs, {}-byte payloads, {wanted} points, seed {}",
+        config.name, results.setting.revision, args.nics, args.payload, args.seed
     );
     println!("{title}");
+    if points.len() < wanted {
+        println!("{} of them are measured already", results.measured.len());
+    }
     let begun = Instant::now();
-    let progress = Progress::start("sweep");
-    let measured = sweep.run(&points, print, &progress)?;
-    drop(progress);
-    let wall_s = begun.elapsed().as_secs_f64();
-    let verdicts = targets::judge(&measured, args.payload as usize);
-    let told = measured.iter().filter(|m| m.point.is_telling(sweep.payload)).count();
-    println!("every message delivered once, byte for byte, at {} points; {}", measured.len(), words(wall_s));
+    if !points.is_empty() {
+        let model = args.model.build(&model::export(config)?, Trace::Off)?;
+        let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let sweep = Sweep {
+            model: &model,
+            nics: args.nics.into(),
+            payload: args.payload as usize,
+            seed: args.seed,
+            jobs,
+            registers: &args.set,
+        };
+        let progress = Progress::start("sweep");
+        let mut left = points.len();
+        let tell = |measured: &Measured| {
+            print(measured);
+            results.measured.push(measured.clone());
+            left -= 1;
+            match &args.json {
+                Some(path) => results.write(path, begun.elapsed().as_secs_f64(), left),
+                None => Ok(()),
+            }
+        };
+        sweep.run(&points, tell, &progress)?;
+    }
+    results.wall_s += begun.elapsed().as_secs_f64();
+    results.measured.sort_by_key(|m| grid.iter().position(|point| *point == m.point));
+    let verdicts = targets::judge(&results.measured, args.payload as usize);
+    let told = results.measured.iter().filter(|m| m.point.is_telling(args.payload as usize)).count();
+    println!(
+        "every message delivered once, byte for byte, at {} points; {}",
+        results.measured.len(),
+        words(results.wall_s)
+    );
     println!("{told} of them send enough for their figures to be judged:");
     verdicts.print();
     if let Some(path) = &args.json {
-        let report = Report {
-            configuration: config.name,
-            revision,
-            extent,
-            nics: args.nics,
-            payload_bytes: args.payload,
-            seed: args.seed,
-            wall_s,
-            points: &measured,
-            verdicts: &verdicts,
-        };
-        output::write_json(path, &report)?;
+        results.write(path, 0.0, grid.iter().filter(|point| !results.has(point)).count())?;
     }
     if let Some(path) = &args.html {
-        output::write(path, html::page(&title, &measured, &verdicts)?)?;
+        output::write(path, html::page(&title, &results.measured, &verdicts)?)?;
+    }
+    if let Some(folder) = &args.docs {
+        document::write(folder, &results, grid.len())?;
     }
     Ok(())
 }
@@ -309,10 +355,15 @@ mod tests {
         });
         let model = model.unwrap_or_else(|failure| panic!("{failure}"));
         let seed = tessera_sim::tb::seed("sweep::quick");
-        let sweep = Sweep { model: &model, nics: 2, payload: 1024, seed, jobs: 2 };
+        let sweep = Sweep { model: &model, nics: 2, payload: 1024, seed, jobs: 2, registers: &[] };
         let points = grid::points(Extent::Quick, sweep.payload);
-        let measured = sweep.run(&points, |_| {}, &Progress::start("quick sweep"));
-        let measured = measured.unwrap_or_else(|failure| panic!("{failure}"));
+        let mut measured = Vec::new();
+        let tell = |m: &Measured| {
+            measured.push(m.clone());
+            Ok(())
+        };
+        let done = sweep.run(&points, tell, &Progress::start("quick sweep"));
+        done.unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(measured.len(), points.len());
         for m in &measured {
             assert_eq!(m.block.messages as usize, 2 * m.point.messages, "{}", m.point);
