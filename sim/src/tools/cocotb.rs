@@ -1,0 +1,87 @@
+//! cocotb, with which Tessera compares itself; fetched on first use.
+
+use super::python::{python, Pinned};
+use super::{ToolError, ToolOptions};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PINNED: Pinned = Pinned {
+    name: "cocotb",
+    requirements: include_str!("../../tools/cocotb.txt"),
+    instead: "leave the comparison out",
+};
+
+/// A cocotb in a folder of its own.
+#[derive(Clone, Debug)]
+pub struct Cocotb {
+    site: PathBuf,
+    python: OsString,
+    /// The interpreter as a shared library, which simulators load.
+    libpython: String,
+}
+
+/// Fetches cocotb, if it is not there.
+///
+/// # Errors
+/// [`ToolError`] saying what is missing or unreachable, and the remedy.
+pub fn cocotb(options: &ToolOptions) -> Result<Cocotb, ToolError> {
+    let site = PINNED.fetch(&options.cache())?;
+    let python = python("cocotb is a Python package")?;
+    let script = "import find_libpython; print(find_libpython.find_libpython() or '')";
+    let mut command = Command::new(&python);
+    command.args(["-c", script]).env("PYTHONPATH", &site).stdin(Stdio::null());
+    let said = command.output().map(|output| output.stdout).unwrap_or_default();
+    let libpython = String::from_utf8_lossy(&said).trim().to_owned();
+    if libpython.is_empty() {
+        return Err(ToolError::Missing {
+            program: "libpython".into(),
+            purpose: "simulators load Python as a shared library".into(),
+            remedy: "apt-get install libpython3-dev".into(),
+        });
+    }
+    Ok(Cocotb { site, python, libpython })
+}
+
+impl Cocotb {
+    /// Folder of the libraries that simulators load.
+    pub fn libraries(&self) -> PathBuf {
+        self.site.join("cocotb/libs")
+    }
+
+    /// The main program that a Verilator model is built with.
+    pub fn verilator_main(&self) -> PathBuf {
+        self.site.join("cocotb/share/lib/verilator/verilator.cpp")
+    }
+
+    /// Has `simulator` run the tests of Python module `module` in `folder` on
+    /// `top`.
+    pub fn run(&self, simulator: &mut Command, top: &str, module: &str, folder: &Path) {
+        let path = std::env::join_paths([self.site.as_path(), folder]).unwrap_or_default();
+        let mut libraries = self.libraries().into_os_string();
+        if let Some(others) = std::env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        simulator
+            .env("PYTHONPATH", path)
+            .env("LIBPYTHON_LOC", &self.libpython)
+            .env("PYGPI_PYTHON_BIN", python_path(&self.python))
+            .env("LD_LIBRARY_PATH", libraries)
+            .env("COCOTB_TOPLEVEL", top)
+            .env("COCOTB_TEST_MODULES", module)
+            .env("TOPLEVEL_LANG", "verilog")
+            .stdin(Stdio::null());
+    }
+}
+
+/// The interpreter's own file: cocotb wants no name to look up.
+fn python_path(python: &OsString) -> OsString {
+    let script = "import sys; print(sys.executable)";
+    let output = Command::new(python).args(["-c", script]).stdin(Stdio::null()).output();
+    let said = output.map(|output| output.stdout).unwrap_or_default();
+    match String::from_utf8_lossy(&said).trim() {
+        "" => python.clone(),
+        path => path.into(),
+    }
+}
