@@ -505,6 +505,26 @@ fn a_new_life_finds_nothing_of_the_last() {
     });
 }
 
+/// With the same seed, and lives counted from the start again, anything that a
+/// reset left in the tables would be found.
+#[test]
+fn a_reset_forgets_every_receive() {
+    tb::run("match_table::reset", &design("match_table", &SMALL), |dut, rng| {
+        let mut again = rng.clone();
+        let mut bench = Bench::new(dut, &SMALL, Pattern::Always, Pattern::Always, rng);
+        for entry in 0..28 {
+            bench.receive(entry as u8 % 4, entry.into(), entry);
+        }
+        bench.rest();
+        assert!(bench.told.iter().filter(|told| told.0 == POSTED).count() > 20);
+        let mut bench = Bench::new(dut, &SMALL, Pattern::Always, Pattern::Always, &mut again);
+        for entry in 0..28u64 {
+            assert_eq!(bench.answer(entry as u8 % 4, entry), None);
+            bench.settle(false, 0);
+        }
+    });
+}
+
 fn random(bench: &mut Bench, rng: &mut Rng, rounds: u64) {
     bench.endpoint(1, true, 3);
     bench.endpoint(3, false, 0);

@@ -428,6 +428,21 @@ fn nothing_reaches_the_blocks_before_they_are_ready() {
     });
 }
 
+/// The blocks have some clocks to say that enabling or disabling keeps them
+/// busy; then it is their word alone again.
+#[test]
+fn enabling_ends_in_ready_again() {
+    tb::run("registers::settle", &design(&SMALL), |dut, _| {
+        let mut bench = Bench::new(dut).until_ready();
+        for (rung, value) in [1, 0, 1, 1].into_iter().enumerate() {
+            bench.write(regs::CONTROL.offset, value);
+            bench = bench.until_ready();
+            bench.write(regs::doorbell_page(0), 1);
+            assert_eq!(bench.watcher.seen.bells.len(), rung + 1);
+        }
+    });
+}
+
 #[test]
 fn gauges_and_time_are_read_live() {
     tb::run("registers::gauges", &design(&SMALL), |dut, rng| {

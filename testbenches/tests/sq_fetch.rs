@@ -813,6 +813,55 @@ fn writing_the_table_entry_forgets_what_was_read() {
     });
 }
 
+/// A visit takes four clocks from looking up head and tail to asking for the
+/// entries and moving the head: a table write beside any of them starts the ring
+/// at index 0 all the same, of the endpoint visited and of no other.
+#[test]
+fn a_table_write_beside_any_clock_of_a_visit_starts_the_ring_over() {
+    tb::run("sq_fetch::beside", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        // What is read of the old ring comes back behind the write.
+        bench.dma.latency = 60..61;
+        bench.key(KEY);
+        let enable = bench.dut.port("settings.enable").unwrap();
+        let settle = |bench: &mut Bench, clocks: u64| {
+            while bench.host.pending() > 0 {
+                bench.clock();
+            }
+            for _ in 0..clocks {
+                bench.clock();
+            }
+        };
+        for (phase, index) in (0..16).flat_map(|phase| [(phase, 6), (phase, 7)]) {
+            bench.endpoint(6, 0x10_0000, 4, true);
+            bench.endpoint(7, 0x20_0000, 4, true);
+            // No visit before the doorbell and the queue behind it are done.
+            settle(&mut bench, 10);
+            bench.dut.set(enable, 0u64);
+            for _ in 0..5 {
+                let entry = plain(rng);
+                bench.post(6, entry, false);
+            }
+            bench.ring(6);
+            settle(&mut bench, 10);
+            bench.dut.set(enable, 1u64);
+            for _ in 0..phase {
+                bench.clock();
+            }
+            bench.endpoint(index, 0x30_0000, 4, true);
+            settle(&mut bench, 200);
+            let left = bench.rings[&6].due.len();
+            assert_eq!(left, 0, "{left} entries are missing with a write of {index} at clock {phase}");
+            for _ in 0..3 {
+                let entry = plain(rng);
+                bench.post(6, entry, false);
+            }
+            bench.ring(6);
+            bench.drain(300);
+        }
+    });
+}
+
 #[test]
 fn an_endpoint_that_may_not_send_is_not_read() {
     tb::run("sq_fetch::disabled", &design(), |dut, rng| {

@@ -195,3 +195,38 @@ fn one_reason_is_counted_in_order() {
         bench.expect_nothing_more();
     });
 }
+
+/// RX-4: what another RoCE stack fills in as it likes has no meaning here: the
+/// UDP source port and checksum, PSN, the requests for an event, for migration
+/// and for an acknowledgement, the identification of IPv4.
+#[test]
+fn what_a_software_peer_chooses_is_ignored() {
+    tb::run("rx_parse::peers", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let mut sent = Vec::new();
+        for _ in 0..300 {
+            let (packet, route) = (packets::any(rng), any_route(rng));
+            let form = route.form();
+            let mut frame = packets::frame(&route, &packet);
+            let (ip, udp, bth) = (form.ip_at(), form.udp_at(), form.bth_at());
+            frame[udp..][..2].copy_from_slice(&rng.bytes(2));
+            frame[udp + 6..][..2].copy_from_slice(&rng.bytes(2));
+            frame[bth + 1] ^= (rng.bits(2) as u8) << 6;
+            frame[bth + 8] ^= (rng.bits(1) as u8) << 7;
+            frame[bth + 9..][..3].copy_from_slice(&rng.bytes(3));
+            if !form.v6 {
+                frame[ip + 4..][..2].copy_from_slice(&rng.bytes(2));
+            }
+            seal(&mut frame, form);
+            bench.input.send(frame);
+            sent.push((packet, route));
+        }
+        bench.run(sent.len());
+        for (packet, route) in sent {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            assert_eq!(bench.results.pop_front().unwrap(), kind(&packet));
+            bench.expect(&packet, &route, arrival);
+        }
+        bench.expect_nothing_more();
+    });
+}

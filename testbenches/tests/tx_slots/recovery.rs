@@ -99,6 +99,26 @@ fn what_was_sent_just_now_is_not_sent_again() {
     });
 }
 
+/// TX-7: the round trip between PROBEs counts from the message's opening on.
+#[test]
+fn a_nack_that_comes_too_soon_draws_no_probe() {
+    run("tx_probe_after_opening", |bench| {
+        bench.set("rto", 1000);
+        bench.set("guard", 1000);
+        let packet = start(bench, Request::packets(4, 4))[0];
+        // RTT_DEFAULT is 40 ticks: nothing is old enough, nor may be asked about.
+        bench.ticks(20);
+        bench.answer(&packet, Feedback { grant: 4, ..nack(1, 0, 4, [0; 4]) });
+        bench.quiet(100);
+        bench.ticks(30);
+        bench.answer(&packet, Feedback { grant: 4, ..nack(2, 0, 4, [0xF, 0, 0, 0]) });
+        assert!(bench.packet(200).probe);
+        bench.answer(&packet, complete(4));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
 /// TX-6 with packets flowing: the mark is between 1 and 1.5 round trips old.
 #[test]
 fn settled_follows_a_flowing_message() {

@@ -147,6 +147,72 @@ fn unasked_bytes_are_limited() {
     });
 }
 
+/// TX-1: a message shorter than its window has only its own bytes unasked.
+#[test]
+fn a_short_message_has_only_its_bytes_unasked() {
+    run("tx_unsolicited_short", |bench| {
+        bench.set("unsolicited_limit", 250);
+        let short = Request { length: 100, payload_log2: 12, window: 16, ..Request::packets(1, 1) };
+        for _ in 0..3 {
+            bench.post(short);
+        }
+        let first = bench.take(2);
+        assert_eq!(bench.unsolicited(), 200);
+        bench.quiet(200);
+        bench.answer(&first[0], complete(1));
+        let third = bench.packet(100);
+        assert_eq!((third.entry, bench.unsolicited()), (2, 200));
+        for packet in [first[1], third] {
+            bench.answer(&packet, complete(1));
+        }
+        for _ in 0..3 {
+            bench.completion(100);
+        }
+        bench.at_rest();
+    });
+}
+
+/// TX-12: what failed is on its way no longer, however often that happens.
+#[test]
+fn failed_reads_leave_nothing_on_their_way() {
+    run("tx_many_failures", |bench| {
+        // More than may be on their way at once.
+        for _ in 0..300 {
+            bench.fail = Box::new(|_| true);
+            start(bench, Request::packets(1, 1));
+            assert_eq!(bench.completion(300).status, Status::LocalDma as u64);
+        }
+        bench.fail = Box::new(|_| false);
+        let packet = start(bench, Request::packets(1, 1))[0];
+        bench.answer(&packet, complete(1));
+        assert_eq!(bench.completion(100).status, 0);
+        bench.at_rest();
+    });
+}
+
+/// A completion that nobody took is gone with a reset.
+#[test]
+fn a_reset_takes_a_waiting_completion_away() {
+    tb::run("tx_reset", &crate::bench::design(), |dut, rng| {
+        let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Always);
+        bench.enable();
+        let packet = start(&mut bench, Request::packets(1, 1))[0];
+        bench.clocks(20);
+        bench.answer(&packet, complete(1));
+        bench.clocks(2);
+        let port = |name| bench.dut.port(name).unwrap();
+        let (ready, valid) = (port("done_ready"), port("done_valid"));
+        bench.dut.set(ready, 0u64);
+        bench.dut.clock_by(100);
+        assert!(bench.dut.is_high(valid), "no completion waits");
+        drop(bench);
+        let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Always);
+        bench.enable();
+        bench.quiet(300);
+        bench.at_rest();
+    });
+}
+
 /// TX-2: AR, EST, RETX, IMM and the lengths at the edges.
 #[test]
 fn flags_say_what_the_packet_is() {
