@@ -281,6 +281,32 @@ fn a_stalled_consumer_loses_nothing() {
     });
 }
 
+/// A list of far timers is walked over many clocks: a reset at any of them leaves
+/// none that pops later.
+#[test]
+fn a_reset_amid_a_walk_forgets_every_timer() {
+    let design = design("timer_wheel", &SMALL);
+    tb::run("timer_wheel::reset", &design, |dut, rng| {
+        let turn = 1 << (SMALL.wheel_l0_log2 + SMALL.wheel_tick_log2);
+        let base = (STARTS[0] + 2 * turn).next_multiple_of(turn);
+        for phase in 0..80 {
+            let mut bench = Bench::new(dut, &SMALL, 8, STARTS[0]);
+            for node in 0..30 {
+                while !bench.clock(Some((node, base + rng.range(1..turn))), true).0 {}
+            }
+            // The slot is spread a quarter of a turn before its time.
+            let spread = bench.clock_of(base - turn / 4);
+            while bench.clock < spread + phase {
+                bench.clock(None, true);
+            }
+            let mut bench = Bench::new(dut, &SMALL, 8, STARTS[0]);
+            for _ in 0..4 * turn * 8 {
+                bench.clock(None, true);
+            }
+        }
+    });
+}
+
 #[test]
 fn time_wrap_under_load_at_every_phase() {
     let design = design("timer_wheel", &SMALL);
