@@ -11,7 +11,7 @@ use tessera_rtl::export;
 use tessera_rtl::memories::memories;
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
-use tessera_sim::nic::NicOptions;
+use tessera_sim::nic::{NicOptions, ReplayError};
 use tessera_sim::session::{untag, Session};
 use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
 
@@ -100,6 +100,38 @@ fn nic64_delivers_files() {
 #[test]
 fn tiny_delivers_files() {
     delivers_files(Config::by_name("tiny").unwrap());
+}
+
+#[test]
+fn a_recorded_run_plays_back_and_a_changed_one_does_not() {
+    let config = Config::by_name("tiny").unwrap();
+    let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
+    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
+    let fabric = FabricOptions::new(1, 250, 0, 1);
+    let mut cluster = Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap();
+    cluster.nic_mut(0).record(&design.ports).unwrap();
+    let mut session = Session::open(SharedCluster::new(cluster), 2, 1, 1024, &[]).unwrap();
+    let sink = session.register(1, &DmaMemory::new(5000), Access::LOCAL_WRITE).unwrap();
+    session.recv(1, &sink, 0..5000, 0).unwrap();
+    let memory = DmaMemory::from_slice(&content(0, 3));
+    let source = session.register(0, &memory, Access::READ).unwrap();
+    session.send(&source, 0..SIZES[3], (1, 0, 1, 3)).unwrap();
+    while session.sends_open() > 0 {
+        session.poll().unwrap();
+    }
+    let mut record = session.cluster.lock().nic_mut(0).take_record().unwrap();
+    record.replay(&model).unwrap();
+    // The last clock in which a valid goes up or down.
+    let valids: Vec<u16> = record.streams.iter().map(|stream| stream.valid).collect();
+    let moves = |change: &(u16, Vec<u64>)| valids.contains(&change.0);
+    let mut steps = record.steps.iter_mut().enumerate();
+    let (clock, step) = steps.rfind(|(_, step)| step.see.iter().any(moves)).unwrap();
+    step.see.iter_mut().find(|change| moves(change)).unwrap().1[0] ^= 1;
+    match record.replay(&model) {
+        Err(ReplayError::Differs { clock: found, .. }) => assert_eq!(found, clock),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

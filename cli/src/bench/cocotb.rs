@@ -40,14 +40,6 @@ pub enum Speed {
     Skipped(String),
 }
 
-/// Figures of the three.
-pub struct Speeds {
-    pub clocks: usize,
-    pub own: f64,
-    pub verilator: Speed,
-    pub icarus: Speed,
-}
-
 #[derive(Deserialize)]
 struct Told {
     clocks: f64,
@@ -57,7 +49,7 @@ struct Told {
 
 /// Files of one comparison. They stay, so that what is compiled is compiled
 /// once.
-struct Bench {
+pub struct Bench {
     folder: PathBuf,
     top: String,
     cocotb: Cocotb,
@@ -105,7 +97,9 @@ impl Bench {
         Ok(Speed::Measured { clocks: told.clocks / told.seconds, unknown: told.unknown })
     }
 
-    fn verilator(&self, options: &ToolOptions) -> Result<Speed, Failure> {
+    /// The same under cocotb with Verilator, compiled first.
+    pub fn verilator(&self, options: &ToolOptions) -> Result<Speed, Failure> {
+        let _progress = Progress::start("building and running cocotb with Verilator");
         let verilator = tools::pinned_verilator(options)?;
         let make = match tools::system_program("make", "make", "cocotb's model is built with it") {
             Ok(make) => make,
@@ -143,7 +137,9 @@ impl Bench {
         self.measure(&mut simulator, "cocotb-verilator")
     }
 
-    fn icarus(&self) -> Result<Speed, Failure> {
+    /// The same under cocotb with Icarus Verilog.
+    pub fn icarus(&self) -> Result<Speed, Failure> {
+        let _progress = Progress::start("running cocotb with Icarus Verilog");
         let purpose = "cocotb is measured with Icarus Verilog too";
         let compiler = match tools::system_program("iverilog", "iverilog", purpose) {
             Ok(compiler) => compiler,
@@ -171,41 +167,38 @@ fn keep(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Plays `record` to `model`, which is `verilog` compiled, and to the same
-/// Verilog under cocotb.
-pub fn compare(
-    record: &Record,
-    model: &Model,
-    verilog: &str,
-    options: &ToolOptions,
-) -> Result<Speeds, Failure> {
-    let clocks = record.steps.len();
+/// Plays `record` to `model`: clocks per second of this harness.
+pub fn own(record: &Record, model: &Model) -> Result<f64, Failure> {
     let mut spent = Duration::ZERO;
     for _ in 0..ROUNDS {
         spent += record.replay(model).map_err(|error| Failure::new(error.to_string()))?;
     }
-    let own = clocks as f64 * f64::from(ROUNDS) / spent.as_secs_f64();
-    let cocotb = match tools::cocotb(options) {
-        Ok(cocotb) => cocotb,
-        Err(error) => {
-            return Ok(Speeds { clocks, own, verilator: skipped(&error), icarus: skipped(&error) });
+    Ok(record.steps.len() as f64 * f64::from(ROUNDS) / spent.as_secs_f64())
+}
+
+impl Bench {
+    /// Lays out what the others need to play `record` to `verilog`, whose top is
+    /// `top`; or says why there is no cocotb.
+    pub fn new(
+        record: &Record,
+        top: &str,
+        verilog: &str,
+        options: &ToolOptions,
+    ) -> Result<Result<Self, ToolError>, Failure> {
+        let cocotb = match tools::cocotb(options) {
+            Ok(cocotb) => cocotb,
+            Err(error) => return Ok(Err(error)),
+        };
+        let top = top.to_owned();
+        let digest: String = Sha256::digest(verilog).iter().take(6).map(|b| format!("{b:02x}")).collect();
+        let folder = options.cache().join("cocotb").join(format!("{top}-{digest}"));
+        std::fs::create_dir_all(&folder).map_err(io(&folder))?;
+        let json = serde_json::to_vec(record).map_err(|error| Failure::new(error.to_string()))?;
+        for (name, bytes) in
+            [("nic.v", verilog.as_bytes()), ("record.json", &json), ("replay.py", REPLAY.as_bytes())]
+        {
+            keep(&folder.join(name), bytes)?;
         }
-    };
-    let top = model.top().to_owned();
-    let digest: String = Sha256::digest(verilog).iter().take(6).map(|b| format!("{b:02x}")).collect();
-    let folder = options.cache().join("cocotb").join(format!("{top}-{digest}"));
-    std::fs::create_dir_all(&folder).map_err(io(&folder))?;
-    let json = serde_json::to_vec(record).map_err(|error| Failure::new(error.to_string()))?;
-    for (name, bytes) in
-        [("nic.v", verilog.as_bytes()), ("record.json", &json), ("replay.py", REPLAY.as_bytes())]
-    {
-        keep(&folder.join(name), bytes)?;
+        Ok(Ok(Self { folder, top, cocotb }))
     }
-    let bench = Bench { folder, top, cocotb };
-    let progress = Progress::start("building and running cocotb with Verilator");
-    let verilator = bench.verilator(options)?;
-    drop(progress);
-    let _progress = Progress::start("building and running cocotb with Icarus Verilog");
-    let icarus = bench.icarus()?;
-    Ok(Speeds { clocks, own, verilator, icarus })
 }

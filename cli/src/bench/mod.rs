@@ -360,27 +360,37 @@ impl Bench<'_> {
         Self::exchange(&mut session, 4, 4 * 4096, |_, _| {})?;
         let record = session.cluster.lock().nic_mut(0).take_record();
         let record = record.ok_or_else(|| Failure::new("nothing was recorded"))?;
-        let speeds = cocotb::compare(&record, self.model, &export.verilog, &self.tools)?;
-        let what = format!("replay of {} clocks: this harness", speeds.clocks);
-        self.add(Row::Cocotb, what, speeds.own / 1000.0, "kclocks/s", ("", None));
-        let others =
-            [("Verilator", speeds.verilator, ">= 20", 20.0), ("Icarus", speeds.icarus, ">= 100", 100.0)];
-        for (name, speed, target, least) in others {
-            match speed {
-                cocotb::Speed::Measured { clocks, unknown } => {
-                    let what = format!("the same under cocotb with {name}");
-                    self.add(Row::Cocotb, what, clocks / 1000.0, "kclocks/s", ("", None));
-                    let ratio = speeds.own / clocks;
-                    let what = format!("this harness against cocotb with {name}");
-                    self.add(Row::Cocotb, what, ratio, "times", (target, Some(ratio >= least)));
-                    if unknown > 0 {
-                        println!("    {unknown} bits of valid outputs had no value under {name}");
-                    }
-                }
-                cocotb::Speed::Skipped(why) => println!("  SKIPPED cocotb with {name}: {why}"),
+        let own = cocotb::own(&record, self.model)?;
+        let what = format!("replay of {} clocks: this harness", record.steps.len());
+        self.add(Row::Cocotb, what, own / 1000.0, "kclocks/s", ("", None));
+        let bench = match cocotb::Bench::new(&record, self.model.top(), &export.verilog, &self.tools)? {
+            Ok(bench) => bench,
+            Err(why) => {
+                println!("  SKIPPED cocotb: {why}");
+                return Ok(());
             }
-        }
+        };
+        let speed = bench.verilator(&self.tools)?;
+        self.versus("Verilator", own, speed, (">= 20", 20.0));
+        let speed = bench.icarus()?;
+        self.versus("Icarus", own, speed, (">= 100", 100.0));
         Ok(())
+    }
+
+    fn versus(&mut self, name: &str, own: f64, speed: cocotb::Speed, target: (&'static str, f64)) {
+        match speed {
+            cocotb::Speed::Measured { clocks, unknown } => {
+                let what = format!("the same under cocotb with {name}");
+                self.add(Row::Cocotb, what, clocks / 1000.0, "kclocks/s", ("", None));
+                let ratio = own / clocks;
+                let what = format!("this harness against cocotb with {name}");
+                self.add(Row::Cocotb, what, ratio, "times", (target.0, Some(ratio >= target.1)));
+                if unknown > 0 {
+                    println!("    {unknown} bits of valid outputs had no value under {name}");
+                }
+            }
+            cocotb::Speed::Skipped(why) => println!("  SKIPPED cocotb with {name}: {why}"),
+        }
     }
 
     fn speed(&mut self) -> Result<(), Failure> {
