@@ -1,6 +1,6 @@
 //! The transports of a sweep: our block on its Verilog, and the counterparts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -82,8 +82,9 @@ pub struct Block {
     sources: Vec<MemoryRegion>,
     sinks: Vec<MemoryRegion>,
     size: usize,
-    /// Receive buffers of each NIC that are posted.
+    /// Receive buffers of each NIC that are posted, and those that are to be.
     posted: Vec<usize>,
+    waiting: Vec<VecDeque<u64>>,
     zeros: Vec<u8>,
 }
 
@@ -117,12 +118,37 @@ impl Block {
             }
         }
         let zeros = vec![0; point.size];
-        Ok(Self { session, bytes, sources, sinks, size: point.size, posted: vec![places; nics], zeros })
+        Ok(Self {
+            session,
+            bytes,
+            sources,
+            sinks,
+            size: point.size,
+            posted: vec![places; nics],
+            waiting: vec![VecDeque::new(); nics],
+            zeros,
+        })
     }
 
     /// DMA accesses that went wrong.
     pub fn dma_faults(&self) -> u64 {
         self.session.cluster.lock().nics().iter().map(|nic| nic.dma_faults()).sum()
+    }
+}
+
+impl Block {
+    /// Posts buffers again while their ring has places: behind one that a message
+    /// has begun and not ended, they are all used.
+    fn refill(&mut self) -> Result<(), RunError> {
+        for (nic, waiting) in self.waiting.iter_mut().enumerate() {
+            while self.session.outstanding(nic).1 < RING {
+                let Some(place) = waiting.pop_front() else { break };
+                let start = place as usize * self.size;
+                self.session.recv(nic, &self.sinks[nic], start..start + self.size, place)?;
+                self.posted[nic] += 1;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -158,10 +184,10 @@ impl Bed for Block {
             }
             // What the next message leaves out must not look as if it had come.
             memory.write(start, &self.zeros);
-            self.session.recv(to, &self.sinks[to], start..start + self.size, done.work_id)?;
-            self.posted[to] += 1;
+            self.waiting[to].push_back(done.work_id);
             all.push(Arrival { from, to, number, at: self.session.samples[known + index].done });
         }
+        self.refill()?;
         Ok(all)
     }
 
