@@ -117,6 +117,8 @@ registers! {
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
     FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
     FENCE_STATUS = 0x10C, Ro 1, 0, "bit 0: busy, a payload that was checked before the last fence may still be on its way to host memory";
+    RECLAIM = 0x110, Wo 8, 0, "endpoint whose sends and messages being received are to be ended; its table entry must not be VALID";
+    RECLAIM_STATUS = 0x114, Ro 3, 0, "bit 0: busy; bit 1: send entries of the endpoint are in the NIC, bit 2: context numbers";
     OUTSTANDING = 0x120, Ro 32, 0, "gauge: granted bytes not yet arrived";
     UNSOLICITED = 0x124, Ro 32, 0, "gauge: unasked bytes in flight";
     FREE_SLOTS = 0x128, Ro 13, 0, "gauge: free tx slots";

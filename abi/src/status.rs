@@ -47,6 +47,8 @@ coded_enum! {
         Partial = 7, "partial";
         /// The sender said that it will never send this message again.
         Released = 8, "released";
+        /// The receiver's endpoint was destroyed.
+        Destroyed = 9, "destroyed";
         /// `T_open` passed without any non-BUSY feedback, and none was BUSY.
         Unheard = 16, "unheard";
         /// `T_open` passed and the receiver only ever said BUSY.

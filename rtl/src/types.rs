@@ -93,6 +93,13 @@ pub struct TableWrite {
     pub entry: Bits<512>,
 }
 
+/// An endpoint that is to hold nothing in the NIC any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct Reclaim {
+    pub active: Bit,
+    pub endpoint: Bits<8>,
+}
+
 /// A doorbell, broadcast for one clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Doorbell {
@@ -437,9 +444,10 @@ pub struct RxWork {
     /// `denied`; not sent for a packet without payload unless `denied`),
     /// 3 abort the context without telling the sender (drop the payload).
     pub verdict: Bits<2>,
-    /// Of verdict 3: its sender has released the message, else a newer one
-    /// replaces it.
+    /// Of verdict 3: its sender has released the message, or its endpoint was
+    /// destroyed, of which the sender is told; else a newer one replaces it.
     pub released: Bit,
+    pub destroyed: Bit,
     pub context: Bits<12>,
     /// Opened: where the first byte goes, the receive taken, whether it is tagged.
     pub buffer: Bits<64>,

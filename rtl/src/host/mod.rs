@@ -6,6 +6,7 @@
 //! | [`sq_fetch`] | send entries -> requests |
 //! | [`rq_fetch`] | receive entries, prefetched for `rx/lookup` |
 //! | [`ctrl_read_mux`] | the two above onto one DMA port |
+//! | [`send_tally`] | send entries in the NIC, by endpoint |
 //! | [`cq_writer`] | completions -> host memory |
 //! | [`ring_reader`], [`work_queue`] | rings of many endpoints read in turn; used by both fetchers |
 //! | [`key_check`] | key, rights and bounds of a buffer; used by both fetchers |
@@ -18,6 +19,7 @@ pub mod key_check;
 pub mod registers;
 pub mod ring_reader;
 pub mod rq_fetch;
+pub mod send_tally;
 pub mod sq_fetch;
 pub mod work_queue;
 

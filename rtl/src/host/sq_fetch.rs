@@ -64,6 +64,9 @@ pub struct SqFetch {
     pub read_beat_ready: Signal<Out, Bit>,
     pub read_status_valid: Signal<In, Bit>,
     pub read_status_data: Signal<In, DmaStatus>,
+    /// An entry is taken from its ring, which ends in one request or refusal.
+    pub taken: Signal<Out, Bit>,
+    pub taker: Signal<Out, Bits<8>>,
     pub request_valid: Signal<Out, Bit>,
     pub request_data: Signal<Out, TxRequest>,
     pub request_ready: Signal<In, Bit>,
@@ -197,6 +200,8 @@ impl SqFetch {
             read_beat_ready: Default::default(),
             read_status_valid: Default::default(),
             read_status_data: Default::default(),
+            taken: Default::default(),
+            taker: Default::default(),
             request_valid: Default::default(),
             request_data: Default::default(),
             request_ready: Default::default(),
@@ -573,6 +578,8 @@ impl Logic for SqFetch {
             }
         }
 
+        self.taken.next = self.gather.val() & !self.reader.stale.val();
+        self.taker.next = self.reader.record_data.val().endpoint;
         self.request_valid.next = self.out_valid.q.val() & self.out_good.q.val();
         self.request_data.next = self.out.q.val();
         self.refused_valid.next = self.out_valid.q.val() & !self.out_good.q.val();

@@ -30,6 +30,7 @@ use crate::host::cq_writer::CqWriter;
 use crate::host::ctrl_read_mux::CtrlReadMux;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
+use crate::host::send_tally::SendTally;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
@@ -158,6 +159,7 @@ pub struct TesseraNic {
     pub dma_data_write_status_error: Signal<In, Bit>,
     registers: Registers,
     sq_fetch: SqFetch,
+    send_tally: SendTally,
     rq_fetch: RqFetch,
     ctrl_read_mux: CtrlReadMux,
     cq_writer: CqWriter,
@@ -274,6 +276,7 @@ impl TesseraNic {
             dma_data_write_status_error: Default::default(),
             registers: Registers::new(config),
             sq_fetch: SqFetch::new(config),
+            send_tally: SendTally::new(config),
             rq_fetch: RqFetch::new(config),
             ctrl_read_mux: CtrlReadMux::new(),
             cq_writer: CqWriter::new(config),

@@ -11,6 +11,8 @@ impl Logic for TesseraNic {
     fn update(&mut self) {
         self.registers.clk.next = self.clk.val();
         self.registers.rst.next = self.rst.val();
+        self.send_tally.clk.next = self.clk.val();
+        self.send_tally.rst.next = self.rst.val();
         self.sq_fetch.clk.next = self.clk.val();
         self.sq_fetch.rst.next = self.rst.val();
         self.rq_fetch.clk.next = self.clk.val();
@@ -179,6 +181,19 @@ impl Logic for TesseraNic {
         self.cq_writer.write_status_valid.next = self.dma_ctrl_write_status_valid.val();
         self.cq_writer.write_status_data.next.tag = self.dma_ctrl_write_status_tag.val();
         self.cq_writer.write_status_data.next.error = self.dma_ctrl_write_status_error.val();
+
+        // Endpoints that are given up.
+        self.sender.reclaim.next = self.registers.reclaim.val();
+        self.lookup.reclaim.next = self.registers.reclaim.val();
+        self.send_tally.endpoint.next = self.registers.reclaim.val().endpoint;
+        self.send_tally.take.next = self.sq_fetch.taken.val();
+        self.send_tally.taker.next = self.sq_fetch.taker.val();
+        self.send_tally.sent.next = self.send_ends.out_valid.val() & self.cq_writer.done_tx_ready.val();
+        self.send_tally.sender.next = self.send_ends.out_data.val().endpoint;
+        self.send_tally.refused.next = self.sq_fetch.refused_valid.val() & self.cq_writer.done_sq_ready.val();
+        self.send_tally.refuser.next = self.sq_fetch.refused_data.val().endpoint;
+        self.registers.sends_left.next = self.send_tally.left.val();
+        self.registers.contexts_left.next = self.lookup.contexts_left.val();
 
         // Receiver.
         self.rx_parse.s_axis_tdata.next = self.s_axis_tdata.val();
@@ -356,6 +371,7 @@ impl Logic for TesseraNic {
         self.registers.free_blocks.next = self.receiver.free_blocks.val();
         self.registers.tombstones.next = self.lookup.tombstones.val().get_bits::<16>(0);
         self.registers.ready.next = self.sq_fetch.ready.val()
+            & self.send_tally.ready.val()
             & self.rq_fetch.ready.val()
             & self.cq_writer.ready.val()
             & self.access.ready.val()

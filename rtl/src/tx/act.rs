@@ -203,7 +203,10 @@ impl Logic for Act {
         self.probe.next = self.live_pop.val() & !self.timed_out.val() & self.due.val() & !self.has_work.val();
         self.early.next = self.live_pop.val() & !self.timed_out.val() & !self.due.val();
         self.read_failed.next = self.job.val().fail & self.verdict.val().live;
-        self.ends.next = self.ended_by_peer.val() | self.timed_out.val() | self.read_failed.val();
+        self.ends.next = self.ended_by_peer.val()
+            | self.timed_out.val()
+            | self.read_failed.val()
+            | self.verdict.val().reclaimed;
 
         self.send_probe.next = self.job.val().turn & self.verdict.val().live & self.state.val().probe;
         self.send_new.next = self.job.val().turn
@@ -229,6 +232,7 @@ impl Logic for Act {
             | self.job.val().step
             | self.job.val().finish
             | self.job.val().fail
+            | self.job.val().reclaim
             | self.job.val().idle_nack;
         self.out.d.next.feedback = self.job.val().feedback;
         self.out.d.next.release =
@@ -404,6 +408,9 @@ impl Logic for Act {
             }
             if self.read_failed.val() {
                 self.changed.d.next.status = self.local_dma.val();
+            }
+            if self.verdict.val().reclaimed {
+                self.changed.d.next.status = self.flushed.val();
             }
         }
         if (self.ends.val() | self.news.val()) & !self.state.val().heard {

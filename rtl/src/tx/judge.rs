@@ -13,7 +13,7 @@
 use super::words::{Job, SlotState, Verdict};
 use super::Unasked;
 use crate::prelude::*;
-use crate::types::{RxFeedback, Settings, TxRequest};
+use crate::types::{Reclaim, RxFeedback, Settings, TxRequest};
 use tessera_abi::wire::{fb, NO_SAMPLE};
 
 #[derive(LogicBlock)]
@@ -34,6 +34,7 @@ pub struct Judge {
     /// Whether packets of the slot are on their way, and when the last left.
     pub in_flight: Signal<In, Bit>,
     pub landed_at: Signal<In, Bits<24>>,
+    pub reclaim: Signal<In, Reclaim>,
     pub verdict: Signal<Out, Verdict>,
     out: Dff<Verdict>,
 
@@ -99,6 +100,7 @@ impl Judge {
             jitter: Default::default(),
             in_flight: Default::default(),
             landed_at: Default::default(),
+            reclaim: Default::default(),
             verdict: Default::default(),
             out: Default::default(),
             age: Default::default(),
@@ -188,6 +190,10 @@ impl Logic for Judge {
         self.out.d.next.live = self.state.val().phase == 1;
         self.out.d.next.ours =
             (self.state.val().phase == 1) & (self.state.val().generation == self.job.val().generation);
+        self.out.d.next.reclaimed = self.job.val().reclaim
+            & (self.state.val().phase == 1)
+            & self.reclaim.val().active
+            & (self.message.val().endpoint == self.reclaim.val().endpoint);
         // RL-4: what is over stays over; what ends waits for its own end.
         self.newer_by.next = self.job.val().generation - self.state.val().generation;
         self.out.d.next.past =

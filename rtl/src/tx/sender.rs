@@ -15,7 +15,7 @@
 use super::Slots;
 use crate::prelude::*;
 use crate::recovery::{RetransmitQueue, TimerWheel};
-use crate::types::{Done, PathEcho, RxFeedback, Settings, TxFeedback, TxPacket, TxRequest, TxSent};
+use crate::types::{Done, PathEcho, Reclaim, RxFeedback, Settings, TxFeedback, TxPacket, TxRequest, TxSent};
 use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
@@ -24,6 +24,7 @@ pub struct Sender {
     pub rst: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
     pub now: Signal<In, Bits<32>>,
+    pub reclaim: Signal<In, Reclaim>,
     pub request_valid: Signal<In, Bit>,
     pub request_data: Signal<In, TxRequest>,
     pub request_ready: Signal<Out, Bit>,
@@ -69,6 +70,7 @@ impl Sender {
             rst: Default::default(),
             settings: Default::default(),
             now: Default::default(),
+            reclaim: Default::default(),
             request_valid: Default::default(),
             request_data: Default::default(),
             request_ready: Default::default(),
@@ -120,6 +122,7 @@ impl Logic for Sender {
         self.wheel.rst.next = self.rst.val();
         self.slots.settings.next = self.settings.val();
         self.slots.now.next = self.now.val();
+        self.slots.reclaim.next = self.reclaim.val();
         self.wheel.now.next = self.now.val();
 
         self.slots.request_valid.next = self.request_valid.val();

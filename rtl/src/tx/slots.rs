@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  FEEDBACK ─────┐
-//!  failed reads ─┤  choose       read        compare     decide       write back
+//!  failed reads,─┤  choose       read        compare     decide       write back
 //!  idle NACKs ───┤  a job  ───>  two RAMs ─> judge  ───> act    ───>  state RAM, walks,
 //!  finished ─────┤  (S0)         (S1)        (S2)        (S3)         ring, timers, packet,
 //!  timer pops ───┤                 ^                                  flight, events (S4)
@@ -27,6 +27,8 @@
 //! - from a request taken to its first packet offered: 13 clocks; from a step
 //!   offered to its packet: 5;
 //! - one slot sends a packet every 5 clocks;
+//! - while an endpoint is reclaimed every slot is looked at in turn, in every
+//!   second clock at best, and ends if it is that endpoint's;
 //! - a RELEASE is offered 4 clocks after the job that leads to it was chosen; until
 //!   it is taken no message finishes, and no FEEDBACK that asks for one is taken;
 //! - `sent` and `failed` are never refused: at most 252 packets are on their way;
@@ -47,8 +49,8 @@ use super::{
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::{
-    Done, PathEcho, RxFeedback, Settings, TimerInsert, TxFeedback, TxPacket, TxRequest, TxSent, Walk,
-    WalkStep,
+    Done, PathEcho, Reclaim, RxFeedback, Settings, TimerInsert, TxFeedback, TxPacket, TxRequest, TxSent,
+    Walk, WalkStep,
 };
 use tessera_abi::params::Config;
 use tessera_abi::wire::fb;
@@ -59,6 +61,8 @@ pub struct Slots {
     pub rst: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
     pub now: Signal<In, Bits<32>>,
+    /// Its messages end as `flushed`.
+    pub reclaim: Signal<In, Reclaim>,
     pub request_valid: Signal<In, Bit>,
     pub request_data: Signal<In, TxRequest>,
     pub request_ready: Signal<Out, Bit>,
@@ -158,12 +162,15 @@ pub struct Slots {
 
     // Outputs.
     bytes: Dff<Bits<32>>,
+    /// The slot to look at next for who is reclaimed.
+    reclaim_at: Dff<Bits<12>>,
     added: Signal<Local, Bits<32>>,
     flag_nack: Constant<Bits<8>>,
     flag_ce: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
     blank: Constant<SlotState>,
     idle: Constant<Job>,
+    last_slot: Constant<Bits<12>>,
 }
 
 impl Slots {
@@ -175,6 +182,7 @@ impl Slots {
             rst: Default::default(),
             settings: Default::default(),
             now: Default::default(),
+            reclaim: Default::default(),
             request_valid: Default::default(),
             request_data: Default::default(),
             request_ready: Default::default(),
@@ -260,12 +268,14 @@ impl Slots {
             rtt2: Default::default(),
             rtt1: Default::default(),
             bytes: Default::default(),
+            reclaim_at: Default::default(),
             added: Default::default(),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
             flag_ce: Constant::new(u64::from(fb::CE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
+            last_slot: Constant::new(((1u64 << log2) - 1).into()),
         }
     }
 }
@@ -292,7 +302,8 @@ impl Logic for Slots {
             window4,
             known2,
             rtt2,
-            bytes
+            bytes,
+            reclaim_at
         );
         self.messages.clock.next = self.clk.val();
         self.states.clock.next = self.clk.val();
@@ -342,7 +353,10 @@ impl Logic for Slots {
         self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any();
         self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
         self.chooser.slots[0].next = self.feedback.q.val().slot;
-        self.chooser.slots[1].next = self.failures.out_data.val();
+        self.chooser.slots[1].next = self.reclaim_at.q.val();
+        if self.failures.out_valid.val() {
+            self.chooser.slots[1].next = self.failures.out_data.val();
+        }
         self.chooser.slots[2].next = self.nack.idle_slot.val();
         self.chooser.slots[3].next = self.finished.head_slot.val();
         self.chooser.slots[4].next = self.timers.held_node.val().get_bits::<12>(0);
@@ -354,7 +368,8 @@ impl Logic for Slots {
             & self.timers.room.val()
             & (self.nack.free.val() | !self.has_nack.val())
             & (self.releaser.free.val() | !self.asks_release.val());
-        self.chooser.wants[1].next = self.failures.out_valid.val();
+        self.chooser.wants[1].next =
+            self.failures.out_valid.val() | (self.reclaim.val().active & !self.job1.q.val().reclaim);
         self.chooser.wants[2].next = self.nack.idle_valid.val();
         self.chooser.wants[3].next =
             self.finished.head_valid.val() & self.completer.free.val() & self.releaser.free.val();
@@ -383,7 +398,14 @@ impl Logic for Slots {
         // S0.
         self.valid1.d.next = self.chooser.any.val();
         self.job1.d.next.feedback = self.chooser.chosen[0].val();
-        self.job1.d.next.fail = self.chooser.chosen[1].val();
+        self.job1.d.next.fail = self.chooser.chosen[1].val() & self.failures.out_valid.val();
+        self.job1.d.next.reclaim = self.chooser.chosen[1].val() & !self.failures.out_valid.val();
+        if self.chooser.chosen[1].val() & !self.failures.out_valid.val() {
+            self.reclaim_at.d.next = self.reclaim_at.q.val() + 1;
+            if self.reclaim_at.q.val() == self.last_slot.val() {
+                self.reclaim_at.d.next = 0.into();
+            }
+        }
         self.job1.d.next.idle_nack = self.chooser.chosen[2].val();
         self.job1.d.next.turn = self.chooser.chosen[6].val();
         self.job1.d.next.step = self.chooser.chosen[7].val();
@@ -404,6 +426,7 @@ impl Logic for Slots {
             self.feedback_started.d.next = true;
         }
         self.failures.out_ready.next = self.chooser.chosen[1].val();
+        self.judge.reclaim.next = self.reclaim.val();
         self.nack.idle_ready.next = self.chooser.chosen[2].val();
         self.ring.take.next = self.chooser.chosen[6].val();
         self.step_ready.next = self.chooser.chosen[7].val();
@@ -607,6 +630,7 @@ impl Logic for Slots {
             self.job2.d.next = self.idle.val();
             self.job3.d.next = self.idle.val();
             self.bytes.d.next = 0.into();
+            self.reclaim_at.d.next = 0.into();
         }
     }
 }

@@ -83,6 +83,8 @@ pub struct Job {
     pub fail: Bit,
     /// A NACK asked for nothing that may be sent again.
     pub idle_nack: Bit,
+    /// The slot is looked at for an endpoint that is reclaimed.
+    pub reclaim: Bit,
     pub slot: Bits<12>,
     /// Of `feedback`, `step` and `idle_nack`.
     pub generation: Bits<20>,
@@ -110,6 +112,8 @@ pub struct Verdict {
     /// COMPLETE with the wish for a RELEASE; of a generation that is over.
     pub release_asked: Bit,
     pub past: Bit,
+    /// A live message of the endpoint that is reclaimed.
+    pub reclaimed: Bit,
     pub cumulative_up: Bit,
     pub limit_up: Bit,
     /// The grant, at most the message's count.

@@ -39,6 +39,7 @@ pub const JUDGES: &[Judge] = &[
         blocks: &["sq_fetch", "ring_reader", "work_queue", "key_check", "byte_reverse"],
     },
     Judge { test: "rq_fetch", blocks: &["rq_fetch"] },
+    Judge { test: "send_tally", blocks: &["send_tally"] },
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },

@@ -31,7 +31,7 @@ pub use path_counters::PathCounters;
 
 use super::cleared_ram::ClearedRam;
 use crate::prelude::*;
-use crate::types::{Doorbell, PathUse, Settings, TableWrite};
+use crate::types::{Doorbell, PathUse, Reclaim, Settings, TableWrite};
 use tessera_abi::params::{self, Config};
 use tessera_abi::regs::{self, Reg};
 
@@ -45,24 +45,26 @@ pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
 pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
-pub const VIEWS: [Reg; 17] = [
-    regs::MAGIC,         //  0
-    regs::ABI_VERSION,   //  1
-    regs::SIZES0,        //  2
-    regs::SIZES1,        //  3
-    regs::SIZES2,        //  4
-    regs::STATUS,        //  5
-    regs::TABLE_COMMAND, //  6
-    regs::TABLE_STATUS,  //  7
-    regs::OUTSTANDING,   //  8
-    regs::UNSOLICITED,   //  9
-    regs::FREE_SLOTS,    // 10
-    regs::FREE_CONTEXTS, // 11
-    regs::FREE_BLOCKS,   // 12
-    regs::TOMBSTONES,    // 13
-    regs::TIME,          // 14
-    regs::FENCE,         // 15
-    regs::FENCE_STATUS,  // 16
+pub const VIEWS: [Reg; 19] = [
+    regs::MAGIC,          //  0
+    regs::ABI_VERSION,    //  1
+    regs::SIZES0,         //  2
+    regs::SIZES1,         //  3
+    regs::SIZES2,         //  4
+    regs::STATUS,         //  5
+    regs::TABLE_COMMAND,  //  6
+    regs::TABLE_STATUS,   //  7
+    regs::OUTSTANDING,    //  8
+    regs::UNSOLICITED,    //  9
+    regs::FREE_SLOTS,     // 10
+    regs::FREE_CONTEXTS,  // 11
+    regs::FREE_BLOCKS,    // 12
+    regs::TOMBSTONES,     // 13
+    regs::TIME,           // 14
+    regs::FENCE,          // 15
+    regs::FENCE_STATUS,   // 16
+    regs::RECLAIM,        // 17
+    regs::RECLAIM_STATUS, // 18
 ];
 
 /// The kernel cuts addresses at these places.
@@ -122,6 +124,10 @@ pub struct Registers {
     /// A fence begins; one is not yet over.
     pub fence_begin: Signal<Out, Bit>,
     pub fence_busy: Signal<In, Bit>,
+    /// What is reclaimed, and what is left of it.
+    pub reclaim: Signal<Out, Reclaim>,
+    pub sends_left: Signal<In, Bit>,
+    pub contexts_left: Signal<In, Bit>,
     /// Bit `i` adds one to counter `i`.
     pub events: Signal<In, Bits<64>>,
     /// What happened to entropy values.
@@ -152,6 +158,10 @@ pub struct Registers {
     to_command: Dff<Bit>,
     to_doorbell: Dff<Bit>,
     to_fence: Dff<Bit>,
+    to_reclaim: Dff<Bit>,
+    reclaims: Dff<Reclaim>,
+    /// Clocks until what is on its way in the receiver has shown.
+    reclaim_in: Dff<Bits<10>>,
     fence_out: Dff<Bit>,
     b_failed: Dff<Bit>,
     command: Dff<Bits<32>>,
@@ -205,13 +215,14 @@ pub struct Registers {
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
     seen_one: Signal<Local, Bit>,
-    seen: [Signal<Local, Bits<32>>; 17],
-    gathered: [Signal<Local, Bits<32>>; 18],
-    seen_at: [Constant<Bits<21>>; 17],
+    seen: [Signal<Local, Bits<32>>; 19],
+    gathered: [Signal<Local, Bits<32>>; 20],
+    seen_at: [Constant<Bits<21>>; 19],
     fixed: [Constant<Bits<32>>; 5],
     tick_last: Constant<Bits<8>>,
     command_at: Constant<Bits<21>>,
     fence_at: Constant<Bits<21>>,
+    reclaim_at: Constant<Bits<21>>,
     data_base: Constant<Bits<21>>,
     counters_base: Constant<Bits<21>>,
     paths_base: Constant<Bits<21>>,
@@ -266,6 +277,9 @@ impl Registers {
             doorbell: Default::default(),
             fence_begin: Default::default(),
             fence_busy: Default::default(),
+            reclaim: Default::default(),
+            sends_left: Default::default(),
+            contexts_left: Default::default(),
             events: Default::default(),
             path_use: Default::default(),
             outstanding: Default::default(),
@@ -292,6 +306,9 @@ impl Registers {
             to_command: Default::default(),
             to_doorbell: Default::default(),
             to_fence: Default::default(),
+            to_reclaim: Default::default(),
+            reclaims: Default::default(),
+            reclaim_in: Default::default(),
             fence_out: Default::default(),
             b_failed: Default::default(),
             command: Default::default(),
@@ -349,6 +366,7 @@ impl Registers {
             tick_last: Constant::new(u64::from(params::CLOCKS_PER_TICK - 1).into()),
             command_at: at(regs::TABLE_COMMAND.offset),
             fence_at: at(regs::FENCE.offset),
+            reclaim_at: at(regs::RECLAIM.offset),
             data_base: at(regs::TABLE_DATA),
             counters_base: at(regs::COUNTERS),
             paths_base: at(regs::PATH_COUNTERS),
@@ -375,7 +393,7 @@ impl Logic for Registers {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
-        dff_setup!(self, clk, to_fence, fence_out);
+        dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(
@@ -476,6 +494,11 @@ impl Logic for Registers {
         self.write_out.d.next.valid = false;
         self.bell.d.next.valid = false;
         self.fence_out.d.next = false;
+        if self.reclaim_in.q.val() != 0 {
+            self.reclaim_in.d.next = self.reclaim_in.q.val() - 1;
+        } else if !self.sends_left.val() & !self.contexts_left.val() {
+            self.reclaims.d.next.active = false;
+        }
 
         match self.writing.q.val() {
             Writing::Wait => {
@@ -489,6 +512,7 @@ impl Logic for Registers {
                 self.to_command.d.next =
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
                 self.to_fence.d.next = self.aligned.val() & (self.aw_at.q.val() == self.fence_at.val());
+                self.to_reclaim.d.next = self.aligned.val() & (self.aw_at.q.val() == self.reclaim_at.val());
                 self.to_doorbell.d.next = self.aligned.val()
                     & self.in_page.val()
                     & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val() | self.bell_round.val())
@@ -500,8 +524,14 @@ impl Logic for Registers {
                     & !self.to_data.q.val()
                     & !self.to_command.q.val()
                     & !self.to_fence.q.val()
+                    & !self.to_reclaim.q.val()
                     & !self.to_doorbell.q.val();
                 self.fence_out.d.next = self.to_fence.q.val() & self.w_data.q.val().get_bit(0);
+                if self.to_reclaim.q.val() {
+                    self.reclaims.d.next.active = true;
+                    self.reclaims.d.next.endpoint = self.w_data.q.val().get_bits::<8>(0);
+                    self.reclaim_in.d.next = 1023.into();
+                }
                 self.file.write.next = self.to_file.q.val();
                 if self.to_file.q.val() & (self.aw_at.q.val() == self.control_at.val()) {
                     self.settle.d.next = 15.into();
@@ -545,6 +575,7 @@ impl Logic for Registers {
         self.table_write.next = self.write_out.q.val();
         self.doorbell.next = self.bell.q.val();
         self.fence_begin.next = self.fence_out.q.val();
+        self.reclaim.next = self.reclaims.q.val();
 
         // Reads: one word of each source, then their OR.
         self.seen[0].next = self.fixed[0].val();
@@ -573,9 +604,16 @@ impl Logic for Registers {
         if self.fence_busy.val() | self.fence_out.q.val() {
             self.seen[16].next = 1.into();
         }
+        self.seen[17].next = 0.into();
+        self.seen[18].next = 0.into();
+        if self.reclaims.q.val().active {
+            self.seen[18].next = (bit_cast::<32, 1>(self.sends_left.val().into()) << 1)
+                | (bit_cast::<32, 1>(self.contexts_left.val().into()) << 2)
+                | 1;
+        }
         self.gathered[0].next = 0.into();
         self.seen_one.next = false;
-        for i in 0..17 {
+        for i in 0..19 {
             self.gathered[i + 1].next = self.gathered[i].val();
             if self.ar_at.q.val() == self.seen_at[i].val() {
                 self.seen_one.next = true;
@@ -617,7 +655,7 @@ impl Logic for Registers {
             }
             Reading::Decode => {
                 self.from_file.d.next = self.file.value.val();
-                self.from_views.d.next = self.gathered[17].val();
+                self.from_views.d.next = self.gathered[19].val();
                 self.from_data.d.next = 0.into();
                 if self.r_aligned.val() & self.r_in_data.val() {
                     self.from_data.d.next = self.shifted.val().get_bits::<32>(0);
@@ -679,6 +717,8 @@ impl Logic for Registers {
             self.write_out.d.next.valid = false;
             self.bell.d.next.valid = false;
             self.fence_out.d.next = false;
+            self.reclaims.d.next.active = false;
+            self.reclaim_in.d.next = 0.into();
             self.reading.d.next = Reading::Wait;
         }
     }

@@ -875,9 +875,12 @@ impl Logic for Context {
             self.left.d.next = 0.into();
             match self.intake.cause.val() {
                 ContextEvent::Packet => {
-                    self.live.d.next.src_mac = self.next_packet.val().src_mac;
-                    self.live.d.next.vlan = self.next_packet.val().vlan;
-                    self.live.d.next.vlan_valid = self.next_packet.val().vlan_valid;
+                    // Verdict 3 is not this message's packet.
+                    if self.next_packet.val().verdict != 3 {
+                        self.live.d.next.src_mac = self.next_packet.val().src_mac;
+                        self.live.d.next.vlan = self.next_packet.val().vlan;
+                        self.live.d.next.vlan_valid = self.next_packet.val().vlan_valid;
+                    }
                     self.state.d.next = ContextState::Drop;
                     if self.next_packet.val().verdict == 0 {
                         if self.arrival.differs.val() {
@@ -944,6 +947,9 @@ impl Logic for Context {
                         self.live.d.next.status = self.replaced.val();
                         if self.next_packet.val().released {
                             self.live.d.next.status = self.released.val();
+                        }
+                        if self.next_packet.val().destroyed {
+                            self.live.d.next.status = self.destroyed.val();
                         }
                         if self.next_open.val() {
                             self.state.d.next = ContextState::Release;

@@ -334,6 +334,7 @@ pub struct Context {
     gave_up: Constant<Bits<8>>,
     replaced: Constant<Bits<8>>,
     released: Constant<Bits<8>>,
+    destroyed: Constant<Bits<8>>,
     remote_access_status: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
 }
@@ -531,6 +532,7 @@ impl Context {
             gave_up: code(Status::GaveUp as u8),
             replaced: code(Status::Replaced as u8),
             released: code(Status::Released as u8),
+            destroyed: code(Status::Destroyed as u8),
             remote_access_status: code(Status::RemoteAccess as u8),
             nothing: Constant::new(Bits::<256>::default()),
         }

@@ -31,6 +31,9 @@ pub struct LookupEnds {
     pub opened_at: Signal<In, LookupPlace>,
     /// Nothing may be written in this clock.
     pub hold: Signal<In, Bit>,
+    /// Where the context `look_at` was opened, in the next clock: unless `busy`.
+    pub look_at: Signal<In, Bits<12>>,
+    pub busy: Signal<Out, Bit>,
     /// The end is written in this clock.
     pub go: Signal<Out, Bit>,
     pub word: Signal<Out, Retire>,
@@ -59,6 +62,8 @@ impl LookupEnds {
             number: Default::default(),
             opened_at: Default::default(),
             hold: Default::default(),
+            look_at: Default::default(),
+            busy: Default::default(),
             go: Default::default(),
             word: Default::default(),
             place: Default::default(),
@@ -80,6 +85,10 @@ impl Logic for LookupEnds {
         self.places.write_address.next = self.number.val();
         self.places.write_data.next = self.opened_at.val();
         self.places.read_address.next = self.retire.q.val().context;
+        if !self.waits.q.val() {
+            self.places.read_address.next = self.look_at.val();
+        }
+        self.busy.next = self.waits.q.val();
 
         self.goes.next = self.waits.q.val() & self.placed.q.val() & !self.hold.val();
         if !self.waits.q.val() {

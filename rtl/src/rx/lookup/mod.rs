@@ -43,6 +43,9 @@
 //! - RL-2: a RELEASE takes its place in the order of packets. Its context is sent
 //!   away as by a newer generation, but for the answer; if that ends as
 //!   `released`, the tombstone lives `mpl`;
+//! - while an endpoint is reclaimed every second step of the sweep looks at a
+//!   context instead, in turn, and sends it away if it is open and the endpoint's
+//!   (verdict 3); such a step gives way to no packet;
 //! - `low` follows a change of what is remembered by two clocks;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
 //!   wait for the 387 clocks of its expansion. With entries in the tables the
@@ -72,7 +75,7 @@ pub use tenants::{LookupTenant, LookupTenants};
 pub use way::{LookupHeld, LookupName, LookupWay};
 
 use crate::prelude::*;
-use crate::types::{Receive, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
+use crate::types::{Receive, Reclaim, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
 use tessera_abi::wire::flag;
@@ -99,6 +102,11 @@ enum State {
     SweepRead,
     SweepCompare,
     SweepClear,
+    // A context is looked at for an endpoint that is reclaimed.
+    ReclaimPlace,
+    ReclaimTake,
+    ReclaimRead,
+    ReclaimAct,
 }
 
 #[derive(LogicBlock)]
@@ -110,6 +118,10 @@ pub struct Lookup {
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
     pub table_write: Signal<In, TableWrite>,
+    /// Its contexts are aborted.
+    pub reclaim: Signal<In, Reclaim>,
+    /// It holds context numbers, three clocks late at most.
+    pub contexts_left: Signal<Out, Bit>,
     pub packet_valid: Signal<In, Bit>,
     pub packet_data: Signal<In, RxData>,
     pub packet_ready: Signal<Out, Bit>,
@@ -211,6 +223,10 @@ pub struct Lookup {
     has_judged: Dff<Bit>,
     has_buried: Dff<Bit>,
     is_low: Dff<Bit>,
+    // The context to look at next, where it was opened, and whose turn it is.
+    reclaim_at: Dff<Bits<12>>,
+    reclaim_place: Dff<LookupPlace>,
+    reclaim_turn: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
     /// A packet is at hand.
@@ -236,6 +252,12 @@ pub struct Lookup {
     clears: Signal<Local, Bit>,
     /// What is cleared now is in a set of the packet at hand.
     clears_here: Signal<Local, Bit>,
+    /// The entry of the context to look at is read, is there.
+    reclaim_reads: Signal<Local, Bit>,
+    reclaim_acts: Signal<Local, Bit>,
+    /// It is an open context of the endpoint; and is sent away in this clock.
+    reclaimable: Signal<Local, Bit>,
+    reclaims: Signal<Local, Bit>,
     sweeping: Signal<Local, Bit>,
     /// The next thing to do is chosen in this clock.
     pick: Signal<Local, Bit>,
@@ -262,6 +284,7 @@ pub struct Lookup {
     released: Constant<Bits<8>>,
     /// Bits of a hash that choose the set.
     set_bits: Constant<Bits<13>>,
+    last_context: Constant<Bits<12>>,
 }
 
 impl Lookup {
@@ -283,6 +306,8 @@ impl Lookup {
             settings: Default::default(),
             now: Default::default(),
             table_write: Default::default(),
+            reclaim: Default::default(),
+            contexts_left: Default::default(),
             packet_valid: Default::default(),
             packet_data: Default::default(),
             packet_ready: Default::default(),
@@ -365,6 +390,9 @@ impl Lookup {
             has_judged: Default::default(),
             has_buried: Default::default(),
             is_low: Default::default(),
+            reclaim_at: Default::default(),
+            reclaim_place: Default::default(),
+            reclaim_turn: Default::default(),
             in_act: Default::default(),
             looking: Default::default(),
             by_tag: Default::default(),
@@ -379,6 +407,10 @@ impl Lookup {
             in_clear: Default::default(),
             clears: Default::default(),
             clears_here: Default::default(),
+            reclaim_reads: Default::default(),
+            reclaim_acts: Default::default(),
+            reclaimable: Default::default(),
+            reclaims: Default::default(),
             sweeping: Default::default(),
             pick: Default::default(),
             accept: Default::default(),
@@ -400,6 +432,7 @@ impl Lookup {
             limit: Constant::new((config.tombstones as u64).into()),
             released: Constant::new((Status::Released as u64).into()),
             set_bits: Constant::new(((1u64 << config.table_sets_log2) - 1).into()),
+            last_context: Constant::new(((1u64 << config.rx_contexts_log2) - 1).into()),
         }
     }
 }
@@ -442,7 +475,10 @@ impl Logic for Lookup {
             behind,
             has_judged,
             has_buried,
-            is_low
+            is_low,
+            reclaim_at,
+            reclaim_place,
+            reclaim_turn
         );
         self.ends.clk.next = self.clk.val();
         self.ends.rst.next = self.rst.val();
@@ -497,6 +533,20 @@ impl Logic for Lookup {
             self.tables.set0.next = self.set0.q.val();
             self.tables.set1.next = self.set1.q.val();
         }
+        self.reclaim_acts.next = self.state.q.val() == State::ReclaimAct;
+        self.reclaim_reads.next = (self.state.q.val() == State::ReclaimRead) | self.reclaim_acts.val();
+        if self.reclaim_reads.val() {
+            self.tables.set0.next = self.reclaim_place.q.val().set_at;
+            self.tables.set1.next = self.reclaim_place.q.val().set_at;
+        }
+        self.tables.way.next = self.reclaim_place.q.val().way;
+        self.ends.look_at.next = self.reclaim_at.q.val();
+        self.reclaimable.next = self.reclaim_acts.val()
+            & self.reclaim.val().active
+            & (self.tables.way_held.val().state == 1)
+            & (self.tables.way_held.val().value.get_bits::<12>(0) == self.reclaim_at.q.val())
+            & (self.reclaim_place.q.val().endpoint == self.reclaim.val().endpoint);
+        self.reclaims.next = self.reclaimable.val() & self.reply.free.val();
         self.tables.clk.next = self.clk.val();
         self.tables.present.next = self.now.val().get_bits::<24>(8);
         self.tables.choose.next = self.state.q.val() == State::Choose;
@@ -557,12 +607,16 @@ impl Logic for Lookup {
         } else {
             self.place.next = self.tables.vacancy.val();
         }
-        self.reply.act.next = self.act.val();
+        self.reply.act.next = self.act.val() | self.reclaims.val();
+        self.reply.destroyed.next = self.reclaims.val();
         self.reply.packet.next = self.packet.q.val();
         self.reply.receive.next = self.posted.val();
         self.reply.own.next = self.is_match.val();
-        self.reply.work.next = self.judge.work.val();
+        self.reply.work.next = self.judge.work.val() | self.reclaims.val();
         self.reply.verdict.next = self.judge.verdict.val();
+        if self.reclaims.val() {
+            self.reply.verdict.next = 3.into();
+        }
         self.reply.deliver.next = self.judge.deliver.val();
         self.reply.replies.next = self.judge.replies.val();
         self.reply.flags.next = self.judge.flags.val();
@@ -573,6 +627,9 @@ impl Logic for Lookup {
             self.reply.number.next = self.numbers.number.val();
         } else {
             self.reply.number.next = self.tables.found_held.val().value.get_bits::<12>(0);
+        }
+        if self.reclaims.val() {
+            self.reply.number.next = self.reclaim_at.q.val();
         }
         self.work_valid.next = self.reply.work_valid.val();
         self.work_data.next = self.reply.work_data.val();
@@ -620,7 +677,8 @@ impl Logic for Lookup {
         self.ends.retire_valid.next = self.retire_valid.val();
         self.ends.retire_data.next = self.retire_data.val();
         self.retire_ready.next = self.ends.retire_ready.val();
-        self.ends.hold.next = self.act.val() | self.clears.val() | self.tally.settling.val();
+        self.ends.hold.next =
+            self.act.val() | self.clears.val() | self.reclaim_reads.val() | self.tally.settling.val();
         self.buries.next = self.ends.go.val();
         self.disturbs.next = (self.ends.place.val().way.get_bits::<4>(0).any()
             & (self.bury_set.val() == self.set0.q.val()))
@@ -652,6 +710,13 @@ impl Logic for Lookup {
             self.write_hot.next = self.tables.found.val();
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
+        }
+        if self.reclaims.val() {
+            self.write_hot.next = self.reclaim_place.q.val().way;
+            self.write_held.next.state = 3.into();
+            self.write_held.next.value = self.tables.way_held.val().value;
+            self.write_set0.next = self.reclaim_place.q.val().set_at;
+            self.write_set1.next = self.reclaim_place.q.val().set_at;
         }
         if self.buries.val() & self.ends.word.val().bury {
             self.write_hot.next = self.ends.place.val().way;
@@ -697,6 +762,8 @@ impl Logic for Lookup {
         self.free_contexts.next = self.numbers.free.val();
         self.tenants.table_write.next = self.table_write.val();
         self.tenants.take.next = self.judge.open.val();
+        self.tenants.watched.next = self.reclaim.val().endpoint;
+        self.contexts_left.next = self.tenants.holds.val();
         self.tenants.give.next = self.buries.val() & self.ends.word.val().free;
         self.tenants.given.next = self.ends.place.val().endpoint;
 
@@ -769,6 +836,27 @@ impl Logic for Lookup {
                     }
                 }
             }
+            State::ReclaimPlace => {
+                if !self.ends.busy.val() {
+                    self.state.d.next = State::ReclaimTake;
+                }
+            }
+            State::ReclaimTake => {
+                self.reclaim_place.d.next = self.ends.place.val();
+                self.state.d.next = State::ReclaimRead;
+            }
+            State::ReclaimRead => {
+                self.state.d.next = State::ReclaimAct;
+            }
+            State::ReclaimAct => {
+                if self.reclaims.val() | !self.reclaimable.val() {
+                    self.reclaim_at.d.next = self.reclaim_at.q.val() + 1;
+                    if self.reclaim_at.q.val() == self.last_context.val() {
+                        self.reclaim_at.d.next = 0.into();
+                    }
+                    self.state.d.next = State::Idle;
+                }
+            }
             State::SweepRead => {
                 // The set to read is the one behind that which is cleared now.
                 if !self.behind.q.val() {
@@ -788,6 +876,11 @@ impl Logic for Lookup {
         if self.pick.val() {
             self.state.d.next = State::SweepRead;
             self.sweep_first.d.next = self.sweep_due.q.val();
+            // Every second step of the sweep is one of these.
+            self.reclaim_turn.d.next = !self.reclaim_turn.q.val();
+            if self.reclaim.val().active & self.reclaim_turn.q.val() {
+                self.state.d.next = State::ReclaimPlace;
+            }
             if self.sweep_due.q.val() {
                 self.sweep_due.d.next = false;
             } else {
@@ -844,6 +937,8 @@ impl Logic for Lookup {
             self.has_judged.d.next = false;
             self.has_buried.d.next = false;
             self.is_low.d.next = false;
+            self.reclaim_at.d.next = 0.into();
+            self.reclaim_turn.d.next = false;
             self.disturbed.d.next = false;
             self.sweep_first.d.next = false;
             self.behind.d.next = false;

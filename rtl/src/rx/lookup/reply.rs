@@ -34,6 +34,8 @@ pub struct LookupReply {
     pub status: Signal<In, Bits<8>>,
     pub all: Signal<In, Bit>,
     pub denied: Signal<In, Bit>,
+    /// The word is about a context of an endpoint that was destroyed, not the packet.
+    pub destroyed: Signal<In, Bit>,
     /// Both outputs are empty: `act` may come.
     pub free: Signal<Out, Bit>,
     pub work_valid: Signal<Out, Bit>,
@@ -73,6 +75,7 @@ impl LookupReply {
             status: Default::default(),
             all: Default::default(),
             denied: Default::default(),
+            destroyed: Default::default(),
             free: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
@@ -104,7 +107,8 @@ impl Logic for LookupReply {
         if self.act.val() {
             self.work_waits.d.next = self.work.val();
             self.work_word.d.next.verdict = self.verdict.val();
-            self.work_word.d.next.released = self.packet.val().release;
+            self.work_word.d.next.released = self.packet.val().release & !self.destroyed.val();
+            self.work_word.d.next.destroyed = self.destroyed.val();
             self.work_word.d.next.context = self.number.val();
             self.work_word.d.next.buffer = self.receive.val().address;
             if (self.packet.val().flags & self.write_flag.val()) != 0 {
@@ -140,6 +144,9 @@ impl Logic for LookupReply {
             self.work_word.d.next.timestamp = self.packet.val().timestamp;
             self.work_word.d.next.arrival = self.packet.val().arrival;
             self.work_word.d.next.payload_len = self.packet.val().payload_len;
+            if self.destroyed.val() {
+                self.work_word.d.next.payload_len = 0.into();
+            }
         }
         self.work_valid.next = self.work_waits.q.val();
         self.work_data.next = self.work_word.q.val();

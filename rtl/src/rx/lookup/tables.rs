@@ -36,6 +36,9 @@ pub struct LookupTables {
     pub vacancy: Signal<Out, Bits<8>>,
     /// Of the sets of two clocks ago.
     pub expired: Signal<Out, Bits<8>>,
+    /// What is held in this way of the sets of a clock ago.
+    pub way: Signal<In, Bits<8>>,
+    pub way_held: Signal<Out, LookupHeld>,
     /// Ways to write.
     pub write: Signal<In, Bits<8>>,
     /// Their names too: `key`.
@@ -61,6 +64,7 @@ pub struct LookupTables {
     lowest1: Signal<Local, Bits<4>>,
     hit_generation: [Signal<Local, Bits<20>>; 9],
     hit_held: [Signal<Local, LookupHeld>; 9],
+    named_held: [Signal<Local, LookupHeld>; 9],
 }
 
 impl LookupTables {
@@ -78,6 +82,8 @@ impl LookupTables {
             found_held: Default::default(),
             vacancy: Default::default(),
             expired: Default::default(),
+            way: Default::default(),
+            way_held: Default::default(),
             write: Default::default(),
             write_names: Default::default(),
             write_set0: Default::default(),
@@ -98,6 +104,7 @@ impl LookupTables {
             lowest1: Default::default(),
             hit_generation: Default::default(),
             hit_held: Default::default(),
+            named_held: Default::default(),
         }
     }
 }
@@ -118,6 +125,9 @@ impl Logic for LookupTables {
         self.hit_held[0].next.state = 0.into();
         self.hit_held[0].next.value = 0.into();
         self.hit_held[0].next.status = 0.into();
+        self.named_held[0].next.state = 0.into();
+        self.named_held[0].next.value = 0.into();
+        self.named_held[0].next.status = 0.into();
         for i in 0..8 {
             self.ways[i].clk.next = self.clk.val();
             self.ways[i].present.next = self.present.val();
@@ -125,6 +135,10 @@ impl Logic for LookupTables {
             self.ways[i].write_name.next = self.write.val().get_bit(i) & self.write_names.val();
             self.ways[i].new_held.next = self.new_held.val();
             self.ways[i].key.next = self.key.val();
+            self.named_held[i + 1].next = self.named_held[i].val();
+            if self.way.val().get_bit(i) {
+                self.named_held[i + 1].next = self.ways[i].held.val();
+            }
             // At most one way is hit.
             if self.ways[i].hit.val() {
                 self.hit_generation[i + 1].next = self.ways[i].generation.val();
@@ -134,6 +148,7 @@ impl Logic for LookupTables {
                 self.hit_held[i + 1].next = self.hit_held[i].val();
             }
         }
+        self.way_held.next = self.named_held[8].val();
         self.hits.next = bit_cast::<8, 1>(self.ways[0].hit.val().into())
             | (bit_cast::<8, 1>(self.ways[1].hit.val().into()) << 1)
             | (bit_cast::<8, 1>(self.ways[2].hit.val().into()) << 2)

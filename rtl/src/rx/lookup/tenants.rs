@@ -49,12 +49,17 @@ pub struct LookupTenants {
     pub give: Signal<In, Bit>,
     /// Whose it was.
     pub given: Signal<In, Bits<8>>,
+    /// Whether `watched` holds any, a clock later.
+    pub watched: Signal<In, Bits<8>>,
+    pub holds: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
 
     tenants: ClearedRam<LookupTenant, 8>,
     counts: ClearedRam<Bits<13>, 8>,
     /// The same, for gives.
     counts_give: ClearedRam<Bits<13>, 8>,
+    /// And to be watched.
+    counts_shown: ClearedRam<Bits<13>, 8>,
 
     /// A give that is not written yet.
     owed: Dff<Bit>,
@@ -103,10 +108,13 @@ impl LookupTenants {
             take: Default::default(),
             give: Default::default(),
             given: Default::default(),
+            watched: Default::default(),
+            holds: Default::default(),
             ready: Default::default(),
             tenants: ClearedRam::new(endpoints, "distributed"),
             counts: ClearedRam::new(endpoints, "distributed"),
             counts_give: ClearedRam::new(endpoints, "distributed"),
+            counts_shown: ClearedRam::new(endpoints, "distributed"),
             owed: Default::default(),
             owed_to: Default::default(),
             wrote: Default::default(),
@@ -157,7 +165,12 @@ impl Logic for LookupTenants {
         self.counts.rst.next = self.rst.val();
         self.counts_give.clk.next = self.clk.val();
         self.counts_give.rst.next = self.rst.val();
-        self.ready.next = self.tenants.ready.val() & self.counts.ready.val() & self.counts_give.ready.val();
+        self.counts_shown.clk.next = self.clk.val();
+        self.counts_shown.rst.next = self.rst.val();
+        self.ready.next = self.tenants.ready.val()
+            & self.counts.ready.val()
+            & self.counts_give.ready.val()
+            & self.counts_shown.ready.val();
 
         self.endpoint_write.next =
             self.table_write.val().valid & (self.table_write.val().table == self.this_table.val());
@@ -222,6 +235,11 @@ impl Logic for LookupTenants {
         self.counts_give.write_enable.next = self.writes.val();
         self.counts_give.write_address.next = self.write_at.val();
         self.counts_give.write_data.next = self.write_count.val();
+        self.counts_shown.write_enable.next = self.writes.val();
+        self.counts_shown.write_address.next = self.write_at.val();
+        self.counts_shown.write_data.next = self.write_count.val();
+        self.counts_shown.read_address.next = self.watched.val();
+        self.holds.next = self.counts_shown.read_data.val().any();
         self.wrote.d.next = self.writes.val();
         self.wrote_at.d.next = self.write_at.val();
         self.wrote_count.d.next = self.write_count.val();
