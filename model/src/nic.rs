@@ -97,6 +97,8 @@ pub struct Nic {
     identity: Identity,
     enabled: bool,
     endpoints: BTreeMap<u16, Endpoint>,
+    /// Destroyed ones, whose last words still name them.
+    gone: BTreeMap<u16, Endpoint>,
     shared_rings: BTreeMap<u16, u16>,
     keys: BTreeMap<u8, MemoryKey>,
     sends: BTreeMap<u16, u16>,
@@ -118,6 +120,7 @@ impl Nic {
             identity,
             enabled: true,
             endpoints: BTreeMap::new(),
+            gone: BTreeMap::new(),
             shared_rings: BTreeMap::new(),
             keys: BTreeMap::new(),
             sends: BTreeMap::new(),
@@ -141,6 +144,21 @@ impl Nic {
         self.receiver.set_tenant(&endpoint);
         self.sender.set_quota(endpoint.index(), endpoint.tx_quota);
         self.endpoints.insert(endpoint.index(), endpoint);
+    }
+
+    /// Destroys endpoint `number`: what it sends and receives ends.
+    //= RE-1
+    //= RE-2
+    pub fn destroy_endpoint(&mut self, now: Ticks, number: u32) -> Result<(), PostError> {
+        let endpoint = self.endpoint(number)?;
+        let index = endpoint.index();
+        self.endpoints.remove(&index);
+        self.gone.insert(index, endpoint);
+        self.sends.remove(&index);
+        self.recvs.remove(&index);
+        self.sender.flush(now, number, &mut self.out);
+        self.receiver.destroy(now, index, &mut self.out);
+        Ok(())
     }
 
     /// Writes an endpoint table entry that is a shared ring and nothing else.
@@ -386,7 +404,9 @@ impl Nic {
         let mut route = self.route(mac, vlan, gid, ev);
         route.dst_endpoint = endpoint;
         route.src_endpoint = local;
-        route.qkey = self.endpoints.get(&((local & 0xFF) as u16))?.qkey;
+        let index = (local & 0xFF) as u16;
+        let known = [self.endpoints.get(&index), self.gone.get(&index)];
+        route.qkey = known.into_iter().flatten().find(|endpoint| endpoint.number == local)?.qkey;
         self.out.counters.event(Counter::TxRelease);
         frame(&route, &Trh::Release(ReleaseHeader { ev, message, timestamp: now as u32 }), &[])
     }

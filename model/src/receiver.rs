@@ -99,6 +99,20 @@ impl Receiver {
         self.tagged.forget(endpoint.index());
     }
 
+    /// Ends everything of an endpoint.
+    //= RE-2
+    pub fn destroy(&mut self, now: Ticks, endpoint: u16, out: &mut Output) {
+        for id in 0..self.contexts.len() {
+            if self.contexts[id].as_ref().is_some_and(|context| context.endpoint() == endpoint) {
+                self.end(now, id as u32, Status::Destroyed, true, out);
+            }
+        }
+        self.grants(now, out);
+        self.receives.remove(&endpoint);
+        self.tagged.forget(endpoint);
+        self.tenants.remove(&endpoint);
+    }
+
     /// A checked receive entry of a ring.
     pub fn post(&mut self, now: Ticks, ring: u16, index: u16, entry: RecvEntry, out: &mut Output) {
         let tenant = self.tenants.get(&ring);

@@ -406,6 +406,23 @@ impl Sender {
         self.read(now, endpoint, out);
     }
 
+    /// Ends everything of an endpoint.
+    //= RE-1
+    pub fn flush(&mut self, now: Ticks, local: u32, out: &mut Output) {
+        let status = Status::Flushed as u8;
+        let (of, others) = self.requests.drain(..).partition(|request| request.local == local);
+        self.requests = others;
+        let of: VecDeque<Request> = of;
+        for request in of {
+            out.completions.push_back(completion(now, &request.entry, local, request.index, status));
+        }
+        for number in 0..self.slots.len() {
+            if self.slots[number].as_ref().is_some_and(|slot| slot.local == local) {
+                self.end(now, number as u16, status, out);
+            }
+        }
+    }
+
     /// Earliest time anything is due.
     pub fn next_timeout(&self) -> Option<Ticks> {
         self.timers.next()

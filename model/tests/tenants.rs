@@ -163,3 +163,38 @@ fn tagged_receives_without_room_or_tags_end_at_once() {
     let refused = [Status::NoTagSpace, Status::BadRequest].map(|status| (DONE_RECV, status as u8));
     assert_eq!(told, [posted, posted, refused[0], refused[1]]);
 }
+
+//= RE-1, RE-2 test
+#[test]
+fn a_destroyed_endpoint_leaves_nothing_and_the_other_goes_on() {
+    let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 7);
+    for e in 0..2 {
+        world.recv(1, e, 100_000);
+        world.recv(0, e, 100_000);
+        world.send(0, 1, e, 100_000, 8);
+        world.send(1, 0, e, 100_000, 8);
+    }
+    world.run(world.clock + 3000);
+    let now = world.now(0);
+    let nic = &mut world.nodes[0].nic;
+    assert!(nic.sender().live() == 2 && nic.receiver().open_contexts() == 2, "in the middle of it");
+    nic.destroy_endpoint(now, endpoint(0, 0)).expect("exists");
+    assert_eq!((nic.sender().live(), nic.receiver().open_contexts()), (1, 1));
+    assert!(nic.destroy_endpoint(now, endpoint(0, 0)).is_err());
+    finish(&mut world);
+    // The other endpoint's two messages arrived; of this one's, both sides know.
+    assert_eq!(world.delivered.len(), 2);
+    let statuses = |node: usize| {
+        let mut all: Vec<_> = world.nodes[node]
+            .done
+            .iter()
+            .map(|(_, done)| (done.endpoint, Status::from_code(done.status).expect("known")))
+            .filter(|(_, status)| *status != Status::Success)
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    let at = |node: usize| (endpoint(node, 0) & 0xFF) as u16;
+    assert_eq!(statuses(0), [(at(0), Status::Destroyed), (at(0), Status::Flushed)]);
+    assert_eq!(statuses(1), [(at(1), Status::Released), (at(1), Status::Destroyed)]);
+}
