@@ -9,7 +9,7 @@ use tessera_abi::wire::{gid_ipv4, ipv4_gid};
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
-use crate::error::{CreateError, OpenError, RegisterError};
+use crate::error::{CreateError, DestroyError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, MemoryRegion};
 use crate::shared_receive::SharedReceive;
 
@@ -39,6 +39,8 @@ pub struct ContextOptions {
 pub(crate) struct Shared {
     pub(crate) device: Arc<dyn Device>,
     tables: Mutex<Tables>,
+    /// One endpoint is reclaimed at a time.
+    reclaiming: Mutex<()>,
     pub(crate) options: ContextOptions,
     endpoints: usize,
     cqs: usize,
@@ -167,9 +169,38 @@ impl Shared {
         self.tables().cqs.give_back(index);
     }
 
-    pub(crate) fn release_endpoint(&self, index: usize) {
+    /// Forgets a table entry that is a shared ring and nothing else.
+    pub(crate) fn release_ring(&self, index: usize) {
         let _ = self.write_table(table::ENDPOINT, index, Word::new());
         self.tables().endpoints.give_back(index);
+    }
+
+    /// Closes an endpoint by `closed`, the entry that is not valid any more but says
+    /// who it was, and waits until the NIC holds nothing of it.
+    pub(crate) fn reclaim_endpoint(
+        &self,
+        index: usize,
+        number: u32,
+        closed: Word,
+    ) -> Result<(), DestroyError> {
+        let _alone = self.reclaiming.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.write_table(table::ENDPOINT, index, closed)?;
+        self.device.write(regs::RECLAIM.offset, index as u32)?;
+        let mut left = 0;
+        let done = self.wait_until(|| {
+            left = self.device.read(regs::RECLAIM_STATUS.offset)?;
+            Ok(left & 1 == 0)
+        })?;
+        if done.is_none() {
+            return Err(DestroyError::Held {
+                endpoint: number,
+                sends: left & 2 != 0,
+                receives: left & 4 != 0,
+                waits: READY_WAITS,
+            });
+        }
+        self.tables().endpoints.give_back(index);
+        Ok(())
     }
 
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
@@ -250,6 +281,7 @@ impl Context {
         let shared = Shared {
             device,
             tables: Mutex::default(),
+            reclaiming: Mutex::default(),
             endpoints: 1 << (sizes0 >> 24 & 0x1F),
             cqs: 1 << (sizes1 & 0x1F),
             keys: 1 << (sizes1 >> 8 & 0x1F),

@@ -9,7 +9,7 @@ use tessera_abi::wire::{gid_ipv4, ipv4_gid, packet_count};
 
 use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
-use crate::error::{CreateError, PostError};
+use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
 use crate::ring::{ring_log2, Outstanding};
 use crate::shared_receive::{SharedReceive, SharedRing};
@@ -295,6 +295,9 @@ impl SendEntry {
 
 /// What verbs call a UD queue pair: a number with rings, owned by one process.
 /// It has no peer; every request names its own.
+///
+/// Dropping it destroys it as [`Endpoint::destroy`] does; what the NIC does not let go
+/// of then stays mapped.
 #[derive(Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
@@ -305,6 +308,9 @@ pub struct Endpoint {
     recvs: Receives,
     /// Table index of the ring its receives come from.
     ring_index: u16,
+    /// Numbers of its completion queues.
+    queues: [usize; 2],
+    destroyed: bool,
     send_attached: Arc<Attached>,
     recv_attached: Arc<Attached>,
 }
@@ -380,6 +386,8 @@ impl Endpoint {
             sends,
             recvs,
             ring_index,
+            queues: [send_cq.index, recv_cq.index],
+            destroyed: false,
             send_attached: send_cq.attached.clone(),
             recv_attached: recv_cq.attached.clone(),
         };
@@ -568,14 +576,46 @@ impl Endpoint {
     }
 }
 
-impl Drop for Endpoint {
-    fn drop(&mut self) {
+impl Endpoint {
+    /// Destroys the endpoint: its sends end, their receivers are told, messages it
+    /// was receiving are aborted, and receives not taken are forgotten. Returns when
+    /// the NIC holds nothing of it: from then on no memory that only its requests
+    /// named is read or written, and may be deregistered. What ends so completes
+    /// for nobody: [`CompletionQueue::poll`] skips it.
+    ///
+    /// # Errors
+    /// If the device fails, or does not let go of something: its memory must then
+    /// stay as it is.
+    pub fn destroy(mut self) -> Result<(), DestroyError> {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> Result<(), DestroyError> {
+        self.destroyed = true;
         self.send_attached.detach(self.index as u16, None);
         self.recv_attached.detach(self.index as u16, Some(self.ring_index));
-        self.shared.release_endpoint(self.index);
+        // What is said to peers at the end still carries its number and Q_Key, and
+        // completions their queue.
+        let closed = Word::new()
+            .with(regs::endpoint::DATAGRAM, (self.options.kind == EndpointKind::Datagrams).into())
+            .with(regs::endpoint::NUMBER_HI, (self.number >> 8).into())
+            .with(regs::endpoint::QKEY, self.options.qkey.into())
+            .with(regs::endpoint::SEND_CQ, self.queues[0] as u64)
+            .with(regs::endpoint::RECV_CQ, self.queues[1] as u64);
+        self.shared.reclaim_endpoint(self.index, self.number, closed)?;
         self.shared.device.unmap(self.sends.address);
         if let Receives::Own(ring) = &self.recvs {
             self.shared.device.unmap(ring.address);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if !self.destroyed {
+            // What stays in the NIC stays mapped: nobody is there to be told.
+            let _ = self.give_back();
         }
     }
 }

@@ -38,6 +38,36 @@ pub enum OpenError {
     Device(#[from] DeviceError),
 }
 
+/// Why an endpoint could not be destroyed. Its number and its rings stay taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DestroyError {
+    /// The NIC still holds something of it.
+    #[error("endpoint {endpoint:#08x} still has {} in the NIC after {waits} waits: keep its memory, and reset the NIC", what(*sends, *receives))]
+    Held {
+        /// Its number.
+        endpoint: u32,
+        /// Sends that have not ended.
+        sends: bool,
+        /// Messages being received that have not ended.
+        receives: bool,
+        /// How often device time was let run.
+        waits: u32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn what(sends: bool, receives: bool) -> &'static str {
+    match (sends, receives) {
+        (true, true) => "sends and messages being received",
+        (true, false) => "sends",
+        (false, true) => "messages being received",
+        (false, false) => "packets on their way",
+    }
+}
+
 /// Why memory could not be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

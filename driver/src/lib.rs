@@ -33,7 +33,7 @@ pub use endpoint::{
     AddressHandle, DatagramRequest, Endpoint, EndpointKind, EndpointOptions, RecvRequest, SendRequest,
     WriteRequest,
 };
-pub use error::{CreateError, OpenError, PollError, PostError, RegisterError};
+pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};
 pub use shared_receive::SharedReceive;

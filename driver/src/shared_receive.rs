@@ -39,7 +39,7 @@ impl SharedRing {
 impl Drop for SharedRing {
     fn drop(&mut self) {
         self.attached.detach(self.index as u16, Some(self.index as u16));
-        self.shared.release_endpoint(self.index);
+        self.shared.release_ring(self.index);
         self.shared.device.unmap(self.ring.address);
     }
 }
