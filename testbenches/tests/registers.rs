@@ -165,6 +165,32 @@ fn registers_reset_to_the_values_of_the_map() {
     });
 }
 
+//= RE-3 test
+#[test]
+fn a_reclaim_is_busy_while_anything_is_left() {
+    tb::run("registers::reclaim", &design(&SMALL), |dut, _| {
+        let mut bench = Bench::new(dut).until_ready();
+        for (endpoint, held) in [(5, 0), (31, 3000), (0, 100)] {
+            bench.write(regs::RECLAIM.offset, endpoint);
+            assert_eq!((bench.get("reclaim.active"), bench.get("reclaim.endpoint")), (1, endpoint.into()));
+            // What is on its way shows late: it is never over at once.
+            assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 1);
+            for (sends, contexts, seen) in [(1, 0, 3), (1, 1, 7), (0, 1, 5)] {
+                bench.set("sends_left", sends);
+                bench.set("contexts_left", contexts);
+                bench.dut.clock_by(held);
+                assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), seen);
+                assert_eq!(bench.get("reclaim.active"), 1);
+            }
+            bench.set("contexts_left", 0);
+            bench.dut.clock_by(1100);
+            assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 0);
+            assert_eq!(bench.get("reclaim.active"), 0);
+        }
+        refused(bench.try_write(regs::RECLAIM_STATUS.offset, 1, 0xF), "a status");
+    });
+}
+
 #[test]
 fn every_writable_register_keeps_its_bits_and_no_others() {
     tb::run("registers::write", &design(&SMALL), |dut, rng| {

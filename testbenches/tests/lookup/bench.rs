@@ -2,10 +2,11 @@
 //! feedback sink, beside the reference.
 
 use super::record::{Layout, Record};
-use super::reference::{Outcome, Posted, Reference, EVENTS};
+use super::reference::{Held, Outcome, Posted, Reference, EVENTS};
 use std::collections::{BTreeMap, VecDeque};
 use tessera_abi::params::{Config, NIC512};
 use tessera_abi::regs::{endpoint, table};
+use tessera_abi::status::Status;
 use tessera_rtl::rx::Lookup;
 use tessera_sim::tb::{cycle, Pattern, Rng, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -47,6 +48,9 @@ pub struct Bench<'a> {
     in_hand: VecDeque<Record>,
     /// Offered and not yet in the tables.
     retiring: VecDeque<(u64, bool, u8, bool)>,
+    reclaiming: bool,
+    /// Contexts sent away for an endpoint that is reclaimed.
+    away: Vec<u64>,
     expected_works: VecDeque<Record>,
     expected_feedbacks: VecDeque<Record>,
     /// The ring as `rq_fetch` has it: consumed a little after the reference.
@@ -150,9 +154,15 @@ impl<'a> Bench<'a> {
         let layout = |name: &str| Layout::new(dut.model(), name);
         let layouts = ["packet_data", "work_data", "feedback_data", "retire_data"].map(layout);
         let [layout, work_layout, feedback_layout, retire_layout] = layouts;
-        for name in
-            ["packet_valid", "retire_valid", "answer_valid", "match_known", "work_ready", "feedback_ready"]
-        {
+        for name in [
+            "packet_valid",
+            "retire_valid",
+            "answer_valid",
+            "match_known",
+            "work_ready",
+            "feedback_ready",
+            "reclaim.active",
+        ] {
             let port = dut.port(name).unwrap();
             dut.set(port, 0u64);
         }
@@ -192,6 +202,8 @@ impl<'a> Bench<'a> {
             retire_layout,
             offered: VecDeque::new(),
             retiring: VecDeque::new(),
+            reclaiming: false,
+            away: Vec::new(),
             expected_works: VecDeque::new(),
             expected_feedbacks: VecDeque::new(),
             ring: BTreeMap::new(),
@@ -258,6 +270,43 @@ impl<'a> Bench<'a> {
         (self.reference.mpl, self.reference.low) = (mpl, low);
         self.clock();
         self.clock();
+    }
+
+    /// Reclaims an endpoint until it holds no context; ends that come of it are
+    /// given. Returns the contexts sent away.
+    pub fn reclaim(&mut self, endpoint: u8) -> Vec<u64> {
+        self.settle();
+        let [active, at, left] =
+            ["reclaim.active", "reclaim.endpoint", "contexts_left"].map(|name| self.dut.port(name).unwrap());
+        self.dut.set(at, u64::from(endpoint));
+        self.dut.set(active, 1u64);
+        let mut sent_away = Vec::new();
+        for _ in 0..100_000 {
+            self.clock_with(&mut sent_away);
+            if self.retiring() == 0 && self.dut.sampled(left) == 0 && self.reference.held_by(endpoint) == 0 {
+                break;
+            }
+        }
+        self.dut.set(active, 0u64);
+        assert_eq!(self.reference.held_by(endpoint), 0, "endpoint {endpoint} keeps contexts");
+        sent_away
+    }
+
+    /// One clock in which contexts of the endpoint that is reclaimed may be sent
+    /// away: what `context` does then follows at once.
+    fn clock_with(&mut self, sent_away: &mut Vec<u64>) {
+        self.reclaiming = true;
+        self.clock();
+        self.reclaiming = false;
+        for context in std::mem::take(&mut self.away) {
+            for entry in self.reference.tables.iter_mut().flatten().flatten().flatten() {
+                if matches!(entry.held, Held::Context { number, .. } if number == context) {
+                    entry.held = Held::Context { number: context, away: true };
+                }
+            }
+            self.retire(context, true, Status::Destroyed as u8, true);
+            sent_away.push(context);
+        }
     }
 
     pub fn offer(&mut self, packet: Record) {
@@ -384,6 +433,12 @@ impl<'a> Bench<'a> {
         }
         while let Some(work) = self.works.take() {
             let got = self.work_layout.unpack(&work.word);
+            if self.reclaiming && got.get("destroyed") != 0 {
+                assert_eq!((got.get("verdict"), got.get("payload_len"), got.get("ud")), (3, 0, 0));
+                self.away.push(got.get("context") as u64);
+                continue;
+            }
+            assert_eq!(got.get("destroyed"), 0);
             let Some(expected) = self.expected_works.pop_front() else {
                 panic!("work for nothing: {got:x?}")
             };

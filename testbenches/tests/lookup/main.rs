@@ -375,6 +375,48 @@ fn rl_2_a_release_shortens_a_tombstone_to_mpl() {
     });
 }
 
+//= RE-2 test
+#[test]
+fn re_2_a_reclaimed_endpoints_contexts_are_sent_away_and_no_others() {
+    tb::run("lookup::reclaim", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        post_all(&mut bench, 20);
+        // Contexts of four endpoints, some of them used before.
+        for round in 0..3u128 {
+            for slot in 0..12 {
+                let mut packet = bench.some_packet((4 + round, 4, slot), 1, 0, rng);
+                packet.set("endpoint", slot % 4);
+                bench.offer(packet);
+            }
+            bench.settle();
+            let mine: Vec<u64> = bench
+                .reference
+                .owners
+                .iter()
+                .filter(|(_, owner)| **owner == 2)
+                .map(|(number, _)| *number)
+                .collect();
+            assert!(!mine.is_empty());
+            let others = bench.reference.contexts().len() - mine.len();
+            let mut sent_away = bench.reclaim(2);
+            sent_away.sort_unstable();
+            assert_eq!(sent_away, mine, "each once, and nobody else's");
+            assert_eq!(bench.reference.contexts().len(), others);
+            // It opens again afterwards, its old messages are remembered.
+            let mut packet = bench.some_packet((4 + round, 4, 2), 1, 0, rng);
+            packet.set("endpoint", 2);
+            bench.offer(packet);
+            bench.settle();
+            assert_eq!(bench.last.event, Some("finished"));
+            assert_eq!(bench.reclaim(2), Vec::<u64>::new(), "nothing is left");
+            for (context, _) in bench.contexts() {
+                bench.retire(context, true, 0, true);
+            }
+            bench.settle();
+        }
+    });
+}
+
 //= RL-3 test
 #[test]
 fn rl_3_copies_are_answered_with_the_wish_while_places_are_few() {

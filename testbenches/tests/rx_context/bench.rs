@@ -120,6 +120,8 @@ pub struct Bench<'a> {
     pub low: bool,
     rng: Rng,
     pub seen: Vec<Seen>,
+    /// Where the last feedback went.
+    pub last_mac: u64,
     pub last_taken: u64,
     /// Clocks in a row, while idle, that the credit was not as expected.
     unequal: u64,
@@ -209,6 +211,7 @@ impl<'a> Bench<'a> {
             low: false,
             rng: rng.fork(),
             seen: Vec::new(),
+            last_mac: 0,
             last_taken: 0,
             unequal: 0,
         };
@@ -305,6 +308,7 @@ impl<'a> Bench<'a> {
         let narrow = [
             ("verdict", packet.verdict),
             ("released", u64::from(packet.released)),
+            ("destroyed", u64::from(packet.destroyed)),
             ("context", packet.context),
             ("buffer", packet.buffer),
             ("entry", packet.entry),
@@ -493,7 +497,11 @@ impl<'a> Bench<'a> {
                 let message = self.messages.get_mut(&packet.generation).unwrap();
                 if message.phase == Phase::Open {
                     message.phase = Phase::Fencing;
-                    message.status = if packet.released { RELEASED } else { REPLACED };
+                    message.status = match (packet.released, packet.destroyed) {
+                        (_, true) => DESTROYED,
+                        (true, _) => RELEASED,
+                        _ => REPLACED,
+                    };
                     self.places.push_back(Place::Fence { context: packet.context });
                     expect(&mut self.events, "rx_aborted");
                 }
@@ -593,6 +601,7 @@ impl<'a> Bench<'a> {
         assert_eq!(get("duplicates"), message.duplicates, "duplicates");
         let flags = get("flags");
         let own_base = message.cumulative.min(message.count() - 1) >> 8 << 8;
+        self.last_mac = get("dst_mac");
         let before = self.seen.last();
         let goes_on = before.is_some_and(|s| s.generation == first.generation && s.flags & NACK != 0);
         self.seen.push(Seen {

@@ -679,6 +679,34 @@ fn rl2_a_released_message_gives_everything_back_silently() {
     });
 }
 
+//= RE-2 test
+#[test]
+fn re2_a_destroyed_endpoints_message_is_aborted_and_told() {
+    run("destroyed", REGISTERS, |bench, _| {
+        let blocks = bench.free_blocks();
+        let first = message(5, 700 * 256, 0);
+        bench.fill(&first, 0..256);
+        bench.ticks(60);
+        // A word about the context, of no packet: it does not say where replies go.
+        let word = Packet {
+            verdict: 3,
+            destroyed: true,
+            probe: true,
+            mac: 0xDEAD_BEEF,
+            generation: first.generation,
+            context: first.context,
+            ..message(9, 5, 0)
+        };
+        bench.give(&word);
+        bench.settle(2000);
+        assert_eq!(bench.free_blocks(), blocks);
+        assert_eq!(bench.event("rx_aborted"), 1);
+        let end = bench.seen.last().unwrap();
+        assert_eq!((end.flags, end.status, end.generation), (ABORT, DESTROYED, first.generation));
+        assert_eq!(bench.last_mac, first.mac);
+    });
+}
+
 //= RL-3 test
 #[test]
 fn rl3_complete_asks_for_a_release_while_places_are_few() {

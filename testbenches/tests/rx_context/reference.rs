@@ -19,6 +19,7 @@ pub const REPLACED: u64 = 4;
 pub const REMOTE_DMA: u64 = 5;
 pub const REMOTE_ACCESS: u64 = 6;
 pub const RELEASED: u64 = 8;
+pub const DESTROYED: u64 = 9;
 pub const LOCAL_DMA: u64 = 21;
 
 /// A word of the `work` stream.
@@ -27,6 +28,8 @@ pub struct Packet {
     pub verdict: u64,
     /// Of verdict 3: it is the message's RELEASE.
     pub released: bool,
+    /// Of verdict 3: the receiving endpoint is gone.
+    pub destroyed: bool,
     pub context: u64,
     pub mac: u64,
     pub gid: [u64; 2],

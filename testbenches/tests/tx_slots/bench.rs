@@ -205,8 +205,11 @@ impl<'a> Bench<'a> {
         let settings: Vec<_> =
             settings.iter().map(|(name, value)| (port(&format!("settings.{name}")), *value)).collect();
         let zero = ["settings.enable", "request_valid", "feedback_valid", "packet_ready", "done_ready"];
-        let zero: Vec<_> =
-            zero.iter().chain(&["sent.valid", "failed.valid"]).map(|name| port(name)).collect();
+        let zero: Vec<_> = zero
+            .iter()
+            .chain(&["sent.valid", "failed.valid", "reclaim.active"])
+            .map(|name| port(name))
+            .collect();
         let rst = port("rst");
         let bench = Bench {
             release_fields: fields("release_data"),

@@ -282,3 +282,48 @@ fn a_wish_for_what_is_over_is_granted_and_for_what_lives_is_not() {
         bench.at_rest();
     });
 }
+
+//= RE-1 test
+#[test]
+fn a_reclaimed_endpoints_messages_end_and_no_others() {
+    run("tx_reclaim", |bench| {
+        let of = |endpoint: u64, count: u64| Request { endpoint, ..Request::packets(count, 2) };
+        let (mine, others): (Vec<u64>, Vec<u64>) = (0..24).partition(|entry| entry % 3 == 0);
+        for entry in 0..24 {
+            bench.post(of(if entry % 3 == 0 { 5 } else { 6 }, 4));
+        }
+        let packets = bench.take(40);
+        bench.sent_after = None;
+        let [active, at] = ["reclaim.active", "reclaim.endpoint"].map(|name| bench.dut.port(name).unwrap());
+        bench.dut.set(at, 5u64);
+        bench.dut.set(active, 1u64);
+        // A request of it that is still on its way ends as well.
+        let late = bench.post(of(5, 4));
+        let mut ended = Vec::new();
+        bench.release();
+        for _ in 0..mine.len() + 1 {
+            let done = bench.completion(2000);
+            assert_eq!(done.status, Status::Flushed as u64, "entry {}", done.entry);
+            ended.push(done.entry);
+        }
+        ended.sort_unstable();
+        assert_eq!(ended, [&mine[..], &[late]].concat());
+        bench.clocks(300);
+        assert!(bench.done.is_empty());
+        bench.dut.set(active, 0u64);
+        // The others go on as if nothing had happened.
+        for entry in others {
+            let packet = packets.iter().find(|packet| packet.entry == entry).copied();
+            let packet = packet.unwrap_or_else(|| {
+                *bench.packets.iter().find(|packet| packet.entry == entry).expect("was sent")
+            });
+            bench.answer(&packet, Feedback { grant: 4, sequence: 1, ..Feedback::default() });
+            bench.clocks(100);
+            bench.answer(&packet, complete(4));
+            let done = bench.completion(100);
+            assert_eq!((done.entry, done.status), (entry, 0));
+        }
+        bench.packets.clear();
+        bench.at_rest();
+    });
+}
