@@ -15,7 +15,7 @@ use tessera_driver::{
 };
 
 /// Ring sizes of each host's endpoint.
-const ENTRIES: usize = 1024;
+const ENTRIES: usize = 4096;
 /// Q_Key of all endpoints.
 const QKEY: u32 = 0x5453_0001;
 /// Clocks without a frame after which nothing will happen any more: longer than

@@ -19,8 +19,10 @@ use crate::output::RunError;
 
 /// Tag phase of the sweep's messages.
 const PHASE: u8 = 7;
-/// Ring places that a NIC uses at most; its rings have 1024.
-const RING: usize = 1000;
+/// Ring places that a NIC uses at most; its rings have 4096. A place is free again
+/// when all before it are, so one message that waits for a lost packet must not
+/// stand before all that could be sent meanwhile.
+const RING: usize = 4000;
 
 /// Who carries the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
