@@ -24,7 +24,7 @@ mod paths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK};
-use tessera_abi::queue::{COMPLETION_LEN, DONE_RECV, DONE_SEND};
+use tessera_abi::queue::{COMPLETION_LEN, DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_SEND, DONE_UNEXPECTED};
 use tessera_abi::wire::{self, flag, MessageId, Trh};
 
 use crate::path_scheduler::PacketKind;
@@ -117,6 +117,13 @@ pub enum Event<'a> {
         round: u16,
         /// Messages it needs.
         messages: u16,
+    },
+    /// An endpoint's table entry was written; `None` takes it away.
+    Endpoint {
+        /// Table index.
+        index: u16,
+        /// The endpoint.
+        endpoint: Option<&'a Endpoint>,
     },
     /// A memory key's table entry was written; `None` revokes it.
     Key {
@@ -305,7 +312,15 @@ impl Scoreboard {
             Event::Registered { endpoint, round, messages } => {
                 receiving.registered(bench, ((endpoint & 0xFF) as u8, round), messages);
             }
-            Event::Key { index, key } => receiving.key(bench, index, key.copied()),
+            Event::Endpoint { index, endpoint } => {
+                bench.setup.endpoints.retain(|known| known.index() != index);
+                bench.setup.endpoints.extend(endpoint);
+            }
+            Event::Key { index, key } => {
+                bench.setup.keys.retain(|known| known.key & 0xFF != u32::from(index));
+                bench.setup.keys.extend(key);
+                receiving.key(bench, index, key.copied());
+            }
             Event::Completed(entry) => {
                 let done = Completion::parse(entry);
                 bench.summary.completions += 1;
@@ -313,6 +328,9 @@ impl Scoreboard {
                     DONE_SEND | DONE_RECV if datagrams.completed(bench, &done, done.opcode == DONE_RECV) => {}
                     DONE_SEND => sending.completed(bench, &done),
                     DONE_RECV => receiving.completed(bench, &done),
+                    DONE_POSTED => receiving.in_place(bench, &done),
+                    DONE_UNEXPECTED => receiving.unexpected(bench, &done),
+                    DONE_CANCEL => receiving.cancelled(bench, &done),
                     other => {
                         let fault =
                             Fault::Field { field: "opcode", got: other as u64, want: DONE_SEND as u64 };

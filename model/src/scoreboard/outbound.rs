@@ -47,7 +47,10 @@ struct Message {
     first_sent: Vec<Ticks>,
     /// How often each index may be sent again.
     asked: BTreeMap<u32, u32>,
-    may_probe: bool,
+    /// Asked for before they were on the wire, and when last.
+    ahead: BTreeMap<u32, Ticks>,
+    /// NACKs and BUSYs that no PROBE has followed yet.
+    urged: Vec<Ticks>,
     probes: u32,
     /// When the backstop may have started anew: earliest, and when that showed.
     /// The last one older than the slowest reaction comes first.
@@ -190,7 +193,7 @@ impl Sending {
         if header.flags & fb::BUSY != 0 {
             if message.established.is_none() {
                 message.refused = true;
-                message.may_probe = true;
+                message.urged.push(now);
                 message.busy_at.get_or_insert(clock);
             }
             return;
@@ -214,14 +217,19 @@ impl Sending {
         //= TX-6
         //= TX-7
         if header.flags & fb::NACK != 0 {
-            message.may_probe = true;
-            let end = header.limit.min(message.next).saturating_sub(header.base);
-            let slack = bench.tolerance.stamp as u64;
-            for bit in Block::from_bytes(header.bitmap).zeros(end) {
+            message.urged.push(now);
+            // The NIC counts from when it chose the packet, which then waited for its
+            // payload and its turn; the round trip does not hold that time.
+            for bit in Block::from_bytes(header.bitmap).zeros(header.limit.saturating_sub(header.base)) {
                 let index = header.base + bit;
-                let sent = message.first_sent.get(index as usize).copied().unwrap_or(now);
-                if sent + rtt_low <= now + slack {
-                    *message.asked.entry(index).or_default() += 1;
+                match message.first_sent.get(index as usize) {
+                    Some(sent) if sent + rtt_low <= now + reaction => {
+                        *message.asked.entry(index).or_default() += 1;
+                    }
+                    Some(_) => {}
+                    None => {
+                        message.ahead.insert(index, now);
+                    }
                 }
             }
         }
@@ -302,7 +310,8 @@ impl Sending {
             last_sequence: None,
             first_sent: Vec::new(),
             asked: BTreeMap::new(),
-            may_probe: false,
+            ahead: BTreeMap::new(),
+            urged: Vec::new(),
             probes: 0,
             stirs: vec![(bench.now().saturating_sub(Self::reaction(bench) / Bench::clocks(1)), bench.now())],
             told: None,
@@ -368,10 +377,14 @@ impl Sending {
             //= RD-6
             let round = if message.entry.round.is_some() { settings.rto_round } else { settings.rto };
             let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto.min(round) as u64);
-            if !message.may_probe && silent + (bench.tolerance.timer as u64) < least {
+            let by_silence = silent + bench.tolerance.timer as u64 >= least;
+            if message.urged.is_empty() && !by_silence {
                 bench.fault(Some(id), "TX-9", Fault::UndueProbe(header.index));
             }
-            message.may_probe = false;
+            // What came while it was on its way, chosen before, may call for another.
+            let recent = |at: &Ticks| at + reaction / Bench::clocks(1) >= now;
+            message.urged = message.urged.split_off(message.urged.len().min(usize::from(!by_silence)));
+            message.urged.retain(recent);
             message.probes += 1;
             // One silence, one PROBE.
             message.stirs = vec![(now, now)];
@@ -424,6 +437,11 @@ impl Sending {
         }
         message.next = message.next.max(header.index + 1);
         message.first_sent.resize(message.next as usize, now);
+        //= TX-7
+        let asked = message.ahead.remove(&header.index);
+        if asked.is_some_and(|at| now + rtt_low <= at + reaction / Bench::clocks(1)) {
+            *message.asked.entry(header.index).or_default() += 1;
+        }
     }
 
     fn fields(bench: &mut Bench, message: &Message, route: &Route, header: &DataHeader) {

@@ -442,6 +442,7 @@ impl World {
         let now = self.now(node);
         let index = self.nodes[node].nic.post_recv(now, number, entry).expect("endpoint exists");
         self.nodes[node].recvs.insert(((number & 0xFF) as u16, index), Buffer { entry, open: true });
+        self.see(node, || Seen::Recv { endpoint: number, index, entry });
         self.drain(node);
     }
 

@@ -39,20 +39,29 @@ impl Receiving {
         let sampled = header.delay != NO_SAMPLE;
         let fits = |a: &Answerable| !a.answered && a.ev == header.ev && a.timestamp == header.echo && sampled;
         // Of copies, and of packets that left in one tick on one path, the one whose
-        // delay fits; of those, one that has to be answered; of those, the best fit.
+        // delay fits and whose mark; of those, one that has to be answered; of those,
+        // the best fit.
         let (clock, stamp) = (bench.clock, bench.tolerance.stamp as u64);
         let held = |a: &Answerable| bench.tick_at(clock) - bench.tick_at(a.clock);
         let misfit = |a: &Answerable| held(a).abs_diff(header.delay as u64);
         let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
-        let found =
-            candidates.min_by_key(|(_, a)| (misfit(a) > stamp, !a.due, misfit(a), !a.new)).map(|(at, _)| at);
+        let ce = header.flags & fb::CE != 0;
+        let rank = |a: &Answerable| (misfit(a) > stamp, a.ce != ce, !a.due, misfit(a), !a.new);
+        // Every packet of a message that is refused is, one after the other.
+        let busy = header.flags & fb::BUSY != 0;
+        let rank =
+            |a: &Answerable| if busy { (rank(a).0, rank(a).1, false, a.serial, false) } else { rank(a) };
+        let found = candidates.min_by_key(|(_, a)| rank(a)).map(|(at, _)| at);
         // Which of them it was is not certain, so nor is what had come before it.
         let near = || message.answers.iter().filter(|a| fits(a) && misfit(a) <= stamp);
         let earliest = near().map(|a| a.serial).min();
         let counted = near().filter(|a| a.counted).map(|a| a.clock).max();
+        let several = near().count() > 1;
         let mut answer = found.and_then(|at| message.answers.get_mut(at));
         if let Some(answer) = answer.as_mut() {
             answer.answered = true;
+            //= RC-7
+            bench.field(id, "RC-7", "CE flag", ce.into(), answer.ce.into());
             let held = bench.tick_at(bench.clock) - bench.tick_at(answer.clock);
             let apart = (held as i64 - header.delay as i64).unsigned_abs();
             if apart > bench.tolerance.stamp as u64 {
@@ -66,7 +75,7 @@ impl Receiving {
             return;
         }
         if header.flags & fb::BUSY != 0 {
-            self.busy(bench, name, found, header);
+            self.busy(bench, name, found, several, header);
         } else if ends {
             self.ended(bench, name, found, header);
         } else {
@@ -81,7 +90,14 @@ impl Receiving {
 
     //= RO-6
     //= RO-7
-    fn busy(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
+    fn busy(
+        &mut self,
+        bench: &mut Bench,
+        name: Name,
+        found: Option<usize>,
+        doubtful: bool,
+        header: &FeedbackHeader,
+    ) {
         let room = self.has_room(bench, &name);
         let Some(message) = self.messages.get_mut(&name) else { return };
         let blank = [
@@ -103,11 +119,13 @@ impl Receiving {
             bench.fault(Some(name.2), "RO-6", Fault::UndueBusy);
         }
         // The packet was not kept after all.
-        if new && !written {
-            message.set(index, false);
-            message.recent.retain(|&(_, _, recent)| recent != index);
-            message.payloads.remove(&index);
-            message.complete = None;
+        if new && !written && message.arrived[index as usize] {
+            message.take_back(index);
+            if doubtful {
+                message.doubtful.insert(index);
+            } else {
+                message.payloads.remove(&index);
+            }
         }
         if new || probe {
             message.interval = Interval::new(bench.now(), &bench.setup.settings);
@@ -125,7 +143,8 @@ impl Receiving {
         let Some(message) = self.messages.get(name) else { return false };
         let (ring, quota) = super::tenant(bench, message.local);
         let old = bench.clock.saturating_sub(Self::lag(bench) + Bench::clocks(bench.tolerance.host));
-        let ready = |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old;
+        let ready =
+            |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old && recv.tag().is_none();
         let receives = self.recvs.range((ring, 0)..=(ring, u16::MAX)).map(|(_, r)| r).filter(ready).count();
         // A context's number stays out until its timer nodes have popped.
         let settings = &bench.setup.settings;
@@ -180,6 +199,7 @@ impl Receiving {
         self.clocks.set(name, None);
         let id = name.2;
         if header.flags & fb::ABORT == 0 {
+            message.believe_all(bench.clock);
             //= RC-6
             let (missing, unwritten) = (message.count - message.distinct, message.unwritten());
             if missing + unwritten > 0 {
@@ -291,6 +311,23 @@ impl Receiving {
         let high = message.cumulative;
         let low = young.first().map_or(high, |&index| index.min(high));
         let lenient = bench.tolerance.overflow;
+        let bits = Block::from_bytes(header.bitmap);
+        for bit in 0..BLOCK_PACKETS {
+            let index = header.base + bit;
+            let Some(is) = message.arrived.get(index as usize).map(|arrived| *arrived) else { break };
+            if bits.get(bit) {
+                message.believe(index, clock);
+            } else if is && lenient && !young.contains(&index) && !message.placed[index as usize] {
+                // Dropped for want of buffer, it seems, or waiting for very long.
+                message.take_back(index);
+                message.doubtful.insert(index);
+                message.holed = true;
+            }
+        }
+        while let Some(&index) = message.doubtful.first().filter(|&&index| index < header.cumulative) {
+            message.believe(index, clock);
+        }
+        let high = message.cumulative.max(high);
         if header.cumulative > high || (header.cumulative < low && !lenient) {
             bench.fault(Some(id), "RC-8", Fault::Cumulative { got: header.cumulative, low, high });
         }
@@ -303,14 +340,13 @@ impl Receiving {
             bench.field(id, "RC-8", "base", header.base as u64, block as u64);
             bench.field(id, "RC-8", "limit", header.limit as u64, 0);
         }
-        let bits = Block::from_bytes(header.bitmap);
         for bit in 0..BLOCK_PACKETS {
             let index = header.base + bit;
             let (says, is) = match message.arrived.get(index as usize) {
                 None => continue,
                 Some(arrived) => (bits.get(bit), *arrived),
             };
-            if (says && !is) || (!says && is && !young.contains(&index) && !lenient) {
+            if (says && !is) || (!says && is && !young.contains(&index)) {
                 bench.fault(Some(id), "RC-8", Fault::Bitmap(index));
                 break;
             }
@@ -382,7 +418,7 @@ impl Receiving {
         match message.interval.deadline() {
             Some(deadline) => {
                 let slack = slack + span / 4 + deadline.saturating_sub(now) / 4;
-                if now + slack < deadline {
+                if now + slack < deadline && !message.holed {
                     bench.fault(Some(id), "LD-2", Fault::EarlyNack(deadline - slack - now));
                 }
             }
@@ -394,7 +430,7 @@ impl Receiving {
         }
         // Beyond the highest arrived only after silence or on a PROBE's word.
         let silent = now + slack + span / 4 >= message.last_heard + span;
-        if header.limit > view.highest && !silent && !message.probed {
+        if header.limit > view.highest && !silent && !message.probed && !message.holed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
         message.interval.nacked(now, &view, header.limit, source, &settings);

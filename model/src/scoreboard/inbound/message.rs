@@ -25,6 +25,8 @@ pub(super) struct Answerable {
     pub(super) timestamp: u32,
     pub(super) index: u32,
     pub(super) probe: bool,
+    /// It was marked congestion-experienced.
+    pub(super) ce: bool,
     /// First arrival of its index.
     pub(super) new: bool,
     /// Must be answered (RC-7), if the message is open.
@@ -44,6 +46,18 @@ pub(super) struct Message {
     pub(super) placed: BitVec,
     pub(super) payloads: BTreeMap<u32, Vec<u8>>,
     pub(super) serial: u64,
+    /// When its first packet came.
+    pub(super) came: u64,
+    /// Its endpoint matched tags when it came.
+    pub(super) matches_tags: bool,
+    /// The host was told that it matched no tagged receive.
+    pub(super) unexpected: bool,
+    /// Refused or dropped as far as one can tell, with the payload unless it was
+    /// seen to be thrown away: which packet a BUSY answered is not always certain.
+    pub(super) doubtful: BTreeSet<u32>,
+    /// Something of it was dropped for want of buffer: what the NIC heard of it, and
+    /// when, is not what arrived.
+    pub(super) holed: bool,
     pub(super) distinct: u32,
     pub(super) cumulative: u32,
     pub(super) highest: u32,
@@ -83,7 +97,7 @@ pub(super) struct Message {
 }
 impl Answerable {
     /// `packet` as the next arrival of `message`.
-    pub(super) fn of(bench: &Bench, message: &mut Message, packet: &DataHeader) -> Self {
+    pub(super) fn of(bench: &Bench, message: &mut Message, packet: &DataHeader, ce: bool) -> Self {
         message.serial += 1;
         Self {
             clock: bench.clock,
@@ -92,6 +106,7 @@ impl Answerable {
             timestamp: packet.timestamp,
             index: packet.index,
             probe: packet.probe,
+            ce,
             new: false,
             due: packet.probe || packet.flags & flag::AR != 0,
             counted: false,
@@ -114,6 +129,11 @@ impl Message {
             placed: bits,
             payloads: BTreeMap::new(),
             serial: 0,
+            came: bench.clock,
+            matches_tags: origin.local.tags,
+            unexpected: false,
+            doubtful: BTreeSet::new(),
+            holed: false,
             distinct: 0,
             cumulative: 0,
             highest: 0,
@@ -164,6 +184,31 @@ impl Message {
             self.distinct -= 1;
             self.cumulative = self.cumulative.min(index);
             self.highest = self.arrived.last_one().map_or(0, |last| last as u32 + 1);
+        }
+    }
+
+    /// The packet is not here after all.
+    pub(super) fn take_back(&mut self, index: u32) {
+        self.set(index, false);
+        self.recent.retain(|&(_, _, recent)| recent != index);
+        self.complete = None;
+    }
+
+    /// The NIC shows that a doubtful packet is here.
+    pub(super) fn believe(&mut self, index: u32, clock: u64) {
+        if self.doubtful.remove(&index) && !self.arrived[index as usize] {
+            self.set(index, true);
+            if self.distinct == self.count {
+                self.complete.get_or_insert(clock);
+            }
+        }
+    }
+
+    /// It is whole: so is what was doubtful.
+    pub(super) fn believe_all(&mut self, clock: u64) {
+        for index in std::mem::take(&mut self.doubtful) {
+            self.doubtful.insert(index);
+            self.believe(index, clock);
         }
     }
 

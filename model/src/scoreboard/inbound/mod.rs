@@ -11,6 +11,7 @@
 
 mod feedback;
 mod message;
+mod tags;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 use message::{Answerable, Message, Name};
+use tags::Cancel;
 use writes::{Keys, Rights};
 
 /// Names whatever generation of a slot.
@@ -45,6 +47,17 @@ struct Recv {
     bound: Option<Name>,
     /// Still to be completed.
     open: bool,
+    /// When its end showed.
+    ended: Option<u64>,
+    /// Of a tagged one: when it showed that it is in place, and its handle.
+    placed: Option<(u64, u16)>,
+    /// Of a tagged one: there was no room for it.
+    refused: bool,
+    /// Of a tagged one: a cancel of it is under way; it was taken back; a message
+    /// must have matched it.
+    leaving: bool,
+    cancelled: bool,
+    matched: bool,
 }
 enum Duty {
     Write(Name, u32),
@@ -71,6 +84,7 @@ pub(super) struct Receiving {
     clocks: TimerWheel<Name>,
     order: BTreeMap<u16, Vec<u16>>,
     keys: Keys,
+    cancels: BTreeMap<(u16, u16), Cancel>,
 }
 fn hash(gid: [u8; 16]) -> u8 {
     SourceTable::hash(&gid)
@@ -89,12 +103,31 @@ impl Receiving {
             clocks: TimerWheel::default(),
             order: BTreeMap::new(),
             keys: Keys::new(keys),
+            cancels: BTreeMap::new(),
         }
     }
 
     pub(super) fn posted(&mut self, bench: &mut Bench, endpoint: u32, index: u16, entry: &RecvEntry) {
         let key = ((endpoint & 0xFF) as u16, index);
-        let recv = Recv { entry: *entry, posted: bench.clock, bound: None, open: true };
+        if let Some(cancel) = Cancel::of(entry.kind) {
+            if let Some(target) = self.recvs.get_mut(&(key.0, cancel.target())) {
+                target.leaving = true;
+            }
+            self.cancels.insert(key, cancel);
+            return;
+        }
+        let recv = Recv {
+            entry: *entry,
+            posted: bench.clock,
+            bound: None,
+            open: true,
+            ended: None,
+            placed: None,
+            refused: false,
+            leaving: false,
+            cancelled: false,
+            matched: false,
+        };
         self.recvs.insert(key, recv);
         self.buffers.insert((entry.address, key));
         self.order.entry(key.0).or_default().push(index);
@@ -123,7 +156,7 @@ impl Receiving {
                     let open = newer.is_some_and(|newer| newer.open_since.is_some());
                     if let Some(old) = self.messages.get_mut(&name).filter(|_| !open) {
                         old.senders.insert((origin.mac, origin.vlan));
-                        let answer = Answerable::of(bench, old, packet);
+                        let answer = Answerable::of(bench, old, packet, origin.ce);
                         Self::owe(
                             &mut self.duties,
                             bench,
@@ -160,7 +193,7 @@ impl Receiving {
         });
         let (settings, now, clock) = (bench.setup.settings, bench.now(), bench.clock);
         message.senders.insert((origin.mac, origin.vlan));
-        let mut answer = Answerable::of(bench, message, packet);
+        let mut answer = Answerable::of(bench, message, packet, origin.ce);
         let lag = Self::lag(bench);
         //= RO-2
         if message.is_over() || message.complete.is_some() {
@@ -223,6 +256,7 @@ impl Receiving {
             answer.counted = true;
             answer.due |= origin.ce;
             message.set(packet.index, true);
+            message.doubtful.remove(&packet.index);
             if message.nacked >= 2 {
                 message.back_at = clock + lag;
             }
@@ -248,8 +282,9 @@ impl Receiving {
                 message.complete = Some(clock);
                 let due = clock + lag + Bench::clocks(bench.tolerance.host);
                 self.duties.add(due, Duty::Complete(name));
-                // COMPLETE answers it, after its own time.
-                answer.due = false;
+                // COMPLETE answers it, after its own time; where frames may be dropped it may
+                // not be whole at all, and then the packet is answered as any other.
+                answer.due &= bench.tolerance.overflow;
             }
         }
         let finished = message.complete == Some(clock) && answer.new;
@@ -365,6 +400,7 @@ impl Receiving {
                     && tenant(bench, message.local).0 == key.0
                     && recv.entry.length >= message.opener.length
                     && !message.is_write()
+                    && recv.suits(message)
             };
             let live = self.live.iter().filter_map(|name| self.messages.get(name));
             let name = match recv.bound {
@@ -410,8 +446,25 @@ impl Receiving {
             return;
         };
         recv.open = false;
+        recv.ended = Some(bench.clock);
         self.buffers.remove(&(recv.entry.address, key));
         let id = done.message;
+        //= TM-1
+        //= TM-3
+        let tagged = recv.tag().is_some();
+        if tagged && [Status::NoTagSpace as u8, Status::BadRequest as u8].contains(&done.status) {
+            recv.refused = true;
+            let tags = bench.setup.endpoints.iter().any(|e| e.index() == key.0 && e.tags);
+            let legal = if done.status == Status::BadRequest as u8 {
+                !tags
+            } else {
+                tags && self.may_be_refused(bench, key)
+            };
+            if !legal {
+                bench.fault(None, "TM-3", Fault::Status(done.status));
+            }
+            return;
+        }
         if done.status == Status::LocalProtection as u8 {
             let setup = &bench.setup;
             let entry = recv.entry;
@@ -423,7 +476,8 @@ impl Receiving {
             return;
         }
         let name = (done.peer_gid, done.peer_endpoint, id);
-        let Some(message) = self.messages.get_mut(&name).filter(|m| m.recv.is_none_or(|own| own == key))
+        let Some(message) =
+            self.messages.get_mut(&name).filter(|m| m.recv.is_none_or(|own| own == key) && recv.suits(m))
         else {
             bench.fault(Some(id), "RC-6", Fault::UnknownMessage(0));
             return;
@@ -439,7 +493,7 @@ impl Receiving {
         self.live.remove(&name);
         message.open_since.get_or_insert(bench.clock);
         self.clocks.set(name, None);
-        let opener = &message.opener;
+        let opener = message.opener;
         let immediate = (opener.flags & flag::IMM != 0).then_some(opener.immediate);
         bench.field(id, "RC-6", "length", done.length as u64, opener.length as u64);
         bench.field(id, "RC-6", "tag", done.tag, opener.tag);
@@ -456,6 +510,7 @@ impl Receiving {
         let give_up = message.last_heard + settings.rx_give_up as u64;
         let legal = match Status::from_code(done.status) {
             Ok(Status::Success) => {
+                message.believe_all(bench.clock);
                 let missing = message.count - message.distinct;
                 let unwritten = message.unwritten();
                 let short = recv.entry.length < opener.length && !message.is_write();
@@ -567,6 +622,9 @@ impl Receiving {
     pub(super) fn finish(&mut self, bench: &mut Bench) {
         //= RO-8
         for (&endpoint, order) in &self.order {
+            let plain =
+                |index: &&u16| self.recvs.get(&(endpoint, **index)).is_some_and(|recv| recv.tag().is_none());
+            let order: Vec<u16> = order.iter().filter(plain).copied().collect();
             let used =
                 |index: &u16| self.recvs.get(&(endpoint, *index)).is_some_and(|recv| recv.bound.is_some());
             let last = order.iter().rposition(used);
@@ -580,5 +638,6 @@ impl Receiving {
                 bench.fault(Some(message.name.2), "§7.7", Fault::MissingCompletion);
             }
         }
+        self.finish_tags(bench);
     }
 }
