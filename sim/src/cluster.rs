@@ -149,6 +149,12 @@ impl Cluster {
         &mut self.fabric
     }
 
+    /// Ends the run: what hosts still ask of their NICs fails at once, instead of
+    /// taking simulated time.
+    pub fn stop(&mut self) {
+        self.failed = Some("the run is over".into());
+    }
+
     /// Starts a waveform file of one NIC.
     ///
     /// # Errors

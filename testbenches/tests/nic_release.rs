@@ -11,7 +11,7 @@ use tessera_model::scoreboard::Tolerance;
 use tessera_model::settings::Settings;
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
-use tessera_sim::judged::{Judged, JudgedOptions};
+use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::{untag, Session};
 use tessera_sim::verilator::{BuildOptions, Design, Model};
@@ -106,16 +106,28 @@ fn busy_for_want_of_tombstones_ends_sooner_with_releases() {
     assert!(fewer < busy, "{fewer} BUSY with RELEASE, {busy} without");
 }
 
-fn options(settings: Settings, faults: Faults, seed: u64) -> JudgedOptions {
-    JudgedOptions {
-        nics: 2,
-        fabric: FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) },
-        nic: NicOptions { seed, ..NicOptions::default() },
-        settings,
-        v6: seed & 1 != 0,
-        vlan: (seed & 2 != 0).then_some(0x123),
-        tolerance: Tolerance::default(),
-        seed,
+/// Two NICs beside the scoreboard.
+struct Run {
+    session: Session,
+    judged: Judged,
+}
+
+impl Run {
+    fn open(settings: Settings, faults: Faults, seed: u64) -> Self {
+        let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
+        let nic = NicOptions { seed, ..NicOptions::default() };
+        let mut judged = Judged::new(model(), CONFIG, 2, (&nic, fabric), Tolerance::default()).unwrap();
+        let mut session =
+            Session::open(judged.cluster().clone(), 2, seed, 256, &registers(&settings)).unwrap();
+        session.speak(seed & 1 != 0, (seed & 2 != 0).then_some(0x123)).unwrap();
+        judged.begin();
+        Self { session, judged }
+    }
+
+    fn pause(&mut self, windows: usize) {
+        for _ in 0..windows {
+            self.judged.pass().unwrap();
+        }
     }
 }
 
@@ -124,8 +136,9 @@ fn short(settings: Settings) -> Settings {
 }
 
 #[track_caller]
-fn clean(mut judged: Judged) {
-    assert_eq!(judged.kept().unwrap(), Vec::<String>::new());
+fn clean(Run { session, mut judged }: Run) {
+    let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
+    assert_eq!(judged.kept(&contexts).unwrap(), Vec::<String>::new());
     let (summary, violations) = judged.finish();
     for violation in violations.iter().take(20) {
         eprintln!("{violation}");
@@ -144,37 +157,35 @@ fn releases_beside_the_scoreboard() {
         corrupt: 0.005,
         ..Faults::default()
     };
-    let mut judged =
-        Judged::open(model(), CONFIG, options(short(Settings::default()), faults, seed)).unwrap();
+    let mut run = Run::open(short(Settings::default()), faults, seed);
     const MESSAGES: usize = 150;
     let memory = |of: usize| (0..MESSAGES).flat_map(|number| content(number + of)).collect::<Vec<u8>>();
     let mut kept = Vec::new();
     for nic in 0..2 {
-        let sink =
-            judged.session.register(nic, &DmaMemory::new(MESSAGES * PLACE), Access::LOCAL_WRITE).unwrap();
+        let sink = run.session.register(nic, &DmaMemory::new(MESSAGES * PLACE), Access::LOCAL_WRITE).unwrap();
         for number in 0..MESSAGES {
-            judged.recv(nic, &sink, number * PLACE..(number + 1) * PLACE, number as u64).unwrap();
+            run.session.recv(nic, &sink, number * PLACE..(number + 1) * PLACE, number as u64).unwrap();
         }
-        let source =
-            judged.session.register(nic, &DmaMemory::from_slice(&memory(nic)), Access::READ).unwrap();
+        let source = run.session.register(nic, &DmaMemory::from_slice(&memory(nic)), Access::READ).unwrap();
         kept.extend([sink, source]);
     }
     for number in 0..MESSAGES {
         for nic in 0..2 {
             let range = number * PLACE..number * PLACE + length(number + nic);
-            judged.send(&kept[2 * nic + 1], range, (8, None), (1, nic, 1 - nic, number)).unwrap();
+            run.session.send(&kept[2 * nic + 1], range, (1, nic, 1 - nic, number)).unwrap();
         }
     }
     let mut arrived = 0;
     while arrived < 2 * MESSAGES {
-        arrived += judged.poll().unwrap().len();
+        arrived += run.session.poll().unwrap().len();
+        run.judged.judge();
     }
-    judged.pause(60).unwrap();
-    for host in &judged.session.hosts {
+    run.pause(60);
+    for host in &run.session.hosts {
         let released = host.context.counter(Counter::RxRelease).unwrap();
         assert!(released > MESSAGES as u32 / 4, "NIC {}: {released} RELEASEs heard", host.nic);
     }
-    clean(judged);
+    clean(run);
 }
 
 /// Senders that hear nothing let go, and say so: receivers let go at once, long
@@ -191,26 +202,26 @@ fn who_gives_up_releases_the_receiver() {
         let faults =
             Faults { class_loss: lost.iter().map(|class| (*class, 1.0)).collect(), ..Faults::default() };
         let settings = Settings { rto: 300, max_retry: 3, rx_give_up: 60_000, ..short(Settings::default()) };
-        let mut judged = Judged::open(model(), CONFIG, options(settings, faults, seed)).unwrap();
-        let sink = judged.session.register(1, &DmaMemory::new(8 * 40_000), Access::LOCAL_WRITE).unwrap();
+        let mut run = Run::open(settings, faults, seed);
+        let sink = run.session.register(1, &DmaMemory::new(8 * 40_000), Access::LOCAL_WRITE).unwrap();
         // No two packets alike: what is written tells which it was.
         let bytes: Vec<u8> = (0..8 * 40_000u32).map(|i| (i.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
-        let source = judged.session.register(0, &DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+        let source = run.session.register(0, &DmaMemory::from_slice(&bytes), Access::READ).unwrap();
         // Some are whole with their first window, most are not.
         for number in 0..8 {
-            judged.recv(1, &sink, number * 40_000..(number + 1) * 40_000, number as u64).unwrap();
+            run.session.recv(1, &sink, number * 40_000..(number + 1) * 40_000, number as u64).unwrap();
             let len = [40_000, 300, 40_000, 40_000][number % 4];
             let range = number * 40_000..number * 40_000 + len;
-            judged.send(&source, range, (8, None), (1, 0, 1, number)).unwrap();
+            run.session.send(&source, range, (1, 0, 1, number)).unwrap();
         }
-        let [a, b] = [0, 1].map(|nic: usize| judged.session.hosts[nic].context.clone());
+        let [a, b] = [0, 1].map(|nic: usize| run.session.hosts[nic].context.clone());
         let mut clocks = 0;
         while a.counter(Counter::TxFailed).unwrap() < 8 {
-            judged.pause(10).unwrap();
-            clocks = judged.session.clock();
+            run.pause(10);
+            clocks = run.session.clock();
             assert!(clocks < 6_000_000, "the senders never end");
         }
-        judged.pause(40).unwrap();
+        run.pause(40);
         let released = !lost.contains(&PacketClass::Release);
         assert_eq!(a.counter(Counter::TxRelease).unwrap(), 8);
         assert_eq!(b.counter(Counter::RxRelease).unwrap(), if released { 8 } else { 0 });
@@ -221,10 +232,10 @@ fn who_gives_up_releases_the_receiver() {
         } else {
             // Nobody told it: it gives up in its own time.
             while b.counter(Counter::RxAborted).unwrap() < 6 {
-                judged.pause(10).unwrap();
-                assert!(judged.session.clock() < 16 * 200_000, "the receiver never gives up");
+                run.pause(10);
+                assert!(run.session.clock() < 16 * 200_000, "the receiver never gives up");
             }
         }
-        clean(judged);
+        clean(run);
     }
 }

@@ -7,24 +7,21 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tessera_abi::queue::{OP_SEND, OP_UD, OP_WRITE};
 use tessera_abi::regs::{self, Reg};
 use tessera_abi::wire::{self, Form};
 use tessera_driver::{
-    Access, AddressHandle, CompletionQueue, DatagramRequest, DmaMemory, EndpointKind, EndpointOptions,
-    MemoryRegion, RecvRequest, RemoteMemory,
+    Access, AddressHandle, CompletionEvent, CompletionQueue, DatagramRequest, DmaMemory, EndpointKind,
+    EndpointOptions, MemoryRegion, RecvRequest, SendRequest, Status, WorkCompletion,
 };
-use tessera_model::queue::{RecvEntry, SendEntry};
-use tessera_model::scoreboard::{Event, NicSetup, Scoreboard, Tolerance};
-use tessera_model::settings::{Endpoint, Identity, MemoryKey, Settings};
-use tessera_sim::cluster::{addresses, ip6, Cluster, SharedCluster};
+use tessera_model::scoreboard::Tolerance;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
-use tessera_sim::nic::{DmaClass, NicEvent, NicOptions};
-use tessera_sim::session::{nic_seed, Session};
+use tessera_sim::judged;
+use tessera_sim::nic::NicOptions;
+use tessera_sim::session::Session;
 use tessera_sim::verilator::{BuildOptions, Design, Model};
 use tessera_testbenches::config;
 
-const PAYLOAD_LOG2: u8 = 12;
+const PAYLOAD: u32 = 4096;
 /// Q_Key of the plain UD endpoints.
 const PLAIN_QKEY: u32 = 0x0BAD_CAFE;
 /// The VLAN of tagged runs.
@@ -66,26 +63,11 @@ impl Plain {
     }
 }
 
-/// A session whose every observable event goes to the scoreboard.
+/// A session beside the scoreboard.
 struct Judged {
     plain: Vec<Plain>,
     session: Session,
-    board: Scoreboard,
-    sends: Vec<u16>,
-    recvs: Vec<u16>,
-    /// Posts of the present window, to be told after its arrivals.
-    posts: Vec<(u64, usize, Post)>,
-}
-
-enum Post {
-    Key(MemoryKey),
-    Send(u16, SendEntry, Vec<u8>),
-    Recv(u16, RecvEntry),
-    /// The same at the plain UD endpoint.
-    Datagram(u16, SendEntry, Vec<u8>),
-    Place(u16, RecvEntry),
-    /// A round's id and the messages it needs.
-    Round(u16, u16),
+    judged: judged::Judged,
 }
 
 /// The round that every third message of an exchange is part of.
@@ -96,134 +78,46 @@ fn round_of(number: usize) -> Option<u16> {
 impl Judged {
     fn new(form: Form, nics: usize, faults: Faults, seed: u64) -> Self {
         let fabric = FabricOptions { faults, ..FabricOptions::new(PATHS as usize, 250, 500, seed) };
-        let nic = NicOptions { seed, ..NicOptions::default() };
-        let mut cluster = Cluster::new(model(), nics, &nic, fabric).unwrap();
-        for nic in 0..nics {
-            cluster.nic_mut(nic).observe();
-        }
+        Self::on(fabric, form, nics, &[])
+    }
+
+    /// With these weights of paths, if any.
+    fn on(fabric: FabricOptions, form: Form, nics: usize, weights: &[u32]) -> Self {
+        let (seed, nic) = (fabric.seed, NicOptions { seed: fabric.seed, ..NicOptions::default() });
+        let mut judged =
+            judged::Judged::new(model(), config(), nics, (&nic, fabric), Tolerance::default()).unwrap();
         let registers: [(Reg, u32); 1] = [(regs::PATH_COUNT, PATHS)];
-        let mut session =
-            Session::open(SharedCluster::new(cluster), nics, seed, 1 << PAYLOAD_LOG2, &registers).unwrap();
-        let vlan = form.tagged.then_some(VLAN);
-        session.speak(form.v6, vlan).unwrap();
+        let mut session = Session::open(judged.cluster().clone(), nics, seed, PAYLOAD, &registers).unwrap();
+        session.speak(form.v6, form.tagged.then_some(VLAN)).unwrap();
+        for host in session.hosts.iter().filter(|_| !weights.is_empty()) {
+            host.context.weight_paths(weights).unwrap();
+        }
         let plain: Vec<Plain> = (0..nics).map(|nic| Plain::new(&session, nic)).collect();
-        let setup = |nic: usize| {
-            let (mac, ip) = addresses(nic);
-            let address = session.address(nic);
-            let settings = Settings { path_count: PATHS, seed: nic_seed(seed, nic), ..Settings::default() };
-            NicSetup {
-                config: *config(),
-                identity: Identity {
-                    mac,
-                    ip,
-                    ip6: ip6(nic),
-                    vlan: vlan.unwrap_or(0),
-                    pkey: tessera_abi::wire::DEFAULT_PKEY,
-                },
-                settings,
-                endpoints: vec![
-                    Endpoint::new(address.endpoint, address.qkey),
-                    Endpoint { datagram: true, ..Endpoint::new(plain[nic].endpoint.number(), PLAIN_QKEY) },
-                ],
-                keys: Vec::new(),
-                places: Vec::new(),
-                time_at_zero: 0,
-            }
-        };
-        let board = Scoreboard::new((0..nics).map(setup).collect(), Tolerance::default());
-        Self { plain, session, board, sends: vec![0; nics], recvs: vec![0; nics], posts: Vec::new() }
+        judged.begin();
+        Self { plain, session, judged }
     }
 
     fn send(&mut self, region: &MemoryRegion, range: Range<usize>, what: (u8, usize, usize, usize)) {
-        let (phase, from, to, number) = what;
-        let round = round_of(number);
-        let peer = self.session.address(to);
-        let entry = SendEntry {
-            opcode: OP_SEND,
-            immediate: None,
-            round,
-            payload_log2: PAYLOAD_LOG2,
-            traffic_class: 0,
-            length: range.len() as u32,
-            address: region.address() + range.start as u64,
-            lkey: region.lkey(),
-            initial_window: 0,
-            tag: tessera_sim::session::tag(phase, from, to, number),
-            rkey: 0,
-            qkey: peer.qkey,
-            endpoint: peer.endpoint,
-            mac: peer.mac,
-            gid: peer.gid,
-            hop_limit: 0,
-            vlan: peer.vlan,
-        };
-        let payload = region.memory().to_vec(range.start, range.len());
-        self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
-        self.sends[from] = self.sends[from].wrapping_add(1);
-        self.session.send_in_round(region, range, what, round).unwrap();
-    }
-
-    fn register(&mut self, nic: usize, id: u16, messages: u16) {
-        self.posts.push((self.session.clock(), nic, Post::Round(id, messages)));
-        self.session.register_round(nic, id, messages).unwrap();
+        self.session.send_in_round(region, range, what, round_of(what.3)).unwrap();
     }
 
     /// Memory of a NIC that its peers may write.
     fn window(&mut self, nic: usize, len: usize) -> MemoryRegion {
-        let region = self.session.register(nic, &DmaMemory::new(len), Access::REMOTE_WRITE).unwrap();
-        let key = MemoryKey {
-            key: region.rkey(),
-            base: region.address(),
-            length: len as u64,
-            // The first domain that the driver gives out.
-            pd: 1,
-            local_write: false,
-            remote_write: true,
-        };
-        self.posts.push((self.session.clock(), nic, Post::Key(key)));
-        region
+        self.session.register(nic, &DmaMemory::new(len), Access::REMOTE_WRITE).unwrap()
     }
 
-    fn write(
-        &mut self,
-        region: &MemoryRegion,
-        remote: RemoteMemory,
-        what: (u8, usize, usize, usize),
-        notify: bool,
-    ) {
-        let (_, from, to, number) = what;
-        let peer = self.session.address(to);
-        let entry = SendEntry {
-            opcode: OP_WRITE,
-            immediate: notify.then_some(number as u32),
-            payload_log2: PAYLOAD_LOG2,
-            traffic_class: 0,
-            length: region.len() as u32,
-            address: region.address(),
-            lkey: region.lkey(),
-            initial_window: 0,
-            tag: remote.address,
-            rkey: remote.rkey,
-            round: None,
-            qkey: peer.qkey,
-            endpoint: peer.endpoint,
-            mac: peer.mac,
-            gid: peer.gid,
-            hop_limit: 0,
-            vlan: peer.vlan,
-        };
-        let payload = region.memory().to_vec(0, region.len());
-        self.posts.push((self.session.clock(), from, Post::Send(self.sends[from], entry, payload)));
-        self.sends[from] = self.sends[from].wrapping_add(1);
-        self.session.write(region, 0..region.len(), remote, what, notify).unwrap();
+    /// Takes what has completed, or lets a window pass; judges it.
+    fn poll(&mut self) -> Vec<tessera_sim::session::Arrived> {
+        let arrived = self.session.poll().unwrap();
+        self.judged.judge();
+        arrived
     }
 
-    fn recv(&mut self, nic: usize, region: &MemoryRegion, range: Range<usize>, id: u64) {
-        let address = region.address() + range.start as u64;
-        let entry = RecvEntry::new(address, range.len() as u32, region.lkey());
-        self.posts.push((self.session.clock(), nic, Post::Recv(self.recvs[nic], entry)));
-        self.recvs[nic] = self.recvs[nic].wrapping_add(1);
-        self.session.recv(nic, region, range, id).unwrap();
+    /// What is still on its way is judged too.
+    fn settle(&mut self) {
+        for _ in 0..200 {
+            self.judged.pass().unwrap();
+        }
     }
 
     /// Posts datagrams and receives for them, more than fit.
@@ -236,9 +130,6 @@ impl Judged {
                 let at = i * PLACE;
                 let request = RecvRequest { work_id: i as u64, region: &plain.sink, range: at..at + length };
                 plain.endpoint.post_recv(&request).unwrap();
-                let (address, lkey) = (plain.sink.address() + at as u64, plain.sink.lkey());
-                let entry = RecvEntry::new(address, length as u32, lkey);
-                self.posts.push((self.session.clock(), nic, Post::Place(i as u16, entry)));
             }
         }
         for from in 0..nics {
@@ -264,96 +155,8 @@ impl Judged {
                     path_mtu: 4096,
                 };
                 plain.endpoint.post_datagram(&request).unwrap();
-                let entry = SendEntry {
-                    opcode: OP_UD,
-                    immediate,
-                    round: None,
-                    payload_log2: 12,
-                    traffic_class: to.traffic_class,
-                    length: length as u32,
-                    address: plain.source.address() + i as u64,
-                    lkey: plain.source.lkey(),
-                    initial_window: 0,
-                    hop_limit: to.hop_limit,
-                    vlan: to.vlan,
-                    tag: 0,
-                    rkey: 0,
-                    qkey: to.qkey,
-                    endpoint: number,
-                    mac: to.mac,
-                    gid: to.gid,
-                };
-                let payload = plain.source.memory().to_vec(i, length);
-                self.posts.push((self.session.clock(), from, Post::Datagram(i as u16, entry, payload)));
             }
         }
-    }
-
-    /// Tells the scoreboard what was seen since the last call, in order.
-    fn judge(&mut self) {
-        let observed = self.session.cluster.lock().take_events();
-        for (nic, events) in observed {
-            let endpoint = self.session.address(nic).endpoint;
-            let plain = self.plain[nic].endpoint.number();
-            let mut posts = self.posts.iter().filter(|(_, of, _)| *of == nic).peekable();
-            let mut tell_posts = |board: &mut Scoreboard, until: u64| {
-                while let Some((clock, _, post)) = posts.next_if(|(clock, ..)| *clock < until) {
-                    match post {
-                        Post::Key(key) => {
-                            let index = (key.key & 0xFF) as u8;
-                            board.observe(*clock, nic, Event::Key { index, key: Some(key) });
-                        }
-                        Post::Send(index, entry, payload) => {
-                            board.observe(
-                                *clock,
-                                nic,
-                                Event::PostedSend { endpoint, index: *index, entry, payload },
-                            );
-                        }
-                        Post::Recv(index, entry) => {
-                            board.observe(*clock, nic, Event::PostedRecv { endpoint, index: *index, entry });
-                        }
-                        Post::Datagram(index, entry, payload) => {
-                            let posted = Event::PostedSend { endpoint: plain, index: *index, entry, payload };
-                            board.observe(*clock, nic, posted);
-                        }
-                        Post::Place(index, entry) => {
-                            let posted = Event::PostedRecv { endpoint: plain, index: *index, entry };
-                            board.observe(*clock, nic, posted);
-                        }
-                        &Post::Round(round, messages) => {
-                            board.observe(*clock, nic, Event::Registered { endpoint, round, messages });
-                        }
-                    }
-                }
-            };
-            for event in &events {
-                let clock = match event {
-                    NicEvent::Received { at, .. } => *at,
-                    NicEvent::Sent(frame) => frame.last,
-                    NicEvent::Read(read) => read.at,
-                    NicEvent::Wrote(write) => write.at,
-                };
-                tell_posts(&mut self.board, clock);
-                match event {
-                    NicEvent::Received { bytes, .. } => {
-                        self.board.observe(clock, nic, Event::Received(bytes))
-                    }
-                    NicEvent::Sent(frame) => self.board.observe(clock, nic, Event::Sent(&frame.bytes)),
-                    NicEvent::Read(_) => {}
-                    NicEvent::Wrote(write) if write.class == DmaClass::Data => {
-                        let (address, bytes) = (write.address, &write.bytes[..]);
-                        self.board.observe(clock, nic, Event::Wrote { address, bytes });
-                    }
-                    NicEvent::Wrote(write) => {
-                        let entry = write.bytes[..].try_into().expect("a completion entry has 64 bytes");
-                        self.board.observe(clock, nic, Event::Completed(entry));
-                    }
-                }
-            }
-            tell_posts(&mut self.board, u64::MAX);
-        }
-        self.posts.clear();
     }
 
     /// Every NIC sends a message of each size to every other.
@@ -366,11 +169,11 @@ impl Judged {
             let sink =
                 self.session.register(nic, &DmaMemory::new(incoming * largest), Access::LOCAL_WRITE).unwrap();
             for place in 0..incoming {
-                self.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64);
+                self.session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
             }
             regions.push(sink);
             for round in (0..sizes.len()).filter_map(round_of) {
-                self.register(nic, round, nics as u16 - 1);
+                self.session.register_round(nic, round, nics as u16 - 1).unwrap();
             }
         }
         for from in 0..nics {
@@ -386,17 +189,12 @@ impl Judged {
             }
         }
         self.datagrams();
-        self.judge();
+        self.judged.judge();
         let mut received = 0;
         while received < nics * incoming || self.session.sends_open() > 0 {
-            received += self.session.poll().unwrap().len();
-            self.judge();
+            received += self.poll().len();
         }
-        // What is still on its way is judged too.
-        for _ in 0..200 {
-            self.session.hosts[0].context.wait().unwrap();
-            self.judge();
-        }
+        self.settle();
     }
 
     /// Every NIC writes each size to every other, every second one with an
@@ -417,7 +215,7 @@ impl Judged {
                 .register(nic, &DmaMemory::new((told + peers) * 5000), Access::LOCAL_WRITE)
                 .unwrap();
             for place in 0..told + peers {
-                self.recv(nic, &sink, place * 5000..(place + 1) * 5000, place as u64);
+                self.session.recv(nic, &sink, place * 5000..(place + 1) * 5000, place as u64).unwrap();
             }
             regions.push(sink);
         }
@@ -431,7 +229,8 @@ impl Judged {
                     let source =
                         self.session.register(from, &DmaMemory::from_slice(&bytes), Access::READ).unwrap();
                     let place = (from * sizes.len() + number) * largest;
-                    self.write(&source, windows[to].remote(place), (2, from, to, number), number % 2 == 1);
+                    let (remote, what) = (windows[to].remote(place), (2, from, to, number));
+                    self.session.write(&source, 0..len, remote, what, number % 2 == 1).unwrap();
                     regions.push(source);
                 }
                 let source = self.session.register(from, &DmaMemory::new(5000), Access::READ).unwrap();
@@ -439,14 +238,13 @@ impl Judged {
                 regions.push(source);
             }
         }
-        self.judge();
+        self.judged.judge();
         let (mut received, mut written) = (0, 0);
         while received < nics * (told + peers) || self.session.sends_open() > 0 {
-            for arrived in self.session.poll().unwrap() {
+            for arrived in self.poll() {
                 received += 1;
                 written += arrived.written.iter().len();
             }
-            self.judge();
         }
         assert_eq!(written, nics * told);
         for (to, window) in windows.iter().enumerate() {
@@ -459,15 +257,90 @@ impl Judged {
                 }
             }
         }
-        for _ in 0..200 {
-            self.session.hosts[0].context.wait().unwrap();
-            self.judge();
+        self.settle();
+    }
+
+    /// Every NIC sends tagged messages to the next one, whose endpoint has some
+    /// tagged receives, some of them taken back, beside those of its ring.
+    //= RO-12 test
+    //= TM-4 test
+    //= TM-6 test
+    fn exchange_tags(&mut self, messages: usize) {
+        const ROOM: usize = 6000;
+        const TAGS: usize = 5;
+        let nics = self.session.nics();
+        let byte = |nic: usize, i: usize| (i * 7 + i / 253 + nic * 11) as u8;
+        let mut hosts = Vec::new();
+        for host in &self.session.hosts {
+            let cq = host.context.create_cq(1024).unwrap();
+            let options = EndpointOptions { qkey: PLAIN_QKEY, tags: true, ..Default::default() };
+            let mut endpoint = host.pd.create_endpoint(&options, &cq, &cq).unwrap();
+            let sink = host.pd.register(&DmaMemory::new(messages * ROOM), Access::LOCAL_WRITE).unwrap();
+            let bytes: Vec<u8> = (0..2 * ROOM).map(|i| byte(host.nic, i)).collect();
+            let source = host.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+            for place in 0..messages {
+                let range = place * ROOM..(place + 1) * ROOM;
+                let request = RecvRequest { work_id: place as u64, region: &sink, range };
+                if place % 2 == 0 {
+                    endpoint.post_tagged_recv((place % TAGS) as u64, &request).unwrap();
+                } else {
+                    endpoint.post_recv(&request).unwrap();
+                }
+            }
+            hosts.push((cq, endpoint, sink, source));
         }
+        let addresses: Vec<_> = (0..nics).map(|nic| hosts[nic].1.address()).collect();
+        for (nic, (_, endpoint, _, source)) in hosts.iter_mut().enumerate() {
+            for number in 0..messages / 2 {
+                let range = number..number + [0, 1, 300, 4096, 4097, 5900][number % 6];
+                let request = SendRequest {
+                    work_id: number as u64,
+                    region: source,
+                    range,
+                    to: addresses[(nic + 1) % nics],
+                    tag: (number * 3 % TAGS) as u64,
+                    immediate: Some(number as u32),
+                    round: None,
+                    payload_size: PAYLOAD,
+                };
+                endpoint.post_send(&request).unwrap();
+            }
+        }
+        let (mut ended, mut cancelled) = (0, 0);
+        while ended < nics * 2 * (messages / 2) || cancelled < nics * 3 {
+            let mut taken = [WorkCompletion::default(); 16];
+            for (nic, (cq, endpoint, sink, _)) in hosts.iter_mut().enumerate() {
+                let count = cq.poll(&mut taken).unwrap();
+                for done in &taken[..count] {
+                    match done.event {
+                        // The first few in place are taken back, if no message was faster.
+                        CompletionEvent::Posted if done.work_id < 6 => {
+                            cancelled += usize::from(endpoint.cancel(done.tag, done.work_id).is_err());
+                        }
+                        CompletionEvent::Posted | CompletionEvent::Unexpected => {}
+                        CompletionEvent::Cancelled => cancelled += 1,
+                        CompletionEvent::Ended => {
+                            assert_eq!(done.status, Status::Success);
+                            ended += 1;
+                            if done.receive {
+                                let (number, len) = (done.immediate.unwrap() as usize, done.len as usize);
+                                let got = sink.memory().to_vec(done.work_id as usize * ROOM, len);
+                                let from = (nic + nics - 1) % nics;
+                                let same = got.iter().enumerate().all(|(i, &b)| b == byte(from, number + i));
+                                assert!(same, "message {number} is not what was sent");
+                            }
+                        }
+                    }
+                }
+            }
+            self.judged.pass().unwrap();
+        }
+        self.settle();
     }
 
     /// The violations; `least` frames must have been judged for none to mean anything.
     fn finish(self, least: u64) -> Result<(), String> {
-        let (summary, violations) = self.board.finish(self.session.clock());
+        let (summary, violations) = self.judged.finish();
         if violations.is_empty() && summary.frames > least {
             return Ok(());
         }
@@ -531,5 +404,34 @@ fn writes_keep_the_contract() {
             judged.finish(500).map_err(|told| format!("{loss:?}: {told}"))?;
         }
         Ok(())
+    });
+}
+
+/// Marks as a fabric sets them, on its own and in its queues, over paths of unequal
+/// weight.
+//= TX-13 test
+#[test]
+fn marks_and_weights_keep_the_contract() {
+    soak("nic_scoreboard::marks", |seed| {
+        let faults = Faults { mark: 0.1, loss: Loss::Uniform(0.005), ..Faults::default() };
+        let fabric = FabricOptions {
+            faults,
+            mark_above: Some(1 << 12),
+            ..FabricOptions::new(PATHS as usize, 250, 500, seed)
+        };
+        let mut judged = Judged::on(fabric, Form::ALL[2], 3, &[3, 0, 5, 1]);
+        judged.exchange(&SIZES[..7]);
+        judged.finish(500)
+    });
+}
+
+#[test]
+fn tags_keep_the_contract() {
+    soak("nic_scoreboard::tags", |seed| {
+        let faults =
+            Faults { loss: Loss::Uniform(0.02), duplicate: 0.01, max_copies: 2, ..Faults::default() };
+        let mut judged = Judged::new(Form::ALL[0], 2, faults, seed);
+        judged.exchange_tags(48);
+        judged.finish(100)
     });
 }

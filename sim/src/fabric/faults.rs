@@ -110,6 +110,9 @@ pub struct Faults {
     pub max_copies: u32,
     /// Probability that one bit of a frame flips.
     pub corrupt: f64,
+    /// Probability that a frame is marked congestion-experienced, beside those
+    /// that waited too long (`FabricOptions::mark_above`).
+    pub mark: f64,
     /// Failing paths.
     pub dead_paths: Vec<DeadPath>,
 }
@@ -197,6 +200,10 @@ impl FaultState {
 
     pub(super) fn corrupts(&mut self) -> bool {
         self.chance(self.faults.corrupt)
+    }
+
+    pub(super) fn marks(&mut self) -> bool {
+        self.chance(self.faults.mark)
     }
 
     pub(super) fn flip_a_bit(&mut self, frame: &mut [u8]) {

@@ -340,7 +340,8 @@ impl Fabric {
                 self.tracker.dropped(&frame, PacketClass::of(&frame));
                 continue;
             }
-            if self.options.mark_above.is_some_and(|limit| waiting > limit as f64) {
+            let marked = self.faults.marks();
+            if marked || self.options.mark_above.is_some_and(|limit| waiting > limit as f64) {
                 self.stats.marked += 1;
                 mark_congestion(&mut frame);
             }

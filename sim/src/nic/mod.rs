@@ -68,6 +68,15 @@ pub struct SentFrame {
 /// What a whole-NIC observer (the scoreboard) is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NicEvent {
+    /// The host queued a register write.
+    Register {
+        /// Clock.
+        at: u64,
+        /// Its address.
+        offset: u32,
+        /// Its value.
+        value: u32,
+    },
     /// A frame's last beat entered.
     Received {
         /// Clock.
@@ -255,6 +264,9 @@ impl SimNic {
 
     /// Queues a register write; it goes out in order, one per few clocks.
     pub fn write_register(&mut self, offset: u32, value: u32) {
+        if self.observe {
+            self.events.push(NicEvent::Register { at: self.clock, offset, value });
+        }
         self.axil.write(offset, value);
     }
 
