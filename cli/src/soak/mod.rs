@@ -1,6 +1,8 @@
 //! `tessera soak`: random everything beside the scoreboard, for as long as one
 //! likes.
 
+mod draw;
+mod host;
 mod round;
 
 use std::path::PathBuf;
@@ -17,7 +19,8 @@ use tessera_sim::verilator::{Model, Trace};
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure};
 use crate::sweep::words;
-use round::{Round, Totals};
+use draw::Round;
+use round::Totals;
 
 /// Judge random traffic under random settings and faults until so many packets
 /// have been sent or a rule is broken.
@@ -132,14 +135,18 @@ impl Soak<'_> {
 }
 
 fn print(totals: &Totals) {
-    let Totals { rounds, frames, data, needed, spurious, probes, feedbacks, nacks, .. } = totals;
+    let Totals { rounds, frames, data, needed, spurious, probes, feedbacks, nacks, datagrams, .. } = totals;
     println!(
         "  {rounds} rounds, {frames} packets: {data} data first, {needed} again and needed, {spurious} again"
     );
-    println!("  and not, {probes} probes, {feedbacks} feedbacks ({nacks} with NACK)");
-    let Totals { messages, bytes, lost, duplicated, corrupted, busy, clocks, judged, .. } = totals;
-    println!("  {messages} messages of {bytes} bytes delivered once and as sent; {busy} answers of BUSY");
-    println!("  the fabric lost {lost}, copied {duplicated}, damaged {corrupted}");
+    println!("  and not, {probes} probes, {feedbacks} feedbacks ({nacks} with NACK), {datagrams} datagrams");
+    let Totals { messages, writes, bytes, cancels, busy, overflows, .. } = totals;
+    println!("  {messages} messages ({writes} of them writes) of {bytes} bytes delivered once and as sent;");
+    println!(
+        "  {busy} answers of BUSY, {overflows} frames without buffer, {cancels} tagged receives taken back"
+    );
+    let Totals { lost, duplicated, corrupted, marked, clocks, judged, .. } = totals;
+    println!("  the fabric lost {lost}, copied {duplicated}, damaged {corrupted}, marked {marked}");
     println!("  {judged} frames, writes and completions judged in {clocks} clocks of NICs");
 }
 
@@ -193,13 +200,13 @@ mod tests {
             .and_then(|export| Ok(Model::build(&(&export).into(), &BuildOptions::default())?))
             .unwrap_or_else(|failure| panic!("{failure}"));
         // Fixed: this is about the soak itself; what fresh seeds find, it says when it is run.
-        let soak = Soak { model: &model, config: &NIC512, packets: 10_000, seed: 1, jobs: 1 };
+        let soak = Soak { model: &model, config: &NIC512, packets: 10_000, seed: 5, jobs: 1 };
         let (totals, next, broken) =
             soak.run(&Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
         if let Some(Broken { what, round, command, .. }) = broken {
             panic!("{what}\n{round}\n{command}");
         }
-        assert!(totals.frames >= 10_000 && next == 2);
+        assert!(totals.frames >= 10_000 && next == 6);
         assert!(totals.judged > 2 * totals.data && totals.messages > 0);
     }
 }
