@@ -83,6 +83,10 @@ fn pressure(low: u32, messages: usize, seed: u64) -> (u64, [u32; 3]) {
     }
     let clocks = session.clock() - start;
     let [a, b] = [0, 1].map(|nic: usize| session.hosts[nic].context.clone());
+    // The last RELEASE may still be on its way.
+    for _ in 0..40 {
+        a.wait().unwrap();
+    }
     let busy = b.dropped(DropReason::BusyResources).unwrap();
     (clocks, [busy, a.counter(Counter::TxRelease).unwrap(), b.counter(Counter::RxRelease).unwrap()])
 }
