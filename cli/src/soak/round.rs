@@ -124,7 +124,7 @@ impl Round {
         let left = self.messages.iter().map(Vec::len).sum();
         let totals = Totals { rounds: 1, messages: left as u64, ..Totals::default() };
         let mut running = Running { round: self, judged, hosts, delivered, left, totals, quiet: (0, 0) };
-        let outcome = running.run(&mut rng);
+        let outcome = running.run(&mut rng).map_err(|violated| running.explain(violated));
         // What hosts give back from here on takes no simulated time.
         running.judged.cluster().lock().stop();
         outcome?;
@@ -215,6 +215,17 @@ impl Running<'_> {
         }
         drop(cluster);
         self.check()
+    }
+
+    /// Says of a broken rule whether NICs dropped frames for want of buffer before it:
+    /// the scoreboard takes those for arrived.
+    fn explain(&self, Violated(what): Violated) -> Violated {
+        let reg = Reg { offset: regs::counter(DropReason::Overflow as u32), ..regs::TIME };
+        let dropped: u32 = self.hosts.iter().filter_map(|host| host.context.read(reg).ok()).sum();
+        if dropped == 0 {
+            return Violated(what);
+        }
+        Violated(format!("{what}, after {dropped} frames were dropped for want of buffer"))
     }
 
     fn check(&self) -> Result<(), Violated> {

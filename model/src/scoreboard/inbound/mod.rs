@@ -133,8 +133,10 @@ impl Receiving {
         self.order.entry(key.0).or_default().push(index);
     }
 
+    /// From a frame to what is seen of it, clocks. A packet may stand behind others
+    /// that wait for a receive on its way from the host, one after the other (RO-6).
     fn lag(bench: &Bench) -> u64 {
-        Bench::clocks(bench.tolerance.pipeline)
+        Bench::clocks(bench.tolerance.pipeline + bench.tolerance.host)
     }
 
     pub(super) fn arrived(
