@@ -91,3 +91,16 @@ fn the_tests_of_the_bug_classes_exist() {
     assert!(seen > 60, "only {seen} tests found on the page");
     assert!(missing.is_empty(), "these tests are not there: {missing:#?}");
 }
+
+#[test]
+fn no_text_holds_both_sides_of_a_merge() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    texts(&root, &mut files);
+    let markers = ["<", "=", ">"].map(|sign| sign.repeat(7));
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let line = text.lines().position(|line| markers.iter().any(|marker| line.starts_with(marker)));
+        assert!(line.is_none(), "{}:{}: a marker of a merge", file.display(), line.unwrap_or(0) + 1);
+    }
+}
