@@ -408,6 +408,28 @@ fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
     });
 }
 
+/// The gap starts far too long and shrinks with every packet, and the silence
+/// with it: no node may stay with what the deadline was before.
+#[test]
+fn ld2_silence_that_shrinks_leaves_a_hole_its_time() {
+    run("shrinking", Registers { gap0: 864, ..REGISTERS }, |bench, _| {
+        let first = message(4, 48 * 256, 48);
+        for index in (0..48).filter(|i| *i != 40) {
+            bench.passing(&first, index);
+            bench.ticks(2);
+        }
+        assert!(bench.nacks().is_empty(), "asked before its time");
+        let since = bench.now;
+        let waited = bench.next_nack(since);
+        // Its time, and the tail interval that both nodes may stand for.
+        let tail = REGISTERS.skew0 + REGISTERS.guard;
+        assert!(waited <= 2 * tail + LATE, "{waited} of {} ticks", 2 * tail + LATE);
+        assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 48));
+        bench.fill(&first, 40..41);
+        bench.settle(4500);
+    });
+}
+
 #[test]
 fn ld5_an_answered_nack_ends_the_backoff() {
     run("answered", REGISTERS, |bench, _| {

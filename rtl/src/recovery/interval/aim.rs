@@ -119,6 +119,8 @@ pub struct Aim {
     look_early: Signal<Local, Bits<32>>,
     give_up_sooner: Signal<Local, Bits<32>>,
     earliest: Signal<Local, Bits<32>>,
+    pop_sooner: Signal<Local, Bits<32>>,
+    pop_at: Signal<Local, Bits<32>>,
     shorter: Signal<Local, Bits<32>>,
     armed_linked: Signal<Local, Bit>,
     unlinked: Signal<Local, Bit>,
@@ -170,6 +172,8 @@ impl Aim {
             look_early: Default::default(),
             give_up_sooner: Default::default(),
             earliest: Default::default(),
+            pop_sooner: Default::default(),
+            pop_at: Default::default(),
             shorter: Default::default(),
             armed_linked: Default::default(),
             unlinked: Default::default(),
@@ -279,6 +283,15 @@ impl Logic for Aim {
         if self.give_up_sooner.val().get_bit(31) {
             self.earliest.next = self.aim.q.val().give_up_at;
         }
+        self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
+        // With both nodes linked nothing can be put before them, so the earlier pops
+        // within a tail interval: silence that shrinks with the gap may not take from
+        // a hole the node that its deadline needs.
+        self.pop_sooner.next = self.look_at.val() - self.earliest.val();
+        self.pop_at.next = self.earliest.val();
+        if !self.unlinked.val() & self.pop_sooner.val().get_bit(31) {
+            self.pop_at.next = self.look_at.val();
+        }
         self.over.next = self.aim.q.val().at - self.deadline.q.val();
         self.over_give_up.next = self.aim.q.val().at - self.aim.q.val().give_up_at;
         self.expiries.in_data.next.gave_up = !self.over_give_up.val().get_bit(31);
@@ -292,7 +305,6 @@ impl Logic for Aim {
         if self.nodes.q.val().armed_node {
             self.armed_linked.next = self.nodes.q.val().linked1;
         }
-        self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
         self.wants_timer.next = self.aim.q.val().open & self.aim.q.val().missing & !self.nodes.q.val().asked;
         self.ask.next = false;
         self.insert.next = false;
@@ -310,7 +322,7 @@ impl Logic for Aim {
                 self.state.d.next = AimState::Arm;
             }
             AimState::Arm => {
-                self.target.d.next = self.earliest.val();
+                self.target.d.next = self.pop_at.val();
                 self.ask.next = self.aim.q.val().popping
                     & self.wants_timer.val()
                     & (!self.over_give_up.val().get_bit(31) | !self.over.val().get_bit(31));
@@ -323,7 +335,7 @@ impl Logic for Aim {
                         | (self.shorter.val().get_bit(31)
                             & (!self.nodes.q.val().linked0 | !self.nodes.q.val().linked1)));
                 if self.insert.val() {
-                    self.words.write_data.next.armed = self.earliest.val();
+                    self.words.write_data.next.armed = self.pop_at.val();
                     self.words.write_data.next.armed_node = self.nodes.q.val().linked0;
                     if self.nodes.q.val().linked0 {
                         self.words.write_data.next.linked1 = true;

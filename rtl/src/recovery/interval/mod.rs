@@ -15,11 +15,13 @@
 //! nodes of a message: the first stands for the earliest of deadline and
 //! give-up and is judged anew when it pops, the second is linked when the
 //! deadline becomes earlier than the first. With both linked a still earlier
-//! deadline takes effect at the earlier pop. Therefore a hole is armed for its
-//! tail interval first: until then it cannot be due. From then on its deadline comes
-//! nearer with what arrives, and it is looked at every tail interval until it is
-//! asked for. Silence shortened by less than a tail interval leaves the second
-//! node for a hole or a PROBE.
+//! deadline takes effect at the earlier pop, so a node linked beside another is
+//! set no further than a tail interval ahead: a gap that starts too long makes
+//! silence shrink with every packet, and a hole that comes then finds no node.
+//! Likewise a hole is armed for its tail interval first: until then it cannot be
+//! due. From then on its deadline comes nearer with what arrives, and it is looked
+//! at every tail interval until it is asked for. Silence shortened by less than a
+//! tail interval leaves the second node for a hole or a PROBE.
 //!
 //! Messages of rounds stand in a ring. When what is left of some round has halved,
 //! all of the ring are judged anew, in gaps and after every third job or pop; and
@@ -27,10 +29,9 @@
 //! tail interval.
 //!
 //! So a NACK comes at the rule's time, rounded up to the wheel's tick, if a node is
-//! free when its deadline becomes the earliest. With both linked it may be as late
-//! as the earlier of their pops, which stands for a deadline the message had
-//! before: a tail interval for a hole, unless a NACK is waited for. Silence may be
-//! late by a tail interval more. The scoreboard bounds the lateness of whole NICs
+//! free when its deadline becomes the earliest. With both linked it may be late by
+//! a tail interval, when the earlier of them pops. Silence may be late by a tail
+//! interval more. The scoreboard bounds the lateness of whole NICs
 //! (docs/verification.md).
 //!
 //! The estimates of a packet count from the next judgement on: product and
