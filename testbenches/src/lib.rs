@@ -6,6 +6,7 @@
 pub mod host;
 pub mod packets;
 pub mod pair;
+pub mod pressed;
 
 use tessera_abi::params::{Config, CONFIGS, NIC512};
 use tessera_rtl::emit;

@@ -2,9 +2,8 @@
 //! it held comes back at once, nothing of its memory is touched any more, and
 //! who lives beside it notices nothing.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tessera_abi::params::{Config, NIC512};
 use tessera_abi::regs::{self, Counter};
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, DatagramRequest, DmaMemory, Endpoint, EndpointKind,
@@ -12,35 +11,12 @@ use tessera_driver::{
 };
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
 use tessera_testbenches::pair::{Pair, Side, QKEY};
+use tessera_testbenches::pressed::{model, CONFIG};
 
-/// The sizes of `nic_release`, whose model this one is.
-const CONFIG: &Config = &Config {
-    name: "pressed",
-    tx_slots_log2: 6,
-    rx_contexts_log2: 5,
-    bitmap_blocks_log2: 6,
-    table_sets_log2: 5,
-    tombstones: 40,
-    endpoints_log2: 2,
-    cqs_log2: 2,
-    mrs_log2: 5,
-    tagged_log2: 4,
-    ..NIC512
-};
 /// Bytes of a message of the processes that die.
 const LARGE: usize = 200_000;
 const MESSAGES: u64 = 6;
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(CONFIG, "").unwrap_or_else(|e| panic!("{e}"));
-        let options = BuildOptions { hurried: true, ..BuildOptions::default() };
-        Model::build(&Design::from(&export), &options).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
 
 fn pair(seed: u64, loss: f64) -> Pair {
     let faults = Faults { loss: Loss::Uniform(loss), ..Faults::default() };

@@ -1,9 +1,6 @@
 //! RELEASE on whole NICs, of a size that runs out of tombstones: pressure that
 //! ends sooner with it, and every kind of it beside the scoreboard.
 
-use std::sync::OnceLock;
-
-use tessera_abi::params::{Config, NIC512};
 use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{Access, DmaMemory};
@@ -14,34 +11,10 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
 use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::{untag, Session};
-use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::pressed::{model, CONFIG};
 
-/// More messages of one sender than places for them at a receiver: the name of a
-/// message is its sender's slot, so a slot used again takes its tombstone's place.
-const CONFIG: &Config = &Config {
-    name: "pressed",
-    tx_slots_log2: 6,
-    rx_contexts_log2: 5,
-    bitmap_blocks_log2: 6,
-    table_sets_log2: 5,
-    tombstones: 40,
-    endpoints_log2: 2,
-    cqs_log2: 2,
-    mrs_log2: 5,
-    tagged_log2: 4,
-    ..NIC512
-};
 /// Bytes of a message's place in memory.
 const PLACE: usize = 3000;
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(CONFIG, "").unwrap_or_else(|e| panic!("{e}"));
-        let options = BuildOptions { hurried: true, ..BuildOptions::default() };
-        Model::build(&Design::from(&export), &options).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
 
 fn content(number: usize) -> Vec<u8> {
     (0..PLACE).map(|i| (i * 31 + i / 251 + number * 13) as u8).collect()
