@@ -1,0 +1,174 @@
+//! Who may send how much: GR.
+
+use super::*;
+
+#[test]
+fn gr2_credit_is_shared_and_never_exceeded() {
+    let registers = Registers { credit_limit: 24 * 256, ..REGISTERS };
+    run("credit", registers, |bench, _| {
+        let all: Vec<Packet> = (0..4).map(|context| message(context, 300 * 256, 8)).collect();
+        for first in &all {
+            bench.data(first, 0, 10, 0);
+        }
+        let mut rounds = 0;
+        while bench.messages.values().any(|m| m.phase == Phase::Open) {
+            for first in &all {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(first, 0..grant);
+            }
+            bench.ticks(3);
+            rounds += 1;
+            assert!(rounds < 400, "grants dry up");
+        }
+        bench.settle(1500);
+        assert!(bench.event("grants_sent") >= 4 * (300 - 8) / 16);
+    });
+}
+
+#[test]
+fn gr2_who_is_owed_nothing_gets_a_packet_without_credit() {
+    // One message holds all credit, for longer than the give-up time: the other one
+    // goes on, packet by packet.
+    let registers = Registers { credit_limit: 16 * 256, rx_give_up: 600, ..REGISTERS };
+    run("floor", registers, |bench, _| {
+        let (hog, other) = (message(1, 20 * 256, 20), message(2, 40 * 256, 4));
+        bench.data(&hog, 0, 10, 0);
+        bench.fill(&other, 0..4);
+        let (mut last, wait) = (bench.now, REGISTERS.rtt_default);
+        for round in 0..20 {
+            while bench.messages[&other.generation].grant == 4 + round {
+                bench.ticks(1);
+                bench.data(&hog, round % 2, 10, RETX);
+                assert!(bench.now - last < 2 * wait, "no grant");
+            }
+            assert!(round == 0 || (wait - 2..wait + 10).contains(&(bench.now - last)), "RTT_DEFAULT apart");
+            last = bench.now;
+            bench.fill(&other, 0..5 + round);
+        }
+        bench.fill(&hog, 0..20);
+        while bench.messages[&other.generation].phase == Phase::Open {
+            let grant = bench.messages[&other.generation].grant;
+            bench.fill(&other, 0..grant);
+            bench.ticks(5);
+        }
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn gr2_credit_is_spent_to_the_last_byte() {
+    let registers = Registers { credit_limit: 24 * 256, grant_quantum: 4, ..REGISTERS };
+    run("all of it", registers, |bench, _| {
+        let first = message(1, 100 * 256, 8);
+        bench.data(&first, 0, 10, 0);
+        bench.ticks(60);
+        assert_eq!(bench.credit(), 23 * 256, "seven and four times four");
+        bench.data(&first, 1, 10, 0);
+        bench.data(&first, 2, 10, 0);
+        bench.ticks(30);
+        assert_eq!(bench.credit(), 21 * 256, "no room for four");
+        bench.data(&first, 3, 10, 0);
+        bench.ticks(30);
+        assert_eq!(bench.credit(), 24 * 256, "room for just four");
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
+            bench.ticks(5);
+        }
+        bench.settle(1500);
+    });
+}
+
+#[test]
+fn gr5_a_silent_message_lends_its_credit() {
+    for policy in [4, 0] {
+        let registers = Registers { credit_limit: 64 * 256, credit_policy: policy, ..REGISTERS };
+        run("lent", registers, |bench, _| {
+            bench.clocks_per_tick = 16;
+            let (silent, other) = (message(1, 60 * 256, 60), message(2, 500 * 256, 8));
+            bench.data(&silent, 0, 10, 0);
+            bench.fill(&other, 0..8);
+            let owed = |bench: &Bench, of: &Packet| bench.messages[&of.generation].credit() / 256;
+            let asked =
+                |bench: &Bench| bench.nacks().iter().filter(|n| n.generation == silent.generation).count();
+            // The other one answers each of its grants, so that nothing is asked of it.
+            while asked(bench) < 2 {
+                let grant = bench.messages[&other.generation].grant;
+                assert!(owed(bench, &other) <= 5, "one message holds nearly all credit");
+                bench.fill(&other, 0..grant);
+                bench.ticks(8);
+            }
+            for _ in 0..4 {
+                let grant = bench.messages[&other.generation].grant;
+                bench.fill(&other, 0..grant - 1);
+                bench.ticks(10);
+            }
+            let most = owed(bench, &other);
+            let lent = policy != 0;
+            assert!(if lent { (33..=64).contains(&most) } else { most <= 5 }, "{most} packets granted");
+            // It comes back with the next new packet, even beyond the limit.
+            bench.data(&silent, 0, 10, RETX);
+            bench.ticks(10);
+            let outstanding = |bench: &Bench| bench.dut.get(bench.dut.port("outstanding").unwrap());
+            assert!(outstanding(bench) <= 64 * 256, "a copy brings nothing back");
+            bench.data(&silent, 1, 10, RETX);
+            bench.ticks(4);
+            assert_eq!(outstanding(bench) > 64 * 256, lent);
+            // While it is, others wait.
+            let grant = bench.messages[&other.generation].grant;
+            bench.fill(&other, 0..grant - 1);
+            bench.ticks(20);
+            assert!(owed(bench, &other) <= 6, "{} packets granted", owed(bench, &other));
+            bench.fill(&silent, 0..60);
+            while bench.messages[&other.generation].phase == Phase::Open {
+                let grant = bench.messages[&other.generation].grant;
+                bench.fill(&other, 0..grant);
+                bench.ticks(5);
+            }
+            bench.settle(1500);
+        });
+    }
+}
+
+#[test]
+fn gr4_congestion_shrinks_the_credit() {
+    let whole = 256 * 256;
+    let registers = Registers { credit_limit: whole, grant_quantum: 64, ..REGISTERS };
+    let marks = |bench: &mut Bench, first: &Packet, packets: u64, ce: bool, delay: u64| {
+        for _ in 0..packets / 8 {
+            for _ in 0..8 {
+                let packet = Packet { ce, ..first.clone() };
+                let next = bench.messages.get(&first.generation).map_or(0, |m| m.cumulative);
+                bench.data(&packet, next, delay, 0);
+            }
+            bench.ticks(4);
+        }
+        bench.credit()
+    };
+    for (policy, ce, delay) in [(1, true, 10), (2, false, 10 + REGISTERS.skew_max)] {
+        run("congestion", Registers { credit_policy: policy, ..registers }, |bench, _| {
+            let first = message(1, 8000 * 256, 255);
+            let full = marks(bench, &first, 400, false, 10);
+            assert!(full > whole - 72 * 256, "{full} of {whole} bytes out");
+            let least = marks(bench, &first, 2000, ce, delay);
+            assert!(least <= 8192, "{least} bytes out, a floor of two largest payloads");
+            let again = marks(bench, &first, 3200, false, 10);
+            assert!(again > whole - 72 * 256, "{again} of {whole} bytes out");
+            while bench.messages[&first.generation].phase == Phase::Open {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(&first, 0..grant);
+            }
+            bench.settle(1500);
+        });
+    }
+    run("no policy", registers, |bench, _| {
+        let first = message(1, 3000 * 256, 255);
+        let full = marks(bench, &first, 2000, true, 10);
+        assert!(full > whole - 72 * 256, "{full} of {whole} bytes out");
+        while bench.messages[&first.generation].phase == Phase::Open {
+            let grant = bench.messages[&first.generation].grant;
+            bench.fill(&first, 0..grant);
+        }
+        bench.settle(1500);
+    });
+}
