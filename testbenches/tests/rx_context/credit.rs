@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// The rest of `of`, as far and as fast as it is granted; then nothing is left.
+fn end(bench: &mut Bench<'_>, of: &Packet) {
+    while bench.messages[&of.generation].phase == Phase::Open {
+        let grant = bench.messages[&of.generation].grant;
+        bench.fill(of, 0..grant);
+        bench.ticks(5);
+    }
+    bench.settle(1500);
+}
+
 #[test]
 fn gr2_credit_is_shared_and_never_exceeded() {
     let registers = Registers { credit_limit: 24 * 256, ..REGISTERS };
@@ -46,12 +56,7 @@ fn gr2_who_is_owed_nothing_gets_a_packet_without_credit() {
             bench.fill(&other, 0..5 + round);
         }
         bench.fill(&hog, 0..20);
-        while bench.messages[&other.generation].phase == Phase::Open {
-            let grant = bench.messages[&other.generation].grant;
-            bench.fill(&other, 0..grant);
-            bench.ticks(5);
-        }
-        bench.settle(1500);
+        end(bench, &other);
     });
 }
 
@@ -70,12 +75,7 @@ fn gr2_credit_is_spent_to_the_last_byte() {
         bench.data(&first, 3, 10, 0);
         bench.ticks(30);
         assert_eq!(bench.credit(), 24 * 256, "room for just four");
-        while bench.messages[&first.generation].phase == Phase::Open {
-            let grant = bench.messages[&first.generation].grant;
-            bench.fill(&first, 0..grant);
-            bench.ticks(5);
-        }
-        bench.settle(1500);
+        end(bench, &first);
     });
 }
 
@@ -120,12 +120,7 @@ fn gr5_a_silent_message_lends_its_credit() {
             bench.ticks(20);
             assert!(owed(bench, &other) <= 6, "{} packets granted", owed(bench, &other));
             bench.fill(&silent, 0..60);
-            while bench.messages[&other.generation].phase == Phase::Open {
-                let grant = bench.messages[&other.generation].grant;
-                bench.fill(&other, 0..grant);
-                bench.ticks(5);
-            }
-            bench.settle(1500);
+            end(bench, &other);
         });
     }
 }
