@@ -6,20 +6,17 @@
 //! their NIC between windows.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 use tessera_abi::regs;
-use tessera_driver::{Device, DeviceError, DmaMemory};
 
+use crate::device::{Shared, Simulation};
 use crate::fabric::{CaptureError, Fabric, FabricOptions};
-use crate::nic::{HostMemory, NicEvent, NicOptions, SimNic};
+use crate::nic::{NicEvent, NicOptions, SimNic};
 use crate::verilator::{Model, ModelError};
 
 /// Longest window, clocks: how stale a host's view of its NIC may be.
 const MAX_WINDOW: u64 = 128;
-/// Windows after which a register access counts as lost.
-const ACCESS_WINDOWS: u32 = 1000;
 
 /// The run cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -99,28 +96,6 @@ impl Cluster {
         self.doorbells.get_or_insert_with(|| vec![Vec::new(); self.nics.len()]);
     }
 
-    /// A host's register write.
-    fn write(&mut self, nic: usize, offset: u32, value: u32) {
-        match &mut self.doorbells {
-            Some(waiting) if is_index(offset) => {
-                // Behind all that was written before it.
-                waiting[nic].retain(|&(other, _)| other != offset);
-                waiting[nic].push((offset, value));
-            }
-            _ => {
-                self.ring(nic);
-                self.nics[nic].write_register(offset, value);
-            }
-        }
-    }
-
-    /// Hands the doorbells that wait to their NIC.
-    fn ring(&mut self, nic: usize) {
-        for (offset, value) in self.doorbells.iter_mut().flat_map(|all| std::mem::take(&mut all[nic])) {
-            self.nics[nic].write_register(offset, value);
-        }
-    }
-
     /// Clocks since reset.
     pub fn clock(&self) -> u64 {
         self.clock
@@ -195,82 +170,41 @@ impl Cluster {
     }
 }
 
+impl Simulation for Cluster {
+    type Error = ClusterError;
+
+    fn nic(&mut self, nic: usize) -> &mut SimNic {
+        &mut self.nics[nic]
+    }
+
+    fn ring(&mut self, nic: usize) {
+        for (offset, value) in self.doorbells.iter_mut().flat_map(|all| std::mem::take(&mut all[nic])) {
+            self.nics[nic].write_register(offset, value);
+        }
+    }
+
+    fn write(&mut self, nic: usize, offset: u32, value: u32) {
+        match &mut self.doorbells {
+            Some(waiting) if is_index(offset) => {
+                // Behind all that was written before it.
+                waiting[nic].retain(|&(other, _)| other != offset);
+                waiting[nic].push((offset, value));
+            }
+            _ => {
+                self.ring(nic);
+                self.nics[nic].write_register(offset, value);
+            }
+        }
+    }
+
+    fn pass(&mut self) -> Result<(), ClusterError> {
+        self.advance()
+    }
+
+    fn failed(&mut self) -> &mut Option<String> {
+        &mut self.failed
+    }
+}
+
 /// A cluster that its hosts share.
-#[derive(Clone)]
-pub struct SharedCluster(Arc<Mutex<Cluster>>);
-
-impl SharedCluster {
-    /// Shares a cluster.
-    pub fn new(cluster: Cluster) -> Self {
-        Self(Arc::new(Mutex::new(cluster)))
-    }
-
-    /// The cluster, for as long as the guard lives.
-    pub fn lock(&self) -> MutexGuard<'_, Cluster> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The device of one NIC's host.
-    ///
-    /// # Panics
-    /// If there is no NIC of that number.
-    pub fn device(&self, nic: usize) -> Arc<dyn Device> {
-        let memory = self.lock().nics[nic].memory().clone();
-        Arc::new(CosimDevice { cluster: self.clone(), nic, memory })
-    }
-}
-
-/// A Verilated NIC as the driver sees it. Its registers are reached through
-/// AXI4-Lite in simulated time; waiting lets one window pass for all NICs.
-struct CosimDevice {
-    cluster: SharedCluster,
-    nic: usize,
-    memory: Arc<HostMemory>,
-}
-
-impl CosimDevice {
-    fn advance(cluster: &mut Cluster) -> Result<(), DeviceError> {
-        if let Some(reason) = &cluster.failed {
-            return Err(DeviceError::Gone(reason.clone()));
-        }
-        cluster.advance().map_err(|error| {
-            cluster.failed = Some(error.to_string());
-            DeviceError::Gone(error.to_string())
-        })
-    }
-}
-
-impl Device for CosimDevice {
-    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
-        let mut cluster = self.cluster.lock();
-        cluster.ring(self.nic);
-        cluster.nics[self.nic].start_read(offset);
-        for _ in 0..ACCESS_WINDOWS {
-            Self::advance(&mut cluster)?;
-            if let Some(error) = cluster.nics[self.nic].take_write_error() {
-                return Err(DeviceError::Register { offset, reason: error.to_string() });
-            }
-            if let Some(answer) = cluster.nics[self.nic].take_read() {
-                return answer.map_err(|error| DeviceError::Register { offset, reason: error.to_string() });
-            }
-        }
-        Err(DeviceError::Register { offset, reason: format!("no answer within {ACCESS_WINDOWS} windows") })
-    }
-
-    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
-        self.cluster.lock().write(self.nic, offset, value);
-        Ok(())
-    }
-
-    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
-        Ok(self.memory.map(memory))
-    }
-
-    fn unmap(&self, address: u64) {
-        self.memory.unmap(address);
-    }
-
-    fn wait(&self) -> Result<(), DeviceError> {
-        Self::advance(&mut self.cluster.lock())
-    }
-}
+pub type SharedCluster = Shared<Cluster>;

@@ -7,6 +7,7 @@
 //! | [`nic`] | one Verilated NIC with its host: registers, host memory, frames |
 //! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
+//! | [`device`] | what the driver sees of a simulated NIC |
 //! | [`peers`] | one NIC among very many software peers |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
@@ -18,6 +19,7 @@
 pub mod cluster;
 pub mod counterpart;
 pub mod coverage;
+pub mod device;
 pub mod fabric;
 pub mod judged;
 pub mod mutate;

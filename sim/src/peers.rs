@@ -11,22 +11,20 @@
 //! with any number of peers. The link loses nothing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs;
 use tessera_abi::wire::{self, fb, DataHeader, FeedbackHeader, MessageId, Route, Trh};
-use tessera_driver::{AddressHandle, Device, DeviceError, DmaMemory};
+use tessera_driver::AddressHandle;
 
-use crate::nic::{HostMemory, NicOptions, SimNic};
+use crate::device::{Shared, Simulation};
+use crate::nic::{NicOptions, SimNic};
 use crate::verilator::{Model, ModelError};
 
 /// Clocks from a frame's last beat to the answer's first.
 const DELAY: u64 = 250;
 /// Clocks between two looks of the host; no longer than [`DELAY`].
 const WINDOW: u64 = 128;
-/// Windows after which a register access counts as lost.
-const ACCESS_WINDOWS: u32 = 1000;
 /// Slots of a peer, so that few peers name as many messages as many do.
 const SLOTS: u64 = 4096;
 
@@ -210,21 +208,13 @@ impl Peers {
     /// # Errors
     /// If the simulation gives up.
     pub fn advance(&mut self) -> Result<(), ModelError> {
-        self.ring();
+        self.ring(0);
         self.clock += WINDOW;
         self.nic.run(self.clock)?;
         for frame in self.nic.take_sent() {
             self.answer(frame.last + DELAY, &frame.bytes);
         }
         Ok(())
-    }
-
-    /// Hands the doorbells of a window to the NIC, one for each ring: what a
-    /// host that posts in batches does, which one message per access would not.
-    fn ring(&mut self) {
-        for (offset, value) in std::mem::take(&mut self.doorbells) {
-            self.nic.write_register(offset, value);
-        }
     }
 
     fn answer(&mut self, at: u64, frame: &[u8]) {
@@ -284,83 +274,38 @@ impl Peers {
     }
 }
 
-/// Peers that the host's device shares.
-#[derive(Clone)]
-pub struct SharedPeers(Arc<Mutex<Peers>>);
+impl Simulation for Peers {
+    type Error = ModelError;
 
-impl SharedPeers {
-    /// Shares them.
-    pub fn new(peers: Peers) -> Self {
-        Self(Arc::new(Mutex::new(peers)))
+    fn nic(&mut self, _: usize) -> &mut SimNic {
+        &mut self.nic
     }
 
-    /// NIC and peers, for as long as the guard lives.
-    pub fn lock(&self) -> MutexGuard<'_, Peers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The device of the NIC's host.
-    pub fn device(&self) -> Arc<dyn Device> {
-        let memory = self.lock().nic.memory().clone();
-        Arc::new(PeersDevice { peers: self.clone(), memory })
-    }
-}
-
-struct PeersDevice {
-    peers: SharedPeers,
-    memory: Arc<HostMemory>,
-}
-
-impl PeersDevice {
-    fn advance(peers: &mut Peers) -> Result<(), DeviceError> {
-        if let Some(reason) = &peers.failed {
-            return Err(DeviceError::Gone(reason.clone()));
+    /// One write for each doorbell of a window: what a host that posts in batches
+    /// does, which one message per access would not.
+    fn ring(&mut self, _: usize) {
+        for (offset, value) in std::mem::take(&mut self.doorbells) {
+            self.nic.write_register(offset, value);
         }
-        peers.advance().map_err(|error| {
-            peers.failed = Some(error.to_string());
-            DeviceError::Gone(error.to_string())
-        })
-    }
-}
-
-impl Device for PeersDevice {
-    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
-        let mut peers = self.peers.lock();
-        peers.ring();
-        peers.nic.start_read(offset);
-        let refused = |reason: String| DeviceError::Register { offset, reason };
-        for _ in 0..ACCESS_WINDOWS {
-            Self::advance(&mut peers)?;
-            if let Some(error) = peers.nic.take_write_error() {
-                return Err(refused(error.to_string()));
-            }
-            if let Some(answer) = peers.nic.take_read() {
-                return answer.map_err(|error| refused(error.to_string()));
-            }
-        }
-        Err(refused(format!("no answer within {ACCESS_WINDOWS} windows")))
     }
 
-    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
-        let mut peers = self.peers.lock();
+    fn write(&mut self, nic: usize, offset: u32, value: u32) {
         if offset >= regs::doorbell_page(0) {
-            peers.doorbells.insert(offset, value);
+            self.doorbells.insert(offset, value);
         } else {
-            peers.ring();
-            peers.nic.write_register(offset, value);
+            self.ring(nic);
+            self.nic.write_register(offset, value);
         }
-        Ok(())
     }
 
-    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
-        Ok(self.memory.map(memory))
+    fn pass(&mut self) -> Result<(), ModelError> {
+        self.advance()
     }
 
-    fn unmap(&self, address: u64) {
-        self.memory.unmap(address);
-    }
-
-    fn wait(&self) -> Result<(), DeviceError> {
-        Self::advance(&mut self.peers.lock())
+    fn failed(&mut self) -> &mut Option<String> {
+        &mut self.failed
     }
 }
+
+/// The one NIC, of number 0, and its peers, shared with the host.
+pub type SharedPeers = Shared<Peers>;

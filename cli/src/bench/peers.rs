@@ -63,7 +63,7 @@ pub fn run(model: &Model, config: &Config, count: u32, messages: u64, seed: u64)
     let registers = settings(config).to_vec();
     let options =
         ContextOptions { mac, ip, ip6: None, vlan: None, seed: seed as u32 | 1, settings: registers };
-    let context = Context::open(shared.device(), options)?;
+    let context = Context::open(shared.device(0), options)?;
     let mut cq = context.create_cq(4 * ENTRIES)?;
     let pd = context.alloc_pd();
     let options = EndpointOptions {
@@ -163,7 +163,7 @@ pub fn burst(model: &Model, config: &Config, frames: usize, seed: u64) -> Result
     let (mac, ip) = cluster::addresses(0);
     let registers = settings(config).to_vec();
     let context = Context::open(
-        shared.device(),
+        shared.device(0),
         ContextOptions { mac, ip, ip6: None, vlan: None, seed: seed as u32 | 1, settings: registers },
     )?;
     let cq = context.create_cq(4 * ENTRIES)?;
