@@ -4,7 +4,7 @@
 //! Contract: combinational, wires only. A shorter string is placed in the upper
 //! bytes of `value` and comes out in the lower ones.
 //!
-//! Verified by `testbenches/tests/sq_fetch.rs` and `cq_writer.rs`.
+//! Verified by `testbenches/tests/sq_fetch` and `cq_writer.rs`.
 
 use crate::prelude::*;
 

@@ -27,7 +27,7 @@
 //! many endpoints one per four; 66 reads and 128 entries in flight cover a DMA
 //! latency of 250 clocks. From the last beat and status to `request`: 4 clocks.
 //!
-//! Verified by `testbenches/tests/sq_fetch.rs`.
+//! Verified by `testbenches/tests/sq_fetch`.
 
 use super::byte_order::ByteReverse;
 use super::cleared_ram::ClearedRam;
