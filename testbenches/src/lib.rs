@@ -8,10 +8,12 @@ pub mod packets;
 pub mod pair;
 pub mod pressed;
 
+use std::sync::OnceLock;
+
 use tessera_abi::params::{Config, CONFIGS, NIC512};
-use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;
-use tessera_sim::verilator::Design;
+use tessera_rtl::{emit, export};
+use tessera_sim::verilator::{BuildOptions, Design, Model};
 
 /// The seed of a whole-NIC test: `TESSERA_SEED`, or the same number every time.
 /// Such a run depends on every clock of several NICs, so CI repeats one that is
@@ -38,6 +40,26 @@ pub fn config() -> &'static Config {
         }),
         _ => &NIC512,
     }
+}
+
+/// [`config`]'s whole NIC: its exported Verilog.
+///
+/// # Panics
+/// When it cannot be exported.
+pub fn nic_design() -> &'static Design {
+    static DESIGN: OnceLock<Design> = OnceLock::new();
+    DESIGN.get_or_init(|| Design::from(&export::nic(config(), "").unwrap_or_else(|e| panic!("{e}"))))
+}
+
+/// The same under Verilator, built once.
+///
+/// # Panics
+/// When Verilator refuses it.
+pub fn nic_model() -> &'static Model {
+    static MODEL: OnceLock<Model> = OnceLock::new();
+    MODEL.get_or_init(|| {
+        Model::build(nic_design(), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    })
 }
 
 /// The seeds of a soak: `TESSERA_RUNS` of them, counting up from `TESSERA_SEED`

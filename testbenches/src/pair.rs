@@ -83,8 +83,27 @@ impl Side {
         memory
     }
 
+    /// Memory that lives as long as the test says.
+    pub fn register(&self, memory: &Arc<DmaMemory>, access: Access) -> MemoryRegion {
+        self.pd.register(memory, access).unwrap()
+    }
+
+    /// Posts a whole region of the test's as a receive.
+    pub fn post(&mut self, id: u64, region: &MemoryRegion) {
+        self.endpoint.post_recv(&RecvRequest { work_id: id, region, range: 0..region.len() }).unwrap();
+    }
+
+    /// Whatever completes next, waited for `waits` times at most.
+    pub fn next(&mut self, waits: usize) -> Option<WorkCompletion> {
+        self.take(waits, |_| true)
+    }
+
     /// The completion of a send or receive, waited for `waits` times at most.
     pub fn find(&mut self, receive: bool, id: u64, waits: usize) -> Option<WorkCompletion> {
+        self.take(waits, |done| (done.receive, done.work_id) == (receive, id))
+    }
+
+    fn take(&mut self, waits: usize, wanted: impl Fn(&WorkCompletion) -> bool) -> Option<WorkCompletion> {
         let mut taken = [WorkCompletion::default(); 16];
         for wait in 0.. {
             loop {
@@ -94,9 +113,8 @@ impl Side {
                     break;
                 }
             }
-            let place = self.pending.iter().position(|done| (done.receive, done.work_id) == (receive, id));
-            if let Some(place) = place {
-                return Some(self.pending.swap_remove(place));
+            if let Some(place) = self.pending.iter().position(&wanted) {
+                return Some(self.pending.remove(place));
             }
             if wait >= waits {
                 break;

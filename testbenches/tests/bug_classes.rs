@@ -3,10 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use tessera_abi::icrc;
-use tessera_abi::params::NIC512;
 use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{self, data, feedback};
@@ -14,23 +13,15 @@ use tessera_driver::Status;
 use tessera_sim::fabric::{FabricOptions, PacketClass, Script, Verdict};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::tb::Rng;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::nic_model;
 use tessera_testbenches::pair::Pair;
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
 
 fn fabric(seed: u64) -> FabricOptions {
     FabricOptions::new(4, 250, 500, seed)
 }
 
 fn pair_with(nic: &NicOptions, settings: &[(Reg, u32)], seed: u64) -> Pair {
-    Pair::new(model(), nic, fabric(seed), settings)
+    Pair::new(nic_model(), nic, fabric(seed), settings)
 }
 
 fn pair() -> Pair {

@@ -2,45 +2,29 @@
 //! configuration that `TESSERA_CONFIG` names), on a fabric that drops, delays,
 //! reorders, duplicates and corrupts.
 
-use std::sync::OnceLock;
-
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::Form;
-use tessera_driver::{
-    Access, AddressHandle, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions,
-    ProtectionDomain, RecvRequest, SendRequest, Status, WorkCompletion,
-};
+use tessera_driver::{Access, AddressHandle, DmaMemory, EndpointOptions, Status};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::Session;
 use tessera_sim::tb;
-use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
-use tessera_testbenches::config;
+use tessera_sim::verilator::Direction;
+use tessera_testbenches::pair::{Pair, Side, QKEY};
+use tessera_testbenches::{config, nic_design, nic_model};
 
 /// 1 us and 2 us in clocks.
 const BASE: u64 = 250;
 const SKEW: u64 = 500;
-
-fn design() -> &'static Design {
-    static DESIGN: OnceLock<Design> = OnceLock::new();
-    DESIGN.get_or_init(|| {
-        Design::from(&tessera_rtl::export::nic(config(), "").unwrap_or_else(|e| panic!("{e}")))
-    })
-}
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| Model::build(design(), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}")))
-}
 
 fn fabric(faults: Faults, seed: u64) -> FabricOptions {
     FabricOptions { faults, ..FabricOptions::new(4, BASE, SKEW, seed) }
 }
 
 fn session(nics: usize, faults: Faults, nic: &NicOptions, seed: u64, payload: u32) -> Session {
-    let cluster = Cluster::new(model(), nics, nic, fabric(faults, seed)).unwrap();
+    let cluster = Cluster::new(nic_model(), nics, nic, fabric(faults, seed)).unwrap();
     Session::open(SharedCluster::new(cluster), nics, seed, payload, &[(regs::PATH_COUNT, 4)]).unwrap()
 }
 
@@ -145,11 +129,11 @@ fn messages_cross_in_every_form() {
 /// RX-9: a NIC on another VLAN hears nothing.
 #[test]
 fn vlans_are_apart() {
-    let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
-    b.context.write(regs::VLAN, 0x124).unwrap();
-    a.send(b.endpoint.address().on_vlan(0x123), 100);
-    assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
-    assert!(b.context.dropped(DropReason::NotOurs).unwrap() > 0);
+    let mut pair = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    pair.b.context.write(regs::VLAN, 0x124).unwrap();
+    let to = pair.b.endpoint.address().on_vlan(0x123);
+    assert_eq!(end_of_send(&mut pair.a, to, 100, 2000), Status::Unheard);
+    assert!(pair.b.dropped(DropReason::NotOurs) > 0);
 }
 
 #[test]
@@ -197,7 +181,7 @@ fn reordering_alone_is_not_loss() {
     let nics = if config().rx_contexts_log2 > 4 { 4 } else { 2 };
     for skew in [SKEW, 10 * BASE] {
         let options = FabricOptions::new(8, BASE, skew, seed);
-        let cluster = Cluster::new(model(), nics, &NicOptions::default(), options).unwrap();
+        let cluster = Cluster::new(nic_model(), nics, &NicOptions::default(), options).unwrap();
         let settings = [(regs::PATH_COUNT, 8)];
         let mut session = Session::open(SharedCluster::new(cluster), nics, seed, 4096, &settings).unwrap();
         exchange(&mut session, &[1000, 100_000, 1 << 20]);
@@ -225,126 +209,73 @@ fn the_same_seed_gives_the_same_run() {
     assert_eq!(run(), run());
 }
 
-/// One host without a session, for requests that must fail.
-struct Lone {
-    context: Context,
-    pd: ProtectionDomain,
-    cq: CompletionQueue,
-    endpoint: Endpoint,
+fn pair(settings: &[(regs::Reg, u32)]) -> Pair {
+    Pair::new(nic_model(), &NicOptions::default(), fabric(Faults::default(), 1), settings)
 }
 
-fn lone(cluster: &SharedCluster, nic: usize, settings: &[(regs::Reg, u32)]) -> Lone {
-    let (mac, ip) = addresses(nic);
-    let options =
-        ContextOptions { mac, ip, ip6: None, vlan: None, seed: 5 + nic as u32, settings: settings.to_vec() };
-    let context = Context::open(cluster.device(nic), options).unwrap();
-    let cq = context.create_cq(64).unwrap();
-    let options =
-        EndpointOptions { qkey: 9, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
-    let pd = context.alloc_pd();
-    let endpoint = pd.create_endpoint(&options, &cq, &cq).unwrap();
-    Lone { context, pd, cq, endpoint }
-}
-
-impl Lone {
-    fn send(&mut self, to: AddressHandle, len: usize) {
-        let region = self.pd.register(&DmaMemory::new(len), Access::READ).unwrap();
-        let request = SendRequest {
-            work_id: 1,
-            region: &region,
-            range: 0..len,
-            to,
-            tag: 3,
-            immediate: Some(4),
-            round: None,
-            payload_size: 4096,
-        };
-        self.endpoint.post_send(&request).unwrap();
-        // The key lives as long as the NIC may read: here, until the test ends.
-        std::mem::forget(region);
-    }
-
-    fn completion(&mut self, waits: usize) -> Option<WorkCompletion> {
-        let mut completions = [WorkCompletion::default()];
-        for _ in 0..waits {
-            if self.cq.poll(&mut completions).unwrap() == 1 {
-                return Some(completions[0]);
-            }
-            self.context.wait().unwrap();
-        }
-        None
-    }
-}
-
-fn pair(settings: &[(regs::Reg, u32)]) -> (Lone, Lone) {
-    let cluster = Cluster::new(model(), 2, &NicOptions::default(), fabric(Faults::default(), 1)).unwrap();
-    let cluster = SharedCluster::new(cluster);
-    (lone(&cluster, 0, settings), lone(&cluster, 1, settings))
+/// Sends `len` zeros to `to` as request 1, and says how that ends.
+#[track_caller]
+fn end_of_send(side: &mut Side, to: AddressHandle, len: usize, waits: usize) -> Status {
+    side.send(to, &vec![0; len], 1);
+    side.find(false, 1, waits).expect("the send ends").status
 }
 
 #[test]
 fn nobody_there_ends_in_unheard_within_its_bound() {
-    let (mut a, _b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    let mut pair = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
     let (mac, ip) = addresses(40);
-    a.send(AddressHandle::ipv4(mac, ip, 0x100, 9), 5000);
-    let completion = a.completion(2000).expect("the send ends");
-    assert_eq!(completion.status, Status::Unheard);
-    assert_eq!(a.context.read(regs::FREE_SLOTS).unwrap(), 1 << config().tx_slots_log2);
+    let nobody = AddressHandle::ipv4(mac, ip, 0x100, QKEY);
+    assert_eq!(end_of_send(&mut pair.a, nobody, 5000, 2000), Status::Unheard);
+    assert_eq!(pair.a.context.read(regs::FREE_SLOTS).unwrap(), 1 << config().tx_slots_log2);
 }
 
 #[test]
 fn no_receive_posted_ends_in_receiver_not_ready() {
-    let (mut a, b) = pair(&[(regs::T_OPEN, 4000), (regs::MAX_RETRY, 200)]);
-    a.send(b.endpoint.address(), 100);
-    let completion = a.completion(3000).expect("the send ends");
-    assert_eq!(completion.status, Status::ReceiverNotReady);
-    assert!(b.context.dropped(DropReason::BusyReceive).unwrap() > 0);
+    let mut pair = pair(&[(regs::T_OPEN, 4000), (regs::MAX_RETRY, 200)]);
+    let to = pair.b.endpoint.address();
+    assert_eq!(end_of_send(&mut pair.a, to, 100, 3000), Status::ReceiverNotReady);
+    assert!(pair.b.dropped(DropReason::BusyReceive) > 0);
 }
 
 #[test]
 fn a_receive_posted_late_is_found() {
-    let (mut a, mut b) = pair(&[]);
-    a.send(b.endpoint.address(), 100);
-    assert!(a.completion(200).is_none());
-    let region = b.pd.register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
-    b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..100 }).unwrap();
-    let sent = a.completion(5000).expect("the send ends");
-    let received = b.completion(5000).expect("the receive ends");
-    assert_eq!((sent.status, received.status), (Status::Success, Status::Success));
-    assert_eq!((received.len, received.tag, received.immediate), (100, 3, Some(4)));
-    assert_eq!(received.peer_endpoint, a.endpoint.number());
+    let mut pair = pair(&[]);
+    pair.a.send(pair.b.endpoint.address(), &[3; 100], 1);
+    assert!(pair.a.find(false, 1, 200).is_none());
+    let buffer = pair.b.recv(100, 2);
+    let received = pair.b.done(true, 2);
+    assert_eq!((received.status, pair.a.done(false, 1).status), (Status::Success, Status::Success));
+    assert_eq!((received.len, received.tag, received.immediate), (100, 1, Some(!1)));
+    assert_eq!(received.peer_endpoint, pair.a.endpoint.number());
+    assert_eq!(buffer.to_vec(0, 100), [3; 100]);
 }
 
 #[test]
 fn a_receive_that_is_too_short_stays_and_the_sender_is_told() {
-    let (mut a, mut b) = pair(&[]);
-    let region = b.pd.register(&DmaMemory::new(50), Access::LOCAL_WRITE).unwrap();
-    b.endpoint.post_recv(&RecvRequest { work_id: 2, region: &region, range: 0..50 }).unwrap();
-    a.send(b.endpoint.address(), 100);
-    assert_eq!(a.completion(3000).expect("the send ends").status, Status::Length);
-    a.send(b.endpoint.address(), 50);
-    assert_eq!(a.completion(3000).expect("the send ends").status, Status::Success);
-    assert_eq!(b.completion(3000).expect("the receive ends").len, 50);
+    let mut pair = pair(&[]);
+    let to = pair.b.endpoint.address();
+    pair.b.recv(50, 2);
+    assert_eq!(end_of_send(&mut pair.a, to, 100, 3000), Status::Length);
+    assert_eq!(end_of_send(&mut pair.a, to, 50, 3000), Status::Success);
+    assert_eq!(pair.b.find(true, 2, 3000).expect("the receive ends").len, 50);
 }
 
 #[test]
 fn a_wrong_qkey_reaches_nothing() {
-    let (mut a, b) = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
-    let stranger = AddressHandle { qkey: 10, ..b.endpoint.address() };
-    let options =
-        EndpointOptions { qkey: 10, send_entries: 16, recv_entries: 16, ..EndpointOptions::default() };
-    a.endpoint = a.pd.create_endpoint(&options, &a.cq, &a.cq).unwrap();
-    a.send(stranger, 100);
-    assert_eq!(a.completion(2000).expect("the send ends").status, Status::Unheard);
-    assert!(b.context.dropped(DropReason::QKey).unwrap() > 0);
+    let mut pair = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    let stranger = AddressHandle { qkey: QKEY + 1, ..pair.b.endpoint.address() };
+    let options = EndpointOptions { qkey: QKEY + 1, ..EndpointOptions::default() };
+    pair.a.endpoint = pair.a.pd.create_endpoint(&options, &pair.a.cq, &pair.a.cq).unwrap();
+    assert_eq!(end_of_send(&mut pair.a, stranger, 100, 2000), Status::Unheard);
+    assert!(pair.b.dropped(DropReason::QKey) > 0);
 }
 
 #[test]
 fn outputs_depend_on_registers_only() {
-    tb::run("nic::outputs", design(), |dut, rng| {
+    tb::run("nic::outputs", nic_design(), |dut, rng| {
         let rst = dut.port("rst").unwrap();
         dut.reset(rst, 4);
-        let ports = &design().ports;
+        let ports = &nic_design().ports;
         let inputs: Vec<_> = ports
             .iter()
             .filter(|port| port.direction == Direction::In && !port.is_clock && port.name != "rst")

@@ -2,7 +2,6 @@
 //! what any RoCEv2 NIC would send and take (rules UD).
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
 
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
@@ -17,8 +16,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::Session;
 use tessera_sim::tb::Rng;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
-use tessera_testbenches::config;
+use tessera_testbenches::nic_model;
 
 const QKEY: u32 = 0x0BAD_CAFE;
 const VLAN: u16 = 0x123;
@@ -26,17 +24,10 @@ const MTU: usize = 4096;
 /// Buffers per endpoint.
 const PLACES: usize = 64;
 
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
-
 fn session(form: Form, faults: Faults, seed: u64) -> Session {
     let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
-    let cluster = Cluster::new(model(), 2, &NicOptions { seed, ..NicOptions::default() }, fabric).unwrap();
+    let cluster =
+        Cluster::new(nic_model(), 2, &NicOptions { seed, ..NicOptions::default() }, fabric).unwrap();
     let mut session =
         Session::open(SharedCluster::new(cluster), 2, seed, 1024, &[(regs::PATH_COUNT, 4)]).unwrap();
     session.speak(form.v6, form.tagged.then_some(0xA000 | VLAN)).unwrap();

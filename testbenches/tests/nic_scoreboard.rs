@@ -5,8 +5,6 @@
 //! every one that fails.
 
 use std::ops::Range;
-use std::sync::OnceLock;
-
 use tessera_abi::regs::{self, Reg};
 use tessera_abi::wire::{self, Form};
 use tessera_driver::{
@@ -18,8 +16,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::judged;
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::Session;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
-use tessera_testbenches::config;
+use tessera_testbenches::{config, nic_model};
 
 const PAYLOAD: u32 = 4096;
 /// Q_Key of the plain UD endpoints.
@@ -27,14 +24,6 @@ const PLAIN_QKEY: u32 = 0x0BAD_CAFE;
 /// The VLAN of tagged runs.
 const VLAN: u16 = 0x123;
 const PATHS: u32 = 4;
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
 
 /// Datagrams each NIC sends, and receives it posts for them.
 const DATAGRAMS: usize = 40;
@@ -85,7 +74,7 @@ impl Judged {
     fn on(fabric: FabricOptions, form: Form, nics: usize, weights: &[u32]) -> Self {
         let (seed, nic) = (fabric.seed, NicOptions { seed: fabric.seed, ..NicOptions::default() });
         let mut judged =
-            judged::Judged::new(model(), config(), nics, (&nic, fabric), Tolerance::default()).unwrap();
+            judged::Judged::new(nic_model(), config(), nics, (&nic, fabric), Tolerance::default()).unwrap();
         let registers: [(Reg, u32); 1] = [(regs::PATH_COUNT, PATHS)];
         let mut session = Session::open(judged.cluster().clone(), nics, seed, PAYLOAD, &registers).unwrap();
         session.speak(form.v6, form.tagged.then_some(VLAN)).unwrap();

@@ -2,9 +2,7 @@
 //! messages nobody has asked for yet, and cancels that race with messages.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
-use tessera_abi::params::NIC512;
 use tessera_abi::regs::Counter;
 use tessera_driver::{
     Access, CompletionEvent, CompletionQueue, Context, DmaMemory, Endpoint, EndpointOptions, MemoryRegion,
@@ -13,7 +11,7 @@ use tessera_driver::{
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::nic::NicOptions;
 use tessera_sim::tb::Rng;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::nic_model;
 use tessera_testbenches::pair::{Pair, QKEY};
 
 /// Bytes of a buffer.
@@ -21,14 +19,6 @@ const LEN: usize = 6000;
 /// First work id of receives for whatever comes; up to 272 of them have buffers
 /// of their own beside 240 tagged ones.
 const PLAIN: u64 = 1264;
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
 
 fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     for i in (1..items.len()).rev() {
@@ -52,7 +42,7 @@ struct Bench {
 impl Bench {
     fn new(seed: u64) -> Self {
         let fabric = FabricOptions::new(4, 250, 500, seed);
-        let pair = Pair::new(model(), &NicOptions::default(), fabric, &[]);
+        let pair = Pair::new(nic_model(), &NicOptions::default(), fabric, &[]);
         let context = pair.b.context.clone();
         let cq = context.create_cq(2048).unwrap();
         let options =

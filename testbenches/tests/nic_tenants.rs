@@ -1,9 +1,6 @@
 //! Endpoints of one NIC beside each other, on whole NICs: shared receive rings,
 //! quotas of both directions, every endpoint of the table at once, and whose messages are granted first.
 
-use std::sync::OnceLock;
-
-use tessera_abi::params::NIC512;
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
@@ -12,19 +9,11 @@ use tessera_driver::{
 };
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::nic::NicOptions;
-use tessera_sim::verilator::{BuildOptions, Design, Model};
 use tessera_testbenches::pair::{Pair, QKEY};
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
-}
+use tessera_testbenches::{config, nic_model};
 
 fn pair() -> Pair {
-    Pair::new(model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &[])
+    Pair::new(nic_model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &[])
 }
 
 fn options(rx_quota: u16) -> EndpointOptions {
@@ -142,7 +131,7 @@ fn a_flood_at_one_endpoint_stops_none_of_the_others() {
     let mut cq = context.create_cq(1024).unwrap();
     let mut greedy = pair.b.pd.create_endpoint(&options(3), &cq, &cq).unwrap();
     // Every other entry of the table: one is the pair's own endpoint.
-    let mut others: Vec<_> = (0..(1 << NIC512.endpoints_log2) - 2)
+    let mut others: Vec<_> = (0..(1 << config().endpoints_log2) - 2)
         .map(|_| {
             let options = EndpointOptions { send_entries: 2, recv_entries: 2, ..options(1) };
             pair.b.pd.create_endpoint(&options, &cq, &cq).unwrap()
@@ -198,14 +187,14 @@ fn a_sender_without_end_holds_its_quota_of_slots() {
     }
     pair.pass(60);
     let free = pair.a.context.read(regs::FREE_SLOTS).unwrap();
-    assert_eq!((1 << NIC512.tx_slots_log2) - free, 5, "slots held");
+    assert_eq!((1 << config().tx_slots_log2) - free, 5, "slots held");
     assert!(pair.b.dropped(DropReason::BusyReceive) > 0);
     // Others of the NIC pass it by.
     for id in 0..10 {
         pair.deliver(&[7; 3000], id);
     }
     let free = pair.a.context.read(regs::FREE_SLOTS).unwrap();
-    assert_eq!((1 << NIC512.tx_slots_log2) - free, 5, "slots held");
+    assert_eq!((1 << config().tx_slots_log2) - free, 5, "slots held");
     let sink = pair.b.pd.register(&DmaMemory::new(2000), Access::LOCAL_WRITE).unwrap();
     for id in 0..STUCK {
         closed.post_recv(&RecvRequest { work_id: id, region: &sink, range: 0..2000 }).unwrap();
@@ -224,7 +213,8 @@ fn arrivals(registered: [u16; 2]) -> Vec<u64> {
     const LEN: usize = 100_000;
     // Little credit, and little that goes unasked: almost all is granted.
     let settings = [(regs::CREDIT_LIMIT, 65_536), (regs::INITIAL_WINDOW, 1), (regs::GRANT_QUANTUM, 4)];
-    let mut pair = Pair::new(model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &settings);
+    let mut pair =
+        Pair::new(nic_model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &settings);
     let mut cq = pair.b.context.create_cq(16).unwrap();
     let mut sink = pair.b.pd.create_endpoint(&options(0), &cq, &cq).unwrap();
     for round in registered {

@@ -1,138 +1,61 @@
-//! Writes between whole NICs: the driver over the exported Verilog of `nic512`.
+//! Writes between whole NICs: the driver over the exported Verilog.
 //! Rules WR-1 and WR-2, and what of RO and RC differs for a write.
 
-use std::sync::{Arc, OnceLock};
-
-use tessera_abi::params::NIC512;
 use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{self, flag, Trh};
-use tessera_driver::{
-    Access, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions, MemoryRegion,
-    ProtectionDomain, RecvRequest, RemoteMemory, Status, WorkCompletion, WriteRequest,
-};
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_driver::{Access, DmaMemory, MemoryRegion, RemoteMemory, Status, WriteRequest};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicEvent, NicOptions};
-use tessera_sim::verilator::{BuildOptions, Design, Model};
+use tessera_testbenches::nic_model;
+use tessera_testbenches::pair::Pair;
 
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(&NIC512, "").unwrap_or_else(|e| panic!("{e}"));
-        Model::build(&Design::from(&export), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-    })
+fn pair_with(faults: Faults, nic: &NicOptions, settings: &[(Reg, u32)], seed: u64) -> Pair {
+    let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
+    Pair::new(nic_model(), nic, fabric, settings)
 }
 
-/// One NIC's program.
-struct Host {
-    context: Context,
-    pd: ProtectionDomain,
-    cq: CompletionQueue,
-    endpoint: Endpoint,
+fn pair() -> Pair {
+    pair_with(Faults::default(), &NicOptions::default(), &[], 1)
 }
 
-impl Host {
-    fn open(cluster: &SharedCluster, nic: usize, settings: &[(Reg, u32)]) -> Self {
-        let (mac, ip) = addresses(nic);
-        let options = ContextOptions {
-            mac,
-            ip,
-            ip6: None,
-            vlan: None,
-            seed: 11 + nic as u32,
-            settings: settings.to_vec(),
-        };
-        let context = Context::open(cluster.device(nic), options).unwrap();
-        let cq = context.create_cq(256).unwrap();
-        let options =
-            EndpointOptions { qkey: 9, send_entries: 64, recv_entries: 64, ..EndpointOptions::default() };
-        let pd = context.alloc_pd();
-        let endpoint = pd.create_endpoint(&options, &cq, &cq).unwrap();
-        Self { context, pd, cq, endpoint }
-    }
-
-    fn register(&self, memory: &Arc<DmaMemory>, access: Access) -> MemoryRegion {
-        self.pd.register(memory, access).unwrap()
-    }
-
-    fn recv(&mut self, work_id: u64, region: &MemoryRegion) {
-        self.endpoint.post_recv(&RecvRequest { work_id, region, range: 0..region.len() }).unwrap();
-    }
-
-    fn try_poll(&mut self) -> Option<WorkCompletion> {
-        let mut completions = [WorkCompletion::default()];
-        (self.cq.poll(&mut completions).unwrap() == 1).then_some(completions[0])
-    }
-
-    fn poll(&mut self, waits: usize) -> Option<WorkCompletion> {
-        for _ in 0..waits {
-            if let Some(completion) = self.try_poll() {
-                return Some(completion);
-            }
-            self.context.wait().unwrap();
-        }
-        None
-    }
-}
-
-struct Pair {
-    cluster: SharedCluster,
-    a: Host,
-    b: Host,
+/// Posts a write of a whole region of `a`, in packets of `payload_size`.
+fn write_packets(
+    pair: &mut Pair,
+    id: u64,
+    source: &MemoryRegion,
+    remote: RemoteMemory,
+    immediate: Option<u32>,
     payload_size: u32,
+) {
+    let request = WriteRequest {
+        work_id: id,
+        region: source,
+        range: 0..source.len(),
+        to: pair.b.endpoint.address(),
+        remote,
+        immediate,
+        round: None,
+        payload_size,
+    };
+    pair.a.endpoint.post_write(&request).unwrap();
 }
 
-impl Pair {
-    fn new(faults: Faults, nic: &NicOptions, settings: &[(Reg, u32)], seed: u64) -> Self {
-        let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
-        let cluster = SharedCluster::new(Cluster::new(model(), 2, nic, fabric).unwrap());
-        let a = Host::open(&cluster, 0, settings);
-        let b = Host::open(&cluster, 1, settings);
-        Self { cluster, a, b, payload_size: 4096 }
-    }
+fn write(pair: &mut Pair, id: u64, source: &MemoryRegion, remote: RemoteMemory, immediate: Option<u32>) {
+    write_packets(pair, id, source, remote, immediate, 4096);
+}
 
-    fn plain() -> Self {
-        Self::new(Faults::default(), &NicOptions::default(), &[], 1)
-    }
+fn refused(pair: &Pair) -> u32 {
+    pair.b.dropped(DropReason::RemoteAccess)
+}
 
-    /// Posts a write of a whole region of `a`.
-    fn write(&mut self, work_id: u64, source: &MemoryRegion, remote: RemoteMemory, immediate: Option<u32>) {
-        let to = self.b.endpoint.address();
-        let request = WriteRequest {
-            work_id,
-            region: source,
-            range: 0..source.len(),
-            to,
-            remote,
-            immediate,
-            round: None,
-            payload_size: self.payload_size,
-        };
-        self.a.endpoint.post_write(&request).unwrap();
-    }
-
-    fn refused(&self) -> u32 {
-        self.b.context.dropped(DropReason::RemoteAccess).unwrap()
-    }
-
-    /// Everything a finished run must have given back.
-    fn assert_returned(&self) {
-        for (nic, host) in [&self.a, &self.b].into_iter().enumerate() {
-            let read = |reg| host.context.read(reg).unwrap();
-            for _ in 0..2000 {
-                if read(regs::FREE_CONTEXTS) == 1 << NIC512.rx_contexts_log2 {
-                    break;
-                }
-                host.context.wait().unwrap();
-            }
-            assert_eq!(read(regs::FREE_SLOTS), 1 << NIC512.tx_slots_log2, "NIC {nic}: slots");
-            assert_eq!(read(regs::FREE_CONTEXTS), 1 << NIC512.rx_contexts_log2, "NIC {nic}: contexts");
-            assert_eq!(read(regs::OUTSTANDING), 0, "NIC {nic}: credit");
-            assert_eq!(host.context.dropped(DropReason::FeedbackNonsense).unwrap(), 0, "NIC {nic}: nonsense");
-            assert_eq!(host.context.counter(Counter::CqOverrun).unwrap(), 0, "NIC {nic}: completions lost");
-            assert_eq!(self.cluster.lock().nics()[nic].dma_faults(), 0, "NIC {nic}: DMA");
-        }
+/// Everything a finished run must have given back, and no answer went astray.
+#[track_caller]
+fn assert_clean(pair: &mut Pair) {
+    pair.assert_returned();
+    for (name, side) in [("a", &pair.a), ("b", &pair.b)] {
+        assert_eq!(side.dropped(DropReason::FeedbackNonsense), 0, "{name}: nonsense");
+        assert_eq!(side.count(Counter::CqOverrun), 0, "{name}: completions lost");
     }
 }
 
@@ -154,8 +77,7 @@ fn writes_of_every_size_arrive_under_loss_and_the_peer_is_not_asked() {
             Faults { loss: Loss::Uniform(loss), duplicate: 0.02, max_copies: 3, ..Faults::default() };
         let dma = DmaOptions { read_delay: (50, 800), write_delay: (20, 900), ready: 0.8 };
         let nic = NicOptions { dma_data: dma, ..NicOptions::default() };
-        let mut pair = Pair::new(faults, &nic, &[(regs::PATH_COUNT, 4)], seed);
-        pair.payload_size = payload_size;
+        let mut pair = pair_with(faults, &nic, &[(regs::PATH_COUNT, 4)], seed);
         let sizes = if payload_size == 256 { &SIZES[..10] } else { &SIZES[..] };
         let total: usize = sizes.iter().map(|len| len + GUARD).sum();
         let target = DmaMemory::from_slice(&vec![0xA5; total]);
@@ -166,12 +88,12 @@ fn writes_of_every_size_arrive_under_loss_and_the_peer_is_not_asked() {
             let memory = DmaMemory::from_slice(&content(number, len));
             let source = pair.a.register(&memory, Access::READ);
             // An odd place now and then: bytes go to any address.
-            pair.write(number as u64, &source, window.remote(offset), None);
+            write_packets(&mut pair, number as u64, &source, window.remote(offset), None, payload_size);
             sources.push((offset, source));
             offset += len + GUARD;
         }
         for _ in sizes {
-            let done = pair.a.poll(60_000).expect("every write ends");
+            let done = pair.a.next(60_000).expect("every write ends");
             assert_eq!((done.status, done.write, done.receive), (Status::Success, true, false));
             assert_eq!(done.len as usize, sizes[done.work_id as usize]);
             // RC-6: the bytes are there before the sender hears of it.
@@ -180,17 +102,17 @@ fn writes_of_every_size_arrive_under_loss_and_the_peer_is_not_asked() {
             assert!(bytes[..len] == content(done.work_id as usize, len), "write {} is damaged", done.work_id);
             assert!(bytes[len..].iter().all(|&byte| byte == 0xA5), "write {} ran over", done.work_id);
         }
-        assert!(pair.b.try_poll().is_none(), "a write without immediate completes nothing at its target");
-        assert_eq!(pair.b.context.counter(Counter::RxCompleted).unwrap() as usize, sizes.len());
-        assert_eq!(pair.refused(), 0);
-        pair.assert_returned();
+        assert!(pair.b.next(0).is_none(), "a write without immediate completes nothing at its target");
+        assert_eq!(pair.b.count(Counter::RxCompleted) as usize, sizes.len());
+        assert_eq!(refused(&pair), 0);
+        assert_clean(&mut pair);
     }
 }
 
 //= WR-1 test
 #[test]
 fn what_the_key_does_not_permit_ends_in_remote_access_and_changes_nothing() {
-    let mut pair = Pair::plain();
+    let mut pair = pair();
     let target = DmaMemory::from_slice(&[0xA5; 8192]);
     let window = pair.b.register(&target, Access::REMOTE_WRITE);
     let local = pair.b.register(&target, Access::LOCAL_WRITE);
@@ -212,46 +134,46 @@ fn what_the_key_does_not_permit_ends_in_remote_access_and_changes_nothing() {
     ];
     let count = cases.len() as u32;
     for (immediate, (what, remote)) in [None, Some(7)].iter().cycle().zip(cases) {
-        let before = pair.refused();
-        pair.write(1, &source, remote, *immediate);
-        let done = pair.a.poll(3000).unwrap_or_else(|| panic!("{what}: the write ends"));
+        let before = refused(&pair);
+        write(&mut pair, 1, &source, remote, *immediate);
+        let done = pair.a.next(3000).unwrap_or_else(|| panic!("{what}: the write ends"));
         assert_eq!(done.status, Status::RemoteAccess, "{what}");
-        assert!(pair.refused() > before, "{what}: counted");
+        assert!(refused(&pair) > before, "{what}: counted");
     }
     // No receive was posted, and none was asked for: access is judged first.
-    assert_eq!(pair.b.context.dropped(DropReason::BusyReceive).unwrap(), 0);
-    assert!(pair.b.try_poll().is_none());
+    assert_eq!(pair.b.dropped(DropReason::BusyReceive), 0);
+    assert!(pair.b.next(0).is_none());
     assert!(target.to_vec(0, 8192).iter().all(|&byte| byte == 0xA5));
-    assert_eq!(pair.b.context.counter(Counter::RxNew).unwrap(), 0);
+    assert_eq!(pair.b.count(Counter::RxNew), 0);
     // What the key does permit goes through beside all that, to the last byte.
-    pair.write(2, &source, window.remote(8192 - 5000), None);
-    assert_eq!(pair.a.poll(3000).expect("the write ends").status, Status::Success);
+    write(&mut pair, 2, &source, window.remote(8192 - 5000), None);
+    assert_eq!(pair.a.next(3000).expect("the write ends").status, Status::Success);
     assert!(target.to_vec(3192, 5000) == content(1, 5000));
     // A write of no bytes needs no key.
     let nothing = pair.a.register(&DmaMemory::new(0), Access::READ);
-    pair.write(3, &nothing, RemoteMemory { address: 0, rkey: 0 }, None);
-    assert_eq!(pair.a.poll(3000).expect("the write ends").status, Status::Success);
-    assert!(pair.refused() >= count);
-    pair.assert_returned();
+    write(&mut pair, 3, &nothing, RemoteMemory { address: 0, rkey: 0 }, None);
+    assert_eq!(pair.a.next(3000).expect("the write ends").status, Status::Success);
+    assert!(refused(&pair) >= count);
+    assert_clean(&mut pair);
 }
 
 //= WR-1 test
 #[test]
 fn an_immediate_takes_a_receive_and_leaves_its_buffer() {
-    let mut pair = Pair::plain();
+    let mut pair = pair();
     let target = DmaMemory::from_slice(&[0; 10_000]);
     let window = pair.b.register(&target, Access::REMOTE_WRITE);
     // Shorter than the message: its room does not matter.
     let small = DmaMemory::from_slice(&[0x77; 16]);
     let buffer = pair.b.register(&small, Access::LOCAL_WRITE);
     let source = pair.a.register(&DmaMemory::from_slice(&content(2, 10_000)), Access::READ);
-    pair.write(5, &source, window.remote(0), Some(0xFEED_BEEF));
-    assert!(pair.a.poll(300).is_none(), "BUSY until a receive is there");
-    assert!(pair.b.context.dropped(DropReason::BusyReceive).unwrap() > 0);
-    pair.b.recv(31, &buffer);
-    let sent = pair.a.poll(5000).expect("the write ends");
+    write(&mut pair, 5, &source, window.remote(0), Some(0xFEED_BEEF));
+    assert!(pair.a.next(300).is_none(), "BUSY until a receive is there");
+    assert!(pair.b.dropped(DropReason::BusyReceive) > 0);
+    pair.b.post(31, &buffer);
+    let sent = pair.a.next(5000).expect("the write ends");
     assert_eq!((sent.status, sent.work_id, sent.write), (Status::Success, 5, true));
-    let told = pair.b.poll(100).expect("the receive ends");
+    let told = pair.b.next(100).expect("the receive ends");
     assert_eq!((told.status, told.work_id, told.receive, told.write), (Status::Success, 31, true, true));
     assert_eq!((told.immediate, told.len), (Some(0xFEED_BEEF), 10_000));
     assert_eq!(told.peer_endpoint, pair.a.endpoint.number());
@@ -259,12 +181,12 @@ fn an_immediate_takes_a_receive_and_leaves_its_buffer() {
     assert!(target.to_vec(0, 10_000) == content(2, 10_000));
     // Of no bytes it is a doorbell.
     let nothing = pair.a.register(&DmaMemory::new(0), Access::READ);
-    pair.b.recv(32, &buffer);
-    pair.write(6, &nothing, RemoteMemory { address: 0, rkey: 0 }, Some(1));
-    let told = pair.b.poll(3000).expect("the receive ends");
+    pair.b.post(32, &buffer);
+    write(&mut pair, 6, &nothing, RemoteMemory { address: 0, rkey: 0 }, Some(1));
+    let told = pair.b.next(3000).expect("the receive ends");
     assert_eq!((told.work_id, told.immediate, told.len, told.write), (32, Some(1), 0, true));
-    assert_eq!(pair.a.poll(3000).expect("the write ends").status, Status::Success);
-    pair.assert_returned();
+    assert_eq!(pair.a.next(3000).expect("the write ends").status, Status::Success);
+    assert_clean(&mut pair);
 }
 
 //= WR-1 test
@@ -276,38 +198,38 @@ fn a_revoked_key_ends_the_message_and_no_byte_comes_after() {
         // Slow host memory: much is between its check and its place.
         let dma = DmaOptions { read_delay: (50, 200), write_delay: (500, 3000), ready: 0.7 };
         let nic = NicOptions { dma_data: dma, ..NicOptions::default() };
-        let mut pair = Pair::new(Faults::default(), &nic, &[], seed + round as u64);
+        let mut pair = pair_with(Faults::default(), &nic, &[], seed + round as u64);
         let target = DmaMemory::new(1 << 20);
         let window = pair.b.register(&target, Access::REMOTE_WRITE);
         let buffer = pair.b.register(&DmaMemory::new(16), Access::LOCAL_WRITE);
         if immediate.is_some() {
-            pair.b.recv(8, &buffer);
+            pair.b.post(8, &buffer);
         }
         let source = pair.a.register(&DmaMemory::from_slice(&content(3, 1 << 20)), Access::READ);
-        pair.write(1, &source, window.remote(0), immediate);
+        write(&mut pair, 1, &source, window.remote(0), immediate);
         let begun = 20 + 37 * round as u32;
-        while pair.b.context.counter(Counter::RxNew).unwrap() < begun {
+        while pair.b.count(Counter::RxNew) < begun {
             pair.a.context.wait().unwrap();
         }
         drop(window);
         // From here on the memory is the program's again: whatever is in it stays.
         let held = target.to_vec(0, 1 << 20);
-        let done = pair.a.poll(20_000).expect("the write ends");
+        let done = pair.a.next(20_000).expect("the write ends");
         assert_eq!(done.status, Status::RemoteAccess);
         if immediate.is_some() {
-            let told = pair.b.poll(3000).expect("the receive ends");
+            let told = pair.b.next(3000).expect("the receive ends");
             assert_eq!((told.status, told.work_id, told.write), (Status::RemoteAccess, 8, true));
         }
         for _ in 0..200 {
             pair.b.context.wait().unwrap();
         }
-        assert!(pair.b.try_poll().is_none());
+        assert!(pair.b.next(0).is_none());
         assert!(held == target.to_vec(0, 1 << 20), "bytes came after the region was given back");
         assert!(held[..4096] == content(3, 4096), "the first packet was placed: the test revoked too early");
         assert!(held[held.len() - 4096..].iter().all(|&byte| byte == 0), "revoked too late");
-        assert!(pair.refused() >= 1);
-        assert_eq!(pair.b.context.counter(Counter::RxAborted).unwrap(), 1);
-        pair.assert_returned();
+        assert!(refused(&pair) >= 1);
+        assert_eq!(pair.b.count(Counter::RxAborted), 1);
+        assert_clean(&mut pair);
     }
 }
 
@@ -316,13 +238,13 @@ fn a_revoked_key_ends_the_message_and_no_byte_comes_after() {
 //= RO-9 test
 #[test]
 fn a_forged_packet_in_the_middle_is_dropped_and_the_message_goes_on() {
-    let mut pair = Pair::plain();
+    let mut pair = pair();
     pair.cluster.lock().nic_mut(0).observe();
     let target = DmaMemory::new(400_000);
     let window = pair.b.register(&target, Access::REMOTE_WRITE);
     let other = pair.b.register(&target, Access::REMOTE_WRITE);
     let source = pair.a.register(&DmaMemory::from_slice(&content(4, 400_000)), Access::READ);
-    pair.write(1, &source, window.remote(0), None);
+    write(&mut pair, 1, &source, window.remote(0), None);
     let mut seen = None;
     while seen.is_none() {
         pair.a.context.wait().unwrap();
@@ -332,7 +254,7 @@ fn a_forged_packet_in_the_middle_is_dropped_and_the_message_goes_on() {
             _ => None,
         });
     }
-    while pair.b.context.counter(Counter::RxNew).unwrap() < 4 {
+    while pair.b.count(Counter::RxNew) < 4 {
         pair.a.context.wait().unwrap();
     }
     let frame = seen.expect("a packet was sent");
@@ -346,7 +268,7 @@ fn a_forged_packet_in_the_middle_is_dropped_and_the_message_goes_on() {
         wire::DataHeader { flags: header.flags & !flag::WRITE, ..header },
         wire::DataHeader { tag: header.tag + 4096, ..header },
     ];
-    let mismatches = |pair: &Pair| pair.b.context.dropped(DropReason::Mismatch).unwrap();
+    let mismatches = |pair: &Pair| pair.b.dropped(DropReason::Mismatch);
     for (i, forged) in forgeries.into_iter().enumerate() {
         let forged = wire::DataHeader { index: 90, ..forged };
         let mut bytes = vec![0; 8192];
@@ -361,8 +283,8 @@ fn a_forged_packet_in_the_middle_is_dropped_and_the_message_goes_on() {
         }
         assert_eq!(mismatches(&pair) as usize, i + 1, "forgery {i}");
     }
-    assert_eq!(pair.a.poll(20_000).expect("the write ends").status, Status::Success);
+    assert_eq!(pair.a.next(20_000).expect("the write ends").status, Status::Success);
     assert!(target.to_vec(0, 400_000) == content(4, 400_000));
-    assert_eq!(pair.refused(), 0);
-    pair.assert_returned();
+    assert_eq!(refused(&pair), 0);
+    assert_clean(&mut pair);
 }
