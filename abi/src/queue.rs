@@ -23,6 +23,8 @@ pub const OP_WRITE: u8 = 2;
 
 /// Send flag: `immediate` is valid.
 pub const SEND_IMM: u8 = 1 << 0;
+/// Send flag: packets carry HOST_RECOVERY; for sends only.
+pub const SEND_HOST_RECOVERY: u8 = 1 << 1;
 /// Send flag: frames carry the 802.1Q tag of `VLAN`.
 pub const SEND_VLAN: u8 = 1 << 3;
 
@@ -78,6 +80,10 @@ pub const RECV_TAGGED: u8 = 1 << 0;
 /// Receive flag: no receive, but takes a tagged one back.
 pub const RECV_CANCEL: u8 = 1 << 1;
 
+/// Receive flag: the buffer begins with a [chunk area](area), of the size that
+/// AREA tells; not together with [`RECV_TAGGED`].
+pub const RECV_CHUNKS: u8 = 1 << 2;
+
 /// Byte offsets inside a receive queue entry.
 pub mod recv {
     /// Buffer address, u64.
@@ -90,6 +96,10 @@ pub mod recv {
     pub const TAG: usize = 16;
     /// Flags, u8.
     pub const FLAGS: usize = 24;
+    /// With a chunk area: log2 of the packets per chunk in bits 0..3, at most
+    /// [`MAX_CHUNK_LOG2`](super::area::MAX_CHUNK_LOG2); its bytes are
+    /// `64 << k`, k in bits 4..8. u8.
+    pub const AREA: usize = 25;
     /// Of a cancel: running index of the tagged receive, u16.
     pub const TARGET: usize = 26;
     /// Of a cancel: the handle that its POSTED completion told, u16.
@@ -158,4 +168,55 @@ pub mod done {
     pub const RING: usize = 52;
     /// Bit 0: phase. The last byte of the entry, u8.
     pub const PHASE: usize = 63;
+}
+
+/// The chunk area in front of the payload of a receive with [`RECV_CHUNKS`]:
+/// what a host-recovered message tells of itself while it arrives.
+///
+/// ```text
+///  0           32                                            64 << k
+///  [ header    ][ block 0 ][ block 1 ] ...                   ][ payload
+///                 32 >> n bytes each, a bit per 2^n packets
+/// ```
+///
+/// The host clears it before it posts the receive. The header is written when
+/// the message opens, a block's bytes when a chunk of it is complete.
+pub mod area {
+    /// Alignment of the buffer, and the smallest area, bytes.
+    pub const ALIGN: u64 = 64;
+    /// Most packets of a chunk, log2.
+    pub const MAX_CHUNK_LOG2: u8 = 5;
+    /// Bytes of the header: where the bits begin.
+    pub const HEADER_LEN: usize = 32;
+    /// Handle of the message: its context in the upper 12 bits, its generation in
+    /// the lower 20, u32.
+    pub const HANDLE: usize = 0;
+    /// Packets of the message, u32; never less than 2.
+    pub const PACKETS: usize = 4;
+    /// Message length in bytes, u32.
+    pub const LENGTH: usize = 8;
+    /// log2 of the packets per chunk, u8.
+    pub const CHUNK_LOG2: usize = 12;
+    /// log2 of the payload size, u8.
+    pub const PAYLOAD_LOG2: usize = 13;
+    /// The message's tag, u64.
+    pub const TAG: usize = 16;
+    /// 1 once the header is there: its last byte, u8.
+    pub const OPEN: usize = 31;
+
+    /// Bytes of an area.
+    pub const fn len(k: u8) -> u64 {
+        ALIGN << k
+    }
+
+    /// Bytes of a block of 256 packets.
+    pub const fn block_len(chunk_log2: u8) -> usize {
+        32 >> chunk_log2
+    }
+
+    /// Bytes that a message of so many packets needs.
+    pub const fn needed(packets: u32, chunk_log2: u8) -> u64 {
+        let blocks = packets.div_ceil(crate::params::BLOCK_PACKETS) as u64;
+        HEADER_LEN as u64 + blocks * block_len(chunk_log2) as u64
+    }
 }

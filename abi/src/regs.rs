@@ -113,6 +113,9 @@ registers! {
     CREDIT_POLICY = 0x0E0, Rw 3, 5, "what moves the credit: bit 0 packets marked CE shrink it, bit 1 packets later than CREDIT_DELAY do, bit 2 a message lends its own after two NACKs without a new packet";
     CREDIT_DELAY = 0x0E4, Rw 16, 256, "skew sample that counts as congestion, ticks";
     RELEASE_LOW = 0x0F0, Rw 3, 2, "COMPLETE asks for a RELEASE while fewer places than SIZES2 >> this are free of messages received and tombstones; 0 = never";
+    RECOVER_MESSAGE = 0x0F4, Rw 32, 0, "handle of the host-recovered message that the next order is for, as its chunk area tells it";
+    RECOVER_ORDER = 0x0F8, Wo 32, 0, "begins an order: bit 31 complete the message partially; else [23:0] = limit, NACK the holes below it in the block of packet limit - 1; refused while RECOVER_STATUS.busy";
+    RECOVER_STATUS = 0x0FC, Ro 2, 0, "bit 0: busy, the last order is not yet taken; bit 1: the last order taken met its message open";
     TABLE_COMMAND = 0x100, Rw 32, 0, "bit 31: 1 write, 0 read into TABLE_DATA; [27:24] table; [15:0] index; starts the access; refused while TABLE_STATUS.busy, for an unknown table and for an index past its end";
     TABLE_STATUS = 0x104, Ro 1, 0, "bit 0: busy, an access is under way or STATUS.ready is 0";
     FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
@@ -127,6 +130,13 @@ registers! {
     TOMBSTONES = 0x134, Ro 16, 0, "gauge: tombstones held";
     TIME = 0x138, Ro 32, 0, "NIC time, ticks";
 }
+
+/// RECOVER_ORDER: end the message as it is. Else the value is a limit.
+pub const ORDER_PARTIAL: u32 = 1 << 31;
+/// RECOVER_STATUS: the order is not yet taken.
+pub const ORDER_BUSY: u32 = 1 << 0;
+/// RECOVER_STATUS: the last order met its message.
+pub const ORDER_MET: u32 = 1 << 1;
 
 /// What the credit never shrinks below: two largest payloads, bytes.
 pub const CREDIT_FLOOR: u32 = 2 << crate::params::MAX_PAYLOAD_LOG2;

@@ -107,7 +107,7 @@ coded_enum! {
         QKey = 10, "q_key";
         /// TRH version or type unknown, or the TRH does not fit.
         Trh = 11, "trh";
-        /// A flag whose feature this configuration does not have.
+        /// A flag whose feature this configuration does not have: of none now.
         Unsupported = 12, "unsupported";
         /// DATA or PROBE fields that contradict each other.
         Fields = 13, "fields";

@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     tables: Mutex<Tables>,
     /// One endpoint is reclaimed at a time.
     reclaiming: Mutex<()>,
+    /// Held from an order's first register to its result.
+    pub(crate) orders: Mutex<()>,
     pub(crate) options: ContextOptions,
     endpoints: usize,
     cqs: usize,
@@ -109,7 +111,7 @@ impl Word {
 }
 
 impl Shared {
-    fn wait_until(
+    pub(crate) fn wait_until(
         &self,
         mut ready: impl FnMut() -> Result<bool, DeviceError>,
     ) -> Result<Option<u32>, DeviceError> {
@@ -282,6 +284,7 @@ impl Context {
             device,
             tables: Mutex::default(),
             reclaiming: Mutex::default(),
+            orders: Mutex::default(),
             endpoints: 1 << (sizes0 >> 24 & 0x1F),
             cqs: 1 << (sizes1 & 0x1F),
             keys: 1 << (sizes1 >> 8 & 0x1F),

@@ -11,6 +11,7 @@ use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
 use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
+use crate::recovery::{self, ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
 use crate::shared_receive::{SharedReceive, SharedRing};
 
@@ -223,6 +224,34 @@ impl Ring {
         request: &RecvRequest<'_>,
         tag: Option<u64>,
     ) -> Result<(), PostError> {
+        let (place, mut entry) = self.recv_entry(request)?;
+        if let Some(tag) = tag {
+            entry[recv::FLAGS] = queue::RECV_TAGGED;
+            entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
+        }
+        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
+        self.post(shared, doorbell, place, &entry, (request.work_id, 0))
+    }
+
+    /// Posts a receive with a chunk area to the ring of table entry `index`.
+    pub(crate) fn post_chunked_recv(
+        &self,
+        shared: &Shared,
+        index: usize,
+        request: &RecvRequest<'_>,
+        options: &ChunkOptions,
+    ) -> Result<ChunkWatch, PostError> {
+        let (place, mut entry) = self.recv_entry(request)?;
+        let watch = recovery::watch(request, options, &mut entry)?;
+        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
+        self.post(shared, doorbell, place, &entry, (request.work_id, 0))?;
+        Ok(watch)
+    }
+
+    fn recv_entry(
+        &self,
+        request: &RecvRequest<'_>,
+    ) -> Result<(usize, [u8; queue::RECV_ENTRY_LEN]), PostError> {
         let (address, len) = checked(request.region, &request.range)?;
         // A buffer beyond 4 GiB - 1 is larger than any message.
         let length = u32::try_from(len).unwrap_or(u32::MAX);
@@ -231,12 +260,7 @@ impl Ring {
         entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
         entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
         entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
-        if let Some(tag) = tag {
-            entry[recv::FLAGS] = queue::RECV_TAGGED;
-            entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
-        }
-        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(shared, doorbell, place, &entry, (request.work_id, 0))
+        Ok((place, entry))
     }
 }
 
@@ -425,8 +449,23 @@ impl Endpoint {
 
     /// Posts a tagged send. The bytes must stay as they are until its completion.
     pub fn post_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
+        self.post_send_with(request, 0)
+    }
+
+    /// Posts a tagged send that the receiver's software recovers, if it takes a
+    /// receive of [`post_chunked_recv`](Self::post_chunked_recv); else it is an
+    /// ordinary one. Lost packets are sent again when that software asks for them.
+    /// It may end the message as it is: then this send completes with
+    /// [`Status::Partial`](crate::Status). The bounds of a message whose receiver
+    /// is silent hold for software too (GRANT_WAIT).
+    pub fn post_recoverable_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
+        self.post_send_with(request, queue::SEND_HOST_RECOVERY)
+    }
+
+    fn post_send_with(&mut self, request: &SendRequest<'_>, flags: u8) -> Result<(), PostError> {
         let SendRequest { work_id, region, range, to, tag, immediate, round, payload_size } = request;
         let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
+        entry[send::FLAGS] |= flags;
         put(&mut entry, send::TAG, &tag.to_le_bytes());
         self.submit(&entry, *work_id)
     }
@@ -522,6 +561,24 @@ impl Endpoint {
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
         match &self.recvs {
             Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request, None),
+            Receives::Shared(_) => Err(PostError::SharedRing),
+        }
+    }
+
+    /// Posts a receive whose buffer begins with a chunk area, which tells how a
+    /// message posted with [`post_recoverable_send`](Self::post_recoverable_send)
+    /// comes in. The range has to begin at a multiple of 64 and holds the area
+    /// ([`ChunkOptions::area_len`]) and the message behind it.
+    pub fn post_chunked_recv(
+        &mut self,
+        request: &RecvRequest<'_>,
+        options: &ChunkOptions,
+    ) -> Result<ChunkWatch, PostError> {
+        if self.options.kind != EndpointKind::Messages {
+            return Err(PostError::Kind { own: "plain datagrams", call: "post_recv" });
+        }
+        match &self.recvs {
+            Receives::Own(ring) => ring.post_chunked_recv(&self.shared, self.index, request, options),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }

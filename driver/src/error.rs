@@ -174,6 +174,24 @@ pub enum PostError {
         /// The work id given.
         work_id: u64,
     },
+    /// No chunk area of such chunks tells of so many packets.
+    #[error("{packets} packets per chunk for messages of up to {most} packets are not possible: use 1, 2, 4, 8, 16 or 32, and more of them for longer messages")]
+    Chunks {
+        /// Packets per chunk.
+        packets: u32,
+        /// Most packets of a message.
+        most: u32,
+    },
+    /// The receive has no place for its chunk area.
+    #[error("bytes {offset}..+{len} cannot begin with a chunk area of {area} bytes: begin at a multiple of 64 and add ChunkOptions::area_len to the message's length")]
+    ChunkArea {
+        /// First byte.
+        offset: usize,
+        /// Bytes.
+        len: usize,
+        /// Bytes of the area.
+        area: usize,
+    },
     /// The endpoint's receives come from a shared ring.
     #[error("this endpoint uses a shared receive ring: post to the SharedReceive")]
     SharedRing,

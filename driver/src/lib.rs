@@ -23,6 +23,7 @@ mod endpoint;
 mod error;
 mod memory;
 mod paths;
+mod recovery;
 mod ring;
 mod shared_receive;
 
@@ -36,5 +37,6 @@ pub use endpoint::{
 pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};
+pub use recovery::{ChunkOptions, ChunkWatch, ChunkedMessage};
 pub use shared_receive::SharedReceive;
 pub use tessera_abi::status::Status;

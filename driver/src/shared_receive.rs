@@ -19,6 +19,7 @@ use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
 use crate::endpoint::{RecvRequest, Ring};
 use crate::error::{CreateError, PostError};
+use crate::recovery::{ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
 
 /// The ring itself; endpoints that use it keep it alive.
@@ -80,6 +81,16 @@ impl SharedReceive {
     /// Posts a receive for whichever endpoint's message comes next.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
         self.ring.ring.post_recv(&self.ring.shared, self.ring.index, request, None)
+    }
+
+    /// Posts a receive with a chunk area, see
+    /// [`Endpoint::post_chunked_recv`](crate::Endpoint::post_chunked_recv).
+    pub fn post_chunked_recv(
+        &mut self,
+        request: &RecvRequest<'_>,
+        options: &ChunkOptions,
+    ) -> Result<ChunkWatch, PostError> {
+        self.ring.ring.post_chunked_recv(&self.ring.shared, self.ring.index, request, options)
     }
 
     /// Receives not yet ended.

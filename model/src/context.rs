@@ -8,6 +8,7 @@ use tessera_abi::status::Drop;
 use tessera_abi::wire::{self, fb, flag, DataHeader, FeedbackHeader};
 
 use crate::bitmap::Window;
+use crate::chunks::{self, Area};
 use crate::feedback::{self, Outgoing, Reply};
 use crate::grant;
 use crate::interval::{Answered, Interval, Source, View};
@@ -36,6 +37,8 @@ pub struct Context {
     pub ring: u16,
     /// Packets of the message.
     pub count: u32,
+    /// Where it tells of its chunks, if the host recovers it.
+    pub area: Option<Area>,
     /// Arrival bits.
     pub window: Window,
     /// One past the highest index arrived.
@@ -94,6 +97,7 @@ impl Context {
             receive,
             ring,
             count,
+            area: receive.and_then(|(_, entry)| chunks::area_of(&entry, packet)),
             window: Window::new(count),
             highest: 0,
             grant: packet.initial_window_packets().min(count),
@@ -116,7 +120,7 @@ impl Context {
         packet.length == own.length
             && packet.payload_log2 == own.payload_log2
             && packet.tag == own.tag
-            && (packet.flags ^ own.flags) & flag::WRITE == 0
+            && (packet.flags ^ own.flags) & (flag::WRITE | flag::HOST_RECOVERY) == 0
             && (own.flags & flag::WRITE == 0 || packet.rkey == own.rkey)
             && immediate(packet) == immediate(own)
             && packet.initial_window == own.initial_window
@@ -160,7 +164,9 @@ impl Context {
     /// Where its first byte goes.
     pub fn base(&self) -> u64 {
         match self.receive {
-            Some((_, entry)) if self.opener.flags & flag::WRITE == 0 => entry.address,
+            Some((_, entry)) if self.opener.flags & flag::WRITE == 0 => {
+                entry.address + chunks::offset(&entry)
+            }
             _ => self.opener.tag,
         }
     }
@@ -234,7 +240,8 @@ impl Context {
             skew: None,
             answered: None,
         };
-        if !packet.probe && packet.flags & flag::RETX != 0 {
+        //= HR-8
+        if !packet.probe && packet.flags & flag::RETX != 0 && self.area.is_none() {
             arrived.answered = self.interval.answered(now, packet.index, new);
         }
         if packet.probe {
@@ -300,6 +307,28 @@ impl Context {
         Outgoing { reply: self.reply, header, arrival: None }
     }
 
+    /// What the host is told when packet `index` has been written, if anything.
+    //= HR-4
+    pub fn told(&self, index: u32) -> Option<(u64, Vec<u8>)> {
+        let area = self.area?;
+        let (block, bit) = (index / BLOCK_PACKETS, index % BLOCK_PACKETS);
+        let bits = self.window.bits(block);
+        area.complete(&bits, bit).then(|| area.told(block, &bits))
+    }
+
+    /// The NACK that the host orders, if anything is missing there.
+    //= HR-6
+    pub fn ordered(&mut self, limit: u32) -> Option<Outgoing> {
+        let block = limit.min(self.count).checked_sub(1)? / BLOCK_PACKETS;
+        let limit = limit.min(self.grant);
+        let below = limit.saturating_sub(block * BLOCK_PACKETS);
+        if self.window.bits(block).zeros_below(below) == 0 {
+            return None;
+        }
+        let header = FeedbackHeader { limit, ..self.report(fb::NACK, block) };
+        Some(Outgoing { reply: self.reply, header, arrival: None })
+    }
+
     /// The deadline passed: NACKs, oldest block first, perhaps none.
     //= LD-4
     pub fn expire(&mut self, now: Ticks, source: Source, settings: &Settings) -> Vec<Outgoing> {
@@ -327,6 +356,10 @@ impl Context {
         } else {
             self.nacked += 1;
             self.interval.nacked(now, &view, largest, source, settings);
+        }
+        //= HR-8
+        if self.area.is_some() {
+            nacks.clear();
         }
         nacks
     }

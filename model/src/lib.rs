@@ -10,7 +10,7 @@
 //!  handle_frame ─ rx_parse                           │
 //!                 v                                  │
 //!  post_recv ─> receiver ── lookup ── context ───────┘
-//!                             bitmap, interval, grant, timer_wheel
+//!                             bitmap, chunks, interval, grant, timer_wheel
 //!                                └─> poll_write, poll_completion
 //! ```
 //!
@@ -18,6 +18,7 @@
 //! of the block's own testbench; [`scoreboard`] judges whole NICs by contract.
 
 pub mod bitmap;
+pub mod chunks;
 pub mod context;
 pub mod counters;
 pub mod datagram;
@@ -41,7 +42,7 @@ pub mod slots;
 pub mod timer_wheel;
 
 pub use nic::{Memory, Nic, ReadError};
-pub use queue::{Completion, RecvEntry, RecvKind, SendEntry};
+pub use queue::{Completion, RecvEntry, RecvKind, SendEntry, Shape};
 pub use settings::{Endpoint, Identity, MemoryKey, PathPolicy, Settings};
 
 /// Time and intervals: ticks of 64 ns. The wire carries the low 32 bits.

@@ -19,8 +19,9 @@ use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
-use tessera_abi::wire::{self, fb, flag, ReleaseHeader, Route, Trh, SPORT_BASE};
+use tessera_abi::wire::{self, fb, flag, MessageId, ReleaseHeader, Route, Trh, SPORT_BASE};
 
+use crate::chunks::Order;
 use crate::counters::Counters;
 use crate::datagram::{self, Datagrams, Outbound};
 use crate::feedback::{Outgoing, Releasing};
@@ -264,6 +265,13 @@ impl Nic {
         let endpoint = self.endpoint(number)?;
         self.receiver.register_round(now, (endpoint.index() as u8, id), messages);
         Ok(())
+    }
+
+    /// The host's order for a host-recovered message: RECOVER_MESSAGE and the value
+    /// of RECOVER_ORDER. Whether it met its message.
+    //= HR-5
+    pub fn recover(&mut self, now: Ticks, handle: u32, order: u32) -> bool {
+        self.receiver.recover(now, MessageId(handle), Order::of(order), &mut self.out)
     }
 
     /// A frame (without FCS) whose last byte arrived at `now`. `Err` names the

@@ -40,6 +40,8 @@ pub struct SendEntry {
     pub lkey: u32,
     /// Initial window, packets; 0 = the NIC's default.
     pub initial_window: u8,
+    /// Packets ask for recovery by the host.
+    pub host_recovery: bool,
     /// Hop limit of a datagram; 0 = the default.
     pub hop_limit: u8,
     /// Tag control information, if frames are to be tagged.
@@ -72,6 +74,7 @@ impl SendEntry {
             address: le64(b, send::ADDRESS),
             lkey: le32(b, send::LKEY),
             initial_window: b[send::INITIAL_WINDOW],
+            host_recovery: b[send::FLAGS] & queue::SEND_HOST_RECOVERY != 0,
             hop_limit: b[send::HOP_LIMIT],
             vlan: (b[send::FLAGS] & queue::SEND_VLAN != 0).then(|| le16(b, send::VLAN)),
             tag: le64(b, if write { send::REMOTE_ADDRESS } else { send::TAG }),
@@ -88,7 +91,8 @@ impl SendEntry {
         let mut b = [0; queue::SEND_ENTRY_LEN];
         b[send::OPCODE] = self.opcode;
         b[send::FLAGS] = if self.immediate.is_some() { queue::SEND_IMM } else { 0 }
-            | if self.vlan.is_some() { queue::SEND_VLAN } else { 0 };
+            | if self.vlan.is_some() { queue::SEND_VLAN } else { 0 }
+            | if self.host_recovery { queue::SEND_HOST_RECOVERY } else { 0 };
         if let Some(round) = self.round {
             b[send::FLAGS] |= queue::SEND_ROUND;
             put(&mut b, send::ROUND, &round.to_le_bytes());
@@ -160,6 +164,19 @@ pub enum RecvKind {
         /// What its POSTED completion told.
         handle: u16,
     },
+    /// For any message, and begins with a chunk area.
+    Chunks(Shape),
+    /// Flags that exclude each other.
+    Senseless,
+}
+
+/// Sizes of a chunk area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// log2 of the packets per chunk; 0..=7, more than 5 is refused.
+    pub chunk_log2: u8,
+    /// log2 of its bytes in units of 64; 0..=15.
+    pub area_log2: u8,
 }
 
 impl RecvEntry {
@@ -174,6 +191,12 @@ impl RecvEntry {
         let kind = match b[recv::FLAGS] {
             flags if flags & queue::RECV_CANCEL != 0 => {
                 RecvKind::Cancel { tag, target: le16(b, recv::TARGET), handle: le16(b, recv::HANDLE) & 0xFFF }
+            }
+            flags if flags & queue::RECV_TAGGED != 0 && flags & queue::RECV_CHUNKS != 0 => {
+                RecvKind::Senseless
+            }
+            flags if flags & queue::RECV_CHUNKS != 0 => {
+                RecvKind::Chunks(Shape { chunk_log2: b[recv::AREA] & 7, area_log2: b[recv::AREA] >> 4 })
             }
             flags if flags & queue::RECV_TAGGED != 0 => RecvKind::Tagged(tag),
             _ => RecvKind::Plain,
@@ -194,6 +217,11 @@ impl RecvEntry {
         put(&mut b, recv::LKEY, &self.lkey.to_le_bytes());
         match self.kind {
             RecvKind::Plain => {}
+            RecvKind::Senseless => b[recv::FLAGS] = queue::RECV_TAGGED | queue::RECV_CHUNKS,
+            RecvKind::Chunks(Shape { chunk_log2, area_log2 }) => {
+                b[recv::FLAGS] = queue::RECV_CHUNKS;
+                b[recv::AREA] = chunk_log2 | area_log2 << 4;
+            }
             RecvKind::Tagged(tag) => {
                 b[recv::FLAGS] = queue::RECV_TAGGED;
                 put(&mut b, recv::TAG, &tag.to_le_bytes());
@@ -333,6 +361,7 @@ mod tests {
             address: 0x1234_5678_9ABC,
             lkey: 0x501,
             initial_window: 8,
+            host_recovery: true,
             hop_limit: 3,
             vlan: Some(0x6123),
             tag: 0xFEED_FACE_CAFE_BEEF,
@@ -346,7 +375,9 @@ mod tests {
         let write = SendEntry { opcode: queue::OP_WRITE, rkey: 0x1234_5678, ..entry };
         assert_eq!(SendEntry::parse(&write.emit()), write);
         let cancel = RecvKind::Cancel { tag: 1 << 63, target: 0xABCD, handle: 0xFED };
-        for kind in [RecvKind::Plain, RecvKind::Tagged(u64::MAX - 1), cancel] {
+        let chunks = RecvKind::Chunks(Shape { chunk_log2: 7, area_log2: 15 });
+        let kinds = [RecvKind::Plain, RecvKind::Tagged(u64::MAX - 1), cancel, chunks, RecvKind::Senseless];
+        for kind in kinds {
             let recv = RecvEntry { kind, ..RecvEntry::new(u64::MAX - 5, 17, 0xAB) };
             assert_eq!(RecvEntry::parse(&recv.emit()), recv);
         }

@@ -18,6 +18,7 @@ use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader, MessageId};
 
 use crate::bitmap::Pool;
+use crate::chunks::{self, Order};
 use crate::context::Context;
 use crate::datagram;
 use crate::feedback;
@@ -123,7 +124,10 @@ impl Receiver {
             ..Completion::of_entry(now, opcode, status, ring, index)
         };
         let told = match entry.kind {
-            RecvKind::Plain => {
+            //= HR-2
+            RecvKind::Senseless => tell(DONE_RECV, Status::BadRequest, 0, 0),
+            RecvKind::Chunks(_) if !chunks::well_formed(&entry) => tell(DONE_RECV, Status::BadRequest, 0, 0),
+            RecvKind::Plain | RecvKind::Chunks(_) => {
                 self.receives.entry(ring).or_default().push_back((index, entry));
                 return;
             }
@@ -316,7 +320,7 @@ impl Receiver {
             let Some(&(_, entry)) = queue.front() else {
                 return self.busy(now, origin, packet, Drop::BusyReceive, out);
             };
-            if !write && entry.length < packet.length {
+            if !write && chunks::too_short(&entry, packet) {
                 self.bar(now, place, key, arrival, Status::Length, out);
                 return Ok(());
             }
@@ -331,6 +335,11 @@ impl Receiver {
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
         let mut context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
         self.credit.grant(context.owed());
+        //= HR-3
+        if let Some(area) = context.area {
+            let (address, bytes) = area.header(MessageId::new(id as u16, generation), packet);
+            out.writes.push_back(Write { address, bytes });
+        }
         //= TM-6
         if tags && matching.is_none() {
             let unexpected = context.completion(now, DONE_UNEXPECTED, Status::Success as u8);
@@ -397,6 +406,8 @@ impl Receiver {
                 let address = context.base() + ((packet.index as u64) << packet.payload_log2);
                 out.writes.push_back(Write { address, bytes: payload.to_vec() });
             }
+            //= HR-4
+            out.writes.extend(context.told(packet.index).map(|(address, bytes)| Write { address, bytes }));
         }
         //= RC-6
         if arrived.new && context.distinct == context.count {
@@ -426,6 +437,26 @@ impl Receiver {
             return Err(Drop::Duplicate);
         }
         Ok(())
+    }
+
+    /// The host's word on a message; whether that is one it may decide on.
+    //= HR-5
+    pub fn recover(&mut self, now: Ticks, handle: MessageId, order: Order, out: &mut Output) -> bool {
+        let id = u32::from(handle.slot());
+        let held = self.contexts.get_mut(id as usize).and_then(Option::as_mut);
+        let meant = held.filter(|context| {
+            context.area.is_some() && context.opener.message.generation() == handle.generation()
+        });
+        let Some(context) = meant else { return false };
+        match order {
+            Order::Nack(limit) => out.feedback.extend(context.ordered(limit)),
+            //= HR-7
+            Order::Partial => {
+                self.end(now, id, Status::Partial, true, out);
+                self.grants(now, out);
+            }
+        }
+        true
     }
 
     /// Points the context's timer at the earlier of deadline and give-up.

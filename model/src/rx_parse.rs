@@ -9,7 +9,7 @@
 use tessera_abi::icrc;
 use tessera_abi::params::{MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
 use tessera_abi::status::Drop;
-use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, Form, ReleaseHeader};
+use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, ReleaseHeader};
 
 use crate::settings::{Endpoint, Identity};
 
@@ -226,9 +226,6 @@ fn datagram(grh: [u8; wire::GRH_LEN], opcode: u8, rest: &[u8], pad: usize) -> Re
 
 //= RX-6
 fn fields<'a>(header: &DataHeader, rest: &'a [u8], pad: usize) -> Result<&'a [u8], Drop> {
-    if header.flags & flag::HOST_RECOVERY != 0 {
-        return Err(Drop::Unsupported);
-    }
     if !(MIN_PAYLOAD_LOG2..=MAX_PAYLOAD_LOG2).contains(&header.payload_log2) {
         return Err(Drop::Fields);
     }

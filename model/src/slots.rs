@@ -222,6 +222,9 @@ impl Slot {
         if self.entry.is_write() {
             flags |= flag::WRITE;
         }
+        if self.entry.host_recovery {
+            flags |= flag::HOST_RECOVERY;
+        }
         DataHeader {
             probe,
             flags,
@@ -273,7 +276,15 @@ impl Slot {
         //= RD-6
         let first = self.entry.round.is_some() && !self.established && self.probes == 0;
         let answer = if first { settings.rto_round as u64 } else { answer };
-        let base = if granting { rto } else { answer.min(rto) };
+        // Software takes its time.
+        let watched = self.entry.host_recovery && self.established && self.next == self.count;
+        let base = if watched {
+            rto << 5
+        } else if granting {
+            rto
+        } else {
+            answer.min(rto)
+        };
         (base << (self.probes / 2).min(8)).min(rto << 5)
     }
 

@@ -350,6 +350,7 @@ fn local_errors_complete_and_free_the_slot() {
         endpoint: endpoint(1, 0),
         mac: world.nodes[1].identity.mac,
         gid: world.gid_of(1),
+        host_recovery: false,
         hop_limit: 0,
         vlan: None,
     };

@@ -120,6 +120,7 @@ fn a_datagram_is_sent_once_as_its_entry_says() {
             address: 0x4000,
             lkey: 0x100,
             initial_window: 0,
+            host_recovery: false,
             hop_limit: 3,
             vlan,
             tag: 1,

@@ -157,14 +157,6 @@ fn every_reason_has_its_frame() {
             Drop::Trh,
         ),
         (
-            "host recovery",
-            |f| {
-                f[TRH_AT + 1] |= flag::HOST_RECOVERY;
-                seal(f)
-            },
-            Drop::Unsupported,
-        ),
-        (
             "payload size",
             |f| {
                 f[TRH_AT + data::SIZE_CLASS] = 0x72;

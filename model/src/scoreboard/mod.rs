@@ -125,6 +125,13 @@ pub enum Event<'a> {
         /// The endpoint.
         endpoint: Option<&'a Endpoint>,
     },
+    /// The host gave an order for a host-recovered message.
+    Ordered {
+        /// RECOVER_MESSAGE.
+        handle: u32,
+        /// RECOVER_ORDER.
+        order: u32,
+    },
     /// A memory key's table entry was written; `None` revokes it.
     Key {
         /// Table index: the key's low eight bits.
@@ -312,6 +319,7 @@ impl Scoreboard {
             Event::Registered { endpoint, round, messages } => {
                 receiving.registered(bench, ((endpoint & 0xFF) as u8, round), messages);
             }
+            Event::Ordered { handle, order } => receiving.ordered(bench, handle, order),
             Event::Endpoint { index, endpoint } => {
                 bench.setup.endpoints.retain(|known| known.index() != index);
                 bench.setup.endpoints.extend(endpoint);

@@ -377,6 +377,10 @@ impl Sending {
             //= RD-6
             let round = if message.entry.round.is_some() { settings.rto_round } else { settings.rto };
             let least = (rtt_low + 2 * settings.guard as u64).min(settings.rto.min(round) as u64);
+            let watched = message.entry.host_recovery && message.next == message.entry.count().unwrap_or(0);
+            let settled =
+                message.established.is_some_and(|at| clock > at + reaction + Bench::clocks(settings.rto));
+            let least = if watched && settled { u64::from(settings.rto << 5) } else { least };
             let by_silence = silent + bench.tolerance.timer as u64 >= least;
             if message.urged.is_empty() && !by_silence {
                 bench.fault(Some(id), "TX-9", Fault::UndueProbe(header.index));
@@ -452,6 +456,7 @@ impl Sending {
         let immediate = if entry.immediate.is_some() { flag::IMM } else { 0 };
         let round = if entry.round.is_some() { flag::ROUND } else { 0 };
         let write = if entry.is_write() { flag::WRITE } else { 0 };
+        let asks_host = if entry.host_recovery { flag::HOST_RECOVERY } else { 0 };
         let pairs = [
             ("destination MAC", mac(route.dst_mac), mac(entry.mac)),
             ("destination GID", (route.dst_gid == entry.gid).into(), 1),
@@ -465,7 +470,11 @@ impl Sending {
             ("initial window", header.initial_window as u64, (message.window & 0xFF) as u64),
             ("length", header.length as u64, entry.length as u64),
             ("tag", header.tag, entry.tag),
-            ("immutable flags", (header.flags & flag::IMMUTABLE) as u64, (immediate | round | write) as u64),
+            (
+                "immutable flags",
+                (header.flags & flag::IMMUTABLE) as u64,
+                (immediate | round | write | asks_host) as u64,
+            ),
             ("rkey", header.rkey as u64, entry.rkey as u64),
             ("reserved flag", (header.flags >> 7) as u64, 0),
         ];

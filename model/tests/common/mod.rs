@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK, NIC512};
 use tessera_abi::queue::{
-    DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_SEND, DONE_UNEXPECTED, OP_SEND, OP_WRITE,
+    area, DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_SEND, DONE_UNEXPECTED, OP_SEND, OP_WRITE,
 };
 use tessera_abi::regs::Counter;
 use tessera_abi::status::Status;
 use tessera_abi::wire::{self, fb, Trh};
 use tessera_model::{
-    Completion, Endpoint, Identity, MemoryKey, Nic, ReadError, RecvEntry, RecvKind, SendEntry, Settings,
-    Ticks,
+    chunks, Completion, Endpoint, Identity, MemoryKey, Nic, ReadError, RecvEntry, RecvKind, SendEntry,
+    Settings, Shape, Ticks,
 };
 
 /// The seed of this run: `TESSERA_SEED`, else a fixed one. Printed, so a red
@@ -147,6 +147,7 @@ pub enum Seen {
     Send { endpoint: u32, index: u16, entry: SendEntry, payload: Vec<u8> },
     Recv { endpoint: u32, index: u16, entry: RecvEntry },
     Write { address: u64, bytes: Vec<u8> },
+    Ordered { handle: u32, order: u32 },
     Done(Completion),
 }
 
@@ -192,6 +193,8 @@ pub struct World {
     pub scribble: bool,
     /// Sends go to IPv6 addresses, carry this tag.
     pub v6: bool,
+    /// What is sent from now on asks for recovery by the host.
+    pub host_recovery: bool,
     pub vlan: Option<u16>,
     events: BinaryHeap<Reverse<(u64, u64)>>,
     pending: BTreeMap<u64, Event>,
@@ -275,6 +278,7 @@ impl World {
             round: None,
             scribble: true,
             v6: false,
+            host_recovery: false,
             vlan: None,
             events: BinaryHeap::new(),
             pending: BTreeMap::new(),
@@ -350,6 +354,7 @@ impl World {
             endpoint: endpoint(to, e),
             mac: self.nodes[to].identity.mac,
             gid: self.gid_of(to),
+            host_recovery: self.host_recovery,
             hop_limit: 0,
             vlan: self.vlan,
         };
@@ -396,6 +401,7 @@ impl World {
             endpoint: endpoint(to, e),
             mac: self.nodes[to].identity.mac,
             gid: self.gid_of(to),
+            host_recovery: false,
             hop_limit: 0,
             vlan: self.vlan,
         };
@@ -444,6 +450,41 @@ impl World {
         self.nodes[node].recvs.insert(((number & 0xFF) as u16, index), Buffer { entry, open: true });
         self.see(node, || Seen::Recv { endpoint: number, index, entry });
         self.drain(node);
+    }
+
+    /// Posts a receive of `length` bytes behind a cleared chunk area; returns
+    /// its address and running index.
+    pub fn recv_chunks(&mut self, node: usize, e: usize, length: u32, shape: Shape) -> (u64, u16) {
+        let area = area::len(shape.area_log2) as u32;
+        let free = self.nodes[node].memory.len();
+        self.nodes[node].memory.resize(free.next_multiple_of(area::ALIGN as usize), 0xA5);
+        let address = self.allocate(node, area + length);
+        let at = (address - BASE) as usize;
+        self.nodes[node].memory[at..at + area as usize].fill(0);
+        let kind = RecvKind::Chunks(shape);
+        let entry = RecvEntry { kind, ..RecvEntry::new(address, area + length, KEY) };
+        let number = endpoint(node, e);
+        let now = self.now(node);
+        let index = self.nodes[node].nic.post_recv(now, number, entry).expect("endpoint exists");
+        self.nodes[node].recvs.insert(((number & 0xFF) as u16, index), Buffer { entry, open: true });
+        self.see(node, || Seen::Recv { endpoint: number, index, entry });
+        self.drain(node);
+        (address, index)
+    }
+
+    /// The host's order for a host-recovered message; whether it met it.
+    pub fn order(&mut self, node: usize, handle: u32, order: u32) -> bool {
+        let now = self.now(node);
+        self.see(node, || Seen::Ordered { handle, order });
+        let met = self.nodes[node].nic.recover(now, handle, order);
+        self.drain(node);
+        self.pump(node);
+        met
+    }
+
+    /// Bytes of a node's memory.
+    pub fn bytes(&self, node: usize, address: u64, length: usize) -> &[u8] {
+        &self.nodes[node].memory[(address - BASE) as usize..][..length]
     }
 
     /// Posts a receive of `length` bytes to a shared ring.
@@ -527,11 +568,12 @@ impl World {
                 if done.write {
                     assert!(done.immediate.is_some(), "a write without immediate takes no receive");
                 } else if done.status == Status::Success as u8 {
-                    let at = (buffer.entry.address - BASE) as usize;
+                    let start = (buffer.entry.address - BASE) as usize;
+                    let at = start + chunks::offset(&buffer.entry) as usize;
                     let good =
                         (0..done.length as u64).all(|i| this.memory[at + i as usize] == byte(done.tag, i));
                     assert!(good, "message {:#x} arrived damaged", done.tag);
-                    let guard = &this.memory[at + buffer.entry.length as usize..][..64];
+                    let guard = &this.memory[start + buffer.entry.length as usize..][..64];
                     assert!(guard.iter().all(|&b| b == 0xA5), "guard bytes behind {:#x} changed", done.tag);
                     *self.delivered.entry(done.tag).or_default() += 1;
                     assert_eq!(self.delivered[&done.tag], 1, "message {:#x} delivered twice", done.tag);

@@ -128,10 +128,12 @@ impl Judged {
                     board.observe(write.at, nic, Event::Wrote { address, bytes });
                 }
                 NicEvent::Wrote(write) => {
-                    // A NIC that writes anything else has broken its descriptor.
-                    if let Ok(entry) = write.bytes[..].try_into() {
-                        board.observe(write.at, nic, Event::Completed(entry));
-                    }
+                    // All but a completion is shorter, and goes into a chunk area.
+                    let event = match write.bytes[..].try_into() {
+                        Ok(entry) => Event::Completed(entry),
+                        Err(_) => Event::Wrote { address: write.address, bytes: &write.bytes },
+                    };
+                    board.observe(write.at, nic, event);
                 }
                 NicEvent::Register { at, .. } => {
                     for told in &told {
@@ -217,6 +219,7 @@ impl Told {
             Told::Round { endpoint, round, messages } => {
                 Event::Registered { endpoint: *endpoint, round: *round, messages: *messages }
             }
+            Told::Order { handle, order } => Event::Ordered { handle: *handle, order: *order },
         }
     }
 }

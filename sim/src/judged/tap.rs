@@ -80,6 +80,7 @@ pub(super) enum Told {
     Send { endpoint: u32, index: u16, entry: SendEntry, payload: Vec<u8> },
     Recv { endpoint: u32, index: u16, entry: RecvEntry },
     Round { endpoint: u32, round: u16, messages: u16 },
+    Order { handle: u32, order: u32 },
 }
 
 /// A ring in host memory.
@@ -107,6 +108,8 @@ pub(super) struct Tap {
     memory: Arc<HostMemory>,
     word: [u32; regs::TABLE_WORDS],
     rings: BTreeMap<u32, Rings>,
+    /// RECOVER_MESSAGE.
+    handle: u32,
 }
 
 /// Bytes of `value`, the first in its upper byte, over `bytes`.
@@ -124,6 +127,7 @@ impl Tap {
             memory,
             word: [0; regs::TABLE_WORDS],
             rings: BTreeMap::new(),
+            handle: 0,
         }
     }
 
@@ -141,6 +145,10 @@ impl Tap {
             if value >> 31 != 0 {
                 return self.table(value >> 24 & 0xF, value & 0xFFFF).into_iter().collect();
             }
+        } else if offset == regs::RECOVER_MESSAGE.offset {
+            self.handle = value;
+        } else if offset == regs::RECOVER_ORDER.offset {
+            return vec![Told::Order { handle: self.handle, order: value }];
         } else {
             self.register(offset, value);
         }

@@ -10,8 +10,11 @@ use super::super::{Bench, Fault};
 use super::message::{Answerable, Message, Name};
 use super::{hash, Receiving, Recv};
 use crate::bitmap::Block;
+use crate::chunks::too_short;
 use crate::grant;
 use crate::interval::{Interval, Source};
+use crate::queue::RecvEntry;
+use crate::slots::newer;
 
 impl Receiving {
     pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
@@ -189,11 +192,11 @@ impl Receiving {
     }
 
     fn ended(&mut self, bench: &mut Bench, name: Name, found: Option<usize>, header: &FeedbackHeader) {
-        let endpoint_recvs: Vec<u32> = {
+        let endpoint_recvs: Vec<RecvEntry> = {
             let Some(message) = self.messages.get(&name) else { return };
             let ring = super::tenant(bench, message.local).0;
             let range = self.recvs.range((ring, 0)..=(ring, u16::MAX));
-            range.filter(|(_, recv)| recv.bound.is_none()).map(|(_, recv)| recv.entry.length).collect()
+            range.filter(|(_, recv)| recv.bound.is_none()).map(|(_, recv)| recv.entry).collect()
         };
         let Some(message) = self.messages.get_mut(&name) else { return };
         self.clocks.set(name, None);
@@ -208,6 +211,11 @@ impl Receiving {
             bench.field(id, "RC-6", "status", header.status as u64, Status::Success as u64);
             bench.field(id, "RC-6", "cumulative", header.cumulative as u64, message.count as u64);
             bench.field(id, "RC-6", "grant", header.grant as u64, message.count as u64);
+            //= HR-8
+            let gaps = message.tracked.is_some();
+            if gaps {
+                message.sequence = header.sequence.wrapping_sub(1);
+            }
             if header.sequence != 0 {
                 bench.field(
                     id,
@@ -234,7 +242,7 @@ impl Receiving {
         let legal = match Status::from_code(header.status) {
             Ok(Status::NoContext) => found.is_some() && message.open_since.is_none(),
             Ok(Status::Length) => {
-                repeats || endpoint_recvs.iter().any(|&length| length < message.opener.length)
+                repeats || endpoint_recvs.iter().any(|entry| too_short(entry, &message.opener))
             }
             Ok(Status::GaveUp) => repeats || silent,
             Ok(Status::Replaced) => repeats || message.replaced,
@@ -242,6 +250,8 @@ impl Receiving {
             //= WR-1
             Ok(Status::RemoteAccess) => repeats || message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
+            //= HR-7
+            Ok(Status::Partial) => repeats || message.ended_by_host(),
             _ => repeats,
         };
         if !legal {
@@ -279,6 +289,10 @@ impl Receiving {
             return;
         }
         message.sequence = message.sequence.wrapping_add(1);
+        //= HR-8
+        if message.tracked.is_some() && newer(header.sequence, message.sequence) {
+            message.sequence = header.sequence;
+        }
         bench.field(id, "RC-8", "sequence", header.sequence as u64, message.sequence as u64);
         message.sequence = header.sequence;
         bench.field(id, "RC-8", "status", header.status as u64, 0);
@@ -381,7 +395,9 @@ impl Receiving {
         }
         message.last_feedback = clock;
         message.counted.retain(|&at| at > clock.saturating_sub(2 * lag));
-        if nack {
+        if nack && message.tracked.is_some() {
+            Self::nack_by_order(bench, message, header);
+        } else if nack {
             Self::nacked(bench, message, header, &bits, source);
         }
         let view = message.view();

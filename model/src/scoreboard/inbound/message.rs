@@ -8,6 +8,7 @@ use tessera_abi::status::Status;
 use tessera_abi::wire::{self, flag, DataHeader, MessageId};
 
 use super::super::Bench;
+use super::chunks::Tracked;
 use crate::grant;
 use crate::interval::{Interval, View};
 use crate::rounds;
@@ -94,6 +95,8 @@ pub(super) struct Message {
     pub(super) let_go: bool,
     /// A packet of it was not permitted, or may have been.
     pub(super) denied: bool,
+    /// It is host-recovered, since its header was seen.
+    pub(super) tracked: Option<Tracked>,
 }
 impl Answerable {
     /// `packet` as the next arrival of `message`.
@@ -161,6 +164,7 @@ impl Message {
             released: None,
             let_go: false,
             denied: false,
+            tracked: None,
         }
     }
 
@@ -229,7 +233,9 @@ impl Message {
     /// credit, or as long as the NIC may not have seen the packet that ended that.
     //= GR-5
     pub(super) fn counts(&self, clock: u64, lending: bool) -> u64 {
-        if lending && (self.nacked >= 2 || clock < self.back_at) {
+        // Expiries that send nothing cannot be seen.
+        let unseen = !self.by_hardware();
+        if lending && (unseen || self.nacked >= 2 || clock < self.back_at) {
             0
         } else {
             self.owed()

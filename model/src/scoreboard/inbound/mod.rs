@@ -9,6 +9,7 @@
 //! Whether a first packet opened its message is the NIC's secret until it
 //! answers: an arrival counts until a BUSY takes it back.
 
+mod chunks;
 mod feedback;
 mod message;
 mod tags;
@@ -20,6 +21,7 @@ use tessera_abi::status::Status;
 use tessera_abi::wire::{flag, generation_age, Age, DataHeader, MessageId};
 
 use super::{Bench, Duties, Fault};
+use crate::chunks::{area_of, offset, too_short, well_formed};
 use crate::interval::{Interval, SourceTable, View};
 use crate::queue::{Completion, RecvEntry};
 use crate::rounds::{self, Rounds};
@@ -27,6 +29,7 @@ use crate::rx_parse::Origin;
 use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
+use chunks::Tracked;
 use message::{Answerable, Message, Name};
 use tags::Cancel;
 use writes::{Keys, Rights};
@@ -215,7 +218,7 @@ impl Receiving {
         let immediate = |header: &DataHeader| (header.flags & flag::IMM != 0).then_some(header.immediate);
         if (packet.length, packet.payload_log2, packet.tag, packet.initial_window)
             != (own.length, own.payload_log2, own.tag, own.initial_window)
-            || (packet.flags ^ own.flags) & flag::WRITE != 0
+            || (packet.flags ^ own.flags) & (flag::WRITE | flag::HOST_RECOVERY) != 0
             || (own.flags & flag::WRITE != 0 && packet.rkey != own.rkey)
             || immediate(packet) != immediate(own)
             || packet.round() != own.round()
@@ -242,7 +245,7 @@ impl Receiving {
         let source = self.sources.of(hash(origin.gid));
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
-        if !packet.probe && packet.flags & flag::RETX != 0 {
+        if !packet.probe && packet.flags & flag::RETX != 0 && message.by_hardware() {
             let new = !message.arrived[packet.index as usize];
             if let Some(answered) = message.interval.answered(now, packet.index, new) {
                 self.sources.answered(hash(origin.gid), answered, &settings);
@@ -360,7 +363,8 @@ impl Receiving {
             || message.complete.is_some()
             || message.replaced
             || message.denied
-            || message.let_go;
+            || message.let_go
+            || !message.by_hardware();
         let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
             let source = self.sources.of(hash(name.0));
             // The NIC may still count a message of the round as unfinished.
@@ -391,7 +395,14 @@ impl Receiving {
         }
         for key in &keys {
             let Some(recv) = self.recvs.get(key) else { continue };
+            //= HR-2
+            let payload_at = offset(&recv.entry);
             let offset = address - recv.entry.address;
+            if offset < payload_at {
+                self.wrote_area(bench, *key, offset, bytes);
+                return;
+            }
+            let (offset, entry) = (offset - payload_at, recv.entry);
             let fits = |message: &Message| {
                 let index = offset >> message.opener.payload_log2;
                 index < message.count as u64
@@ -400,7 +411,7 @@ impl Receiving {
                     && message.payloads.contains_key(&(index as u32))
                     && !message.placed[index as usize]
                     && tenant(bench, message.local).0 == key.0
-                    && recv.entry.length >= message.opener.length
+                    && !too_short(&entry, &message.opener)
                     && !message.is_write()
                     && recv.suits(message)
             };
@@ -426,6 +437,9 @@ impl Receiving {
                 recv.bound = Some(name);
             }
             let Some(message) = self.messages.get_mut(&name) else { continue };
+            if message.recv.is_none() {
+                message.tracked = area_of(&entry, &message.opener).map(Tracked::new);
+            }
             message.recv = Some(*key);
             let index = (offset >> message.opener.payload_log2) as u32;
             message.placed.set(index as usize, true);
@@ -477,6 +491,11 @@ impl Receiving {
             recv.bound.get_or_insert(([0; 16], 0, id));
             return;
         }
+        //= HR-2
+        if done.status == Status::BadRequest as u8 && !well_formed(&recv.entry) {
+            recv.bound.get_or_insert(([0; 16], 0, id));
+            return;
+        }
         let name = (done.peer_gid, done.peer_endpoint, id);
         let Some(message) =
             self.messages.get_mut(&name).filter(|m| m.recv.is_none_or(|own| own == key) && recv.suits(m))
@@ -515,7 +534,15 @@ impl Receiving {
                 message.believe_all(bench.clock);
                 let missing = message.count - message.distinct;
                 let unwritten = message.unwritten();
-                let short = recv.entry.length < opener.length && !message.is_write();
+                let short = too_short(&recv.entry, &opener) && !message.is_write();
+                //= HR-3
+                if message.is_unannounced() {
+                    bench.fault(Some(id), "HR-3", Fault::Early { missing: 0, unwritten: 1 });
+                }
+                //= HR-4
+                if let Some(block) = message.untold() {
+                    bench.field(id, "HR-4", "block told whole", 0, block.into());
+                }
                 if missing + unwritten > 0 || short {
                     bench.fault(Some(id), "RC-6", Fault::Early { missing, unwritten });
                 }
@@ -528,6 +555,8 @@ impl Receiving {
             }
             Ok(Status::RemoteAccess) => message.denied,
             Ok(Status::RemoteDma) => bench.tolerance.dma_faults,
+            //= HR-7
+            Ok(Status::Partial) => message.ended_by_host(),
             _ => false,
         };
         if !legal {
@@ -551,7 +580,7 @@ impl Receiving {
                 | Duty::End(name) => name,
             };
             let Some(message) = self.messages.get_mut(&name) else { continue };
-            if bench.tolerance.overflow || message.replaced || message.denied {
+            if bench.tolerance.overflow || message.replaced || message.denied || message.ended_by_host() {
                 continue;
             }
             if message.let_go && !matches!(duty, Duty::End(_)) {
@@ -587,7 +616,8 @@ impl Receiving {
                     let since = message.last_feedback;
                     let waiting = message.counted.iter().filter(|&&at| at > since && at <= old).count();
                     let over = message.is_over() || message.complete.is_some();
-                    if !over && waiting as u32 >= bench.setup.settings.ack_every {
+                    //= HR-8
+                    if !over && message.by_hardware() && waiting as u32 >= bench.setup.settings.ack_every {
                         bench.fault(
                             Some(name.2),
                             "RC-7",
