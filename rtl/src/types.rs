@@ -256,6 +256,8 @@ pub struct TxRequest {
     pub round: Bits<16>,
     /// It is part of that round.
     pub in_round: Bit,
+    /// Its packets carry HOST_RECOVERY.
+    pub host_recovery: Bit,
 }
 
 /// A DATA or PROBE packet to build. The entropy value is drawn later, the
@@ -486,6 +488,14 @@ pub struct RxWork {
     pub timestamp: Bits<32>,
     pub arrival: Bits<32>,
     pub payload_len: Bits<13>,
+}
+
+/// The host's order for a host-recovered message: RECOVER_MESSAGE and the value
+/// of RECOVER_ORDER.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct RecoverOrder {
+    pub handle: Bits<32>,
+    pub value: Bits<32>,
 }
 
 /// `context` tells `lookup` that a message ended or a context number is free.

@@ -321,6 +321,37 @@ fn settings_show_their_registers() {
     });
 }
 
+/// HR-5: an order keeps the handle it was given with, is offered until it is
+/// taken, and its fate is told until the next.
+#[test]
+fn orders_are_offered_until_taken() {
+    tb::run("registers::orders", &design(&SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut).until_ready();
+        for _ in 0..40 {
+            let (handle, order) = (rng.bits(32) as u32, rng.bits(32) as u32);
+            bench.write(regs::RECOVER_MESSAGE.offset, handle);
+            bench.write(regs::RECOVER_ORDER.offset, order);
+            bench.write(regs::RECOVER_MESSAGE.offset, !handle);
+            refused(bench.try_write(regs::RECOVER_ORDER.offset, !order, 0xF), "an order while one waits");
+            assert_eq!(bench.read(regs::RECOVER_STATUS.offset), u64::from(regs::ORDER_BUSY));
+            assert_eq!(bench.get("order_valid"), 1);
+            assert_eq!(bench.get("order_data.handle"), u64::from(handle));
+            assert_eq!(bench.get("order_data.value"), u64::from(order));
+            let meets = rng.chance(0.5);
+            bench.set("order_ready", 1);
+            bench.set("order_met", u64::from(meets));
+            bench.dut.clock_by(1);
+            bench.set("order_ready", 0);
+            bench.set("order_met", u64::from(!meets));
+            let told = if meets { regs::ORDER_MET } else { 0 };
+            assert_eq!(bench.read(regs::RECOVER_STATUS.offset), u64::from(told));
+            assert_eq!(bench.get("order_valid"), 0);
+            refused(bench.try_write(regs::RECOVER_ORDER.offset, order, 7), "a partial order");
+            assert_eq!(bench.get("order_valid"), 0);
+        }
+    });
+}
+
 #[test]
 fn what_is_not_mapped_is_refused() {
     tb::run("registers::unmapped", &design(&SMALL), |dut, rng| {

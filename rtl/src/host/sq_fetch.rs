@@ -148,6 +148,7 @@ pub struct SqFetch {
     largest: Constant<Bits<8>>,
     has_imm: Constant<Bits<8>>,
     in_round: Constant<Bits<8>>,
+    host_recovery: Constant<Bits<8>>,
     most_packets: Constant<Bits<25>>,
     success: Constant<Bits<8>>,
     bad_request: Constant<Bits<8>>,
@@ -276,6 +277,7 @@ impl SqFetch {
             largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
             has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
             in_round: Constant::new(u64::from(queue::SEND_ROUND).into()),
+            host_recovery: Constant::new(u64::from(queue::SEND_HOST_RECOVERY).into()),
             most_packets: Constant::new(u64::from(params::MAX_PACKETS).into()),
             success: status(Status::Success),
             bad_request: status(Status::BadRequest),
@@ -568,6 +570,7 @@ impl Logic for SqFetch {
                     self.out.d.next.imm = self.first.q.val().get_bits::<32>(self.at_imm.val().index());
                     self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
                     self.out.d.next.in_round = (self.flags.val() & self.in_round.val()) != 0;
+                    self.out.d.next.host_recovery = (self.flags.val() & self.host_recovery.val()) != 0;
                     self.out.d.next.round = self.first.q.val().get_bits::<16>(self.at_round.val().index());
                     // The next entry's first beat moves up in the same clock.
                     self.reader.beat_ready.next = true;

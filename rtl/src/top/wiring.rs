@@ -214,6 +214,9 @@ impl Logic for TesseraNic {
         self.rx_fence.ring_head.next = self.placement.ring_head.val();
         self.rx_fence.ring_tail.next = self.placement.ring_tail.val();
         self.registers.fence_busy.next = self.rx_fence.busy.val();
+        // HR-5: no message is host-recovered here, so no order meets one.
+        self.registers.order_ready.next = true;
+        self.registers.order_met.next = false;
         self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
         self.rq_fetch.ask_ring.next = self.lookup.ask_ring.val();
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();

@@ -71,6 +71,8 @@ pub struct Judge {
     quiet: Signal<Local, Bits<24>>,
     /// More is to be granted: the receiver speaks next.
     granting: Signal<Local, Bit>,
+    /// Software at the receiver answers, in its own time.
+    watched: Signal<Local, Bit>,
     patience: Signal<Local, Bits<32>>,
     ceiling: Signal<Local, Bits<32>>,
     scaled: Signal<Local, Bits<32>>,
@@ -132,6 +134,7 @@ impl Judge {
             waited: Default::default(),
             quiet: Default::default(),
             granting: Default::default(),
+            watched: Default::default(),
             patience: Default::default(),
             ceiling: Default::default(),
             scaled: Default::default(),
@@ -289,6 +292,9 @@ impl Logic for Judge {
         self.granting.next = ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback)
             & (self.state.val().limit < self.message.val().count)
             & !(self.job.val().feedback & (self.feedback.val().grant >= self.message.val().count));
+        self.watched.next = self.message.val().host_recovery
+            & (self.state.val().sent == self.message.val().count)
+            & ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback);
         self.ceiling.next = bit_cast::<32, 24>(self.settings.val().rto) << 5;
         self.patience.next =
             bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
@@ -315,7 +321,7 @@ impl Logic for Judge {
             }
         }
         self.waited.next = self.first_wait.val() << self.waits.val();
-        if self.waited.val() > self.ceiling.val() {
+        if self.watched.val() | (self.waited.val() > self.ceiling.val()) {
             self.waited.next = self.ceiling.val();
         }
         self.quiet.next = self.now24.val() - self.landed_at.val();
@@ -327,7 +333,7 @@ impl Logic for Judge {
             self.out.d.next.wire_left = 0.into();
         }
         self.scaled.next = self.patience.val() << self.doublings.val();
-        if self.scaled.val() > self.ceiling.val() {
+        if self.watched.val() | (self.scaled.val() > self.ceiling.val()) {
             self.scaled.next = self.ceiling.val();
         }
         if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {

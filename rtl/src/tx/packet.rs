@@ -29,6 +29,7 @@ pub struct PacketMaker {
     retx: Signal<Local, Bits<8>>,
     imm: Signal<Local, Bits<8>>,
     in_round: Signal<Local, Bits<8>>,
+    host: Signal<Local, Bits<8>>,
     write: Signal<Local, Bits<8>>,
     est: Signal<Local, Bits<8>>,
     /// The address here is still that of the whole message.
@@ -43,6 +44,7 @@ pub struct PacketMaker {
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
     flag_round: Constant<Bits<8>>,
+    flag_host: Constant<Bits<8>>,
     flag_write: Constant<Bits<8>>,
     flag_est: Constant<Bits<8>>,
 }
@@ -63,6 +65,7 @@ impl PacketMaker {
             retx: Default::default(),
             imm: Default::default(),
             in_round: Default::default(),
+            host: Default::default(),
             write: Default::default(),
             est: Default::default(),
             draft: Default::default(),
@@ -76,6 +79,7 @@ impl PacketMaker {
             flag_retx: flag(flag::RETX),
             flag_imm: flag(flag::IMM),
             flag_round: flag(flag::ROUND),
+            flag_host: flag(flag::HOST_RECOVERY),
             flag_write: flag(flag::WRITE),
             flag_est: flag(flag::EST),
         }
@@ -113,6 +117,10 @@ impl Logic for PacketMaker {
         if self.message.val().in_round {
             self.in_round.next = self.flag_round.val();
         }
+        self.host.next = 0.into();
+        if self.message.val().host_recovery {
+            self.host.next = self.flag_host.val();
+        }
         self.write.next = 0.into();
         if self.message.val().write {
             self.write.next = self.flag_write.val();
@@ -135,6 +143,7 @@ impl Logic for PacketMaker {
             | self.write.val()
             | self.imm.val()
             | self.in_round.val()
+            | self.host.val()
             | self.est.val();
         self.draft.d.next.payload_log2 = self.message.val().payload_log2;
         self.draft.d.next.traffic_class = self.message.val().traffic_class;

@@ -338,6 +338,7 @@ impl<'a> Bench<'a> {
             ("has_imm", u64::from(meant.flags & queue::SEND_IMM)),
             ("round", meant.round.into()),
             ("in_round", u64::from(meant.flags & queue::SEND_ROUND != 0)),
+            ("host_recovery", u64::from(meant.flags & queue::SEND_HOST_RECOVERY != 0)),
         ];
         for (name, value) in expected {
             assert_eq!(get(name), value, "{name} of endpoint {index} entry {entry}");

@@ -80,6 +80,7 @@ pub struct Request {
     pub address: u64,
     pub imm: Option<u64>,
     pub round: Option<u64>,
+    pub host_recovery: bool,
 }
 
 impl Request {
@@ -94,6 +95,7 @@ impl Request {
             address: 0x1_0000_0000,
             imm: None,
             round: None,
+            host_recovery: false,
         }
     }
 
@@ -312,6 +314,7 @@ impl<'a> Bench<'a> {
             ("has_imm", u64::from(request.imm.is_some())),
             ("round", request.round.unwrap_or(0)),
             ("in_round", u64::from(request.round.is_some())),
+            ("host_recovery", u64::from(request.host_recovery)),
         ]);
         set_gid(&mut word, self.request_fields["dst_gid"], request.dst_gid);
         self.requests.send(word);
@@ -475,8 +478,9 @@ impl<'a> Bench<'a> {
         assert_eq!(get("round"), request.round.unwrap_or(0));
         assert_eq!(flags & flag::ROUND != 0, request.round.is_some());
         assert_eq!(flags & flag::WRITE != 0, rkey(entry).is_some());
+        assert_eq!(flags & flag::HOST_RECOVERY != 0, request.host_recovery);
         assert_eq!(get("rkey"), rkey(entry).unwrap_or(0));
-        let known = flag::AR | flag::RETX | flag::EST | flag::WRITE | flag::IMM | flag::ROUND;
+        let known = flag::AR | flag::RETX | flag::EST | flag::IMMUTABLE;
         assert_eq!(flags & !known, 0);
         let offset = index << request.payload_log2;
         if probe {

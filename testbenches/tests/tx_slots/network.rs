@@ -261,6 +261,7 @@ fn weather(test: &str, idle: Pattern, stall: Pattern, weather: impl Fn() -> Weat
                 address: world.rng.next_u64(),
                 imm: world.rng.chance(0.3).then_some(entry),
                 round: world.rng.chance(0.3).then_some(entry & 0xFFFF),
+                host_recovery: world.rng.chance(0.3),
             };
             let unasked = (request.window << payload_log2).min(length);
             if unasked > LIMIT {

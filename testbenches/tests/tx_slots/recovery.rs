@@ -240,6 +240,43 @@ fn a_round_asks_sooner() {
     });
 }
 
+/// TX-9: once all of a message is out that the receiver's software recovers,
+/// and it was heard of, the longest interval is the first one too.
+#[test]
+fn software_is_asked_seldom() {
+    run("tx_host_recovery", |bench| {
+        bench.set("grant_wait", 1 << 20);
+        let request = Request { host_recovery: true, ..Request::packets(4, 3) };
+        let packets = start(bench, request);
+        let packet = packets[0];
+        // Unheard of, it waits like any other.
+        let probe = bench.packet(60 * 16);
+        assert!(probe.probe && probe.has(flag::HOST_RECOVERY) && !probe.has(flag::EST));
+        // The last packet is not out yet: nor is the receiver's word.
+        bench.answer(&packet, Feedback { grant: 3, sequence: 1, ..Feedback::default() });
+        bench.clocks(30);
+        let heard = bench.tick();
+        let probe = bench.packet(110 * 16);
+        assert!((98..=105).contains(&(probe.tick - heard)), "{}", probe.tick - heard);
+        bench.answer(&packet, Feedback { grant: 4, sequence: 2, ..Feedback::default() });
+        let last = bench.packet(100);
+        assert!(last.index == 3 && !last.probe && last.has(flag::HOST_RECOVERY));
+        bench.answer(&packet, Feedback { grant: 4, cumulative: 2, sequence: 3, ..Feedback::default() });
+        bench.clocks(30);
+        let mut since = bench.tick();
+        for _ in 0..3 {
+            let probe = bench.packet((100 << 5) * 16 + 4000);
+            assert!(probe.probe && probe.index == 4);
+            let waited = probe.tick - since;
+            assert!(((100 << 5) - 4..=(100 << 5) + 105).contains(&waited), "{waited}");
+            since = probe.tick;
+        }
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 7, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
 /// TX-9: RTT + 2 guards, every second PROBE doubling it up to 32 RTO; feedback
 /// and emissions start it over, with RTO while more is to be granted.
 #[test]

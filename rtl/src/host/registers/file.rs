@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 41;
+pub const WORDS: usize = 42;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -56,6 +56,7 @@ pub const FILE: [Reg; WORDS] = [
     regs::CREDIT_POLICY,     // 38
     regs::CREDIT_DELAY,      // 39
     regs::RELEASE_LOW,       // 40
+    regs::RECOVER_MESSAGE,   // 41
 ];
 
 #[derive(LogicBlock)]
@@ -72,10 +73,12 @@ pub struct RegisterFile {
     /// `read_address` is a register of the file.
     pub known: Signal<Out, Bit>,
     pub settings: Signal<Out, Settings>,
+    /// RECOVER_MESSAGE.
+    pub message: Signal<Out, Bits<32>>,
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 42],
+    gathered: [Signal<Local, Bits<32>>; 43],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -94,6 +97,7 @@ impl RegisterFile {
             value: Default::default(),
             known: Default::default(),
             settings: Default::default(),
+            message: Default::default(),
             words: std::array::from_fn(|_| Dff::default()),
             taken: Default::default(),
             gathered: std::array::from_fn(|_| Signal::default()),
@@ -111,7 +115,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..41 {
+        for i in 0..42 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -129,7 +133,8 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[41].val();
+        self.value.next = self.gathered[42].val();
+        self.message.next = self.words[41].q.val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
         self.taken.d.next.local_mac =

@@ -11,13 +11,14 @@
 //! Every address comes from `abi::regs`. What the map lists is answered OKAY,
 //! anything else SLVERR: unmapped or misaligned addresses, partial writes,
 //! writes of read-only registers, doorbells before STATUS.ready, table commands
-//! while TABLE_STATUS.busy or of an entry that does not exist. A refused access
-//! changes nothing and reads as 0.
+//! while TABLE_STATUS.busy or of an entry that does not exist, orders while
+//! RECOVER_STATUS.busy. A refused access changes nothing and reads as 0.
 //!
 //! Contract: AW and W come in any order. A write is answered four clocks after
 //! its later half, a read three after AR (a counter up to 70, of a path a few more). Writes follow each
 //! other by four clocks at least, so `doorbell` and `table_write` pulses are
-//! never closer. Outputs are registered.
+//! never closer. An order is offered with the handle that RECOVER_MESSAGE held
+//! when it was given, until it is taken. Outputs are registered.
 //!
 //! Verified by `testbenches/tests/registers.rs`.
 
@@ -31,7 +32,7 @@ pub use path_counters::PathCounters;
 
 use super::cleared_ram::ClearedRam;
 use crate::prelude::*;
-use crate::types::{Doorbell, PathUse, Reclaim, Settings, TableWrite};
+use crate::types::{Doorbell, PathUse, Reclaim, RecoverOrder, Settings, TableWrite};
 use tessera_abi::params::{self, Config};
 use tessera_abi::regs::{self, Reg};
 
@@ -45,7 +46,7 @@ pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
 pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
-pub const VIEWS: [Reg; 19] = [
+pub const VIEWS: [Reg; 21] = [
     regs::MAGIC,          //  0
     regs::ABI_VERSION,    //  1
     regs::SIZES0,         //  2
@@ -65,6 +66,8 @@ pub const VIEWS: [Reg; 19] = [
     regs::FENCE_STATUS,   // 16
     regs::RECLAIM,        // 17
     regs::RECLAIM_STATUS, // 18
+    regs::RECOVER_ORDER,  // 19
+    regs::RECOVER_STATUS, // 20
 ];
 
 /// The kernel cuts addresses at these places.
@@ -128,6 +131,11 @@ pub struct Registers {
     pub reclaim: Signal<Out, Reclaim>,
     pub sends_left: Signal<In, Bit>,
     pub contexts_left: Signal<In, Bit>,
+    /// The host's order; whether it met its message, in the clock it is taken.
+    pub order_valid: Signal<Out, Bit>,
+    pub order_data: Signal<Out, RecoverOrder>,
+    pub order_ready: Signal<In, Bit>,
+    pub order_met: Signal<In, Bit>,
     /// Bit `i` adds one to counter `i`.
     pub events: Signal<In, Bits<64>>,
     /// What happened to entropy values.
@@ -162,6 +170,10 @@ pub struct Registers {
     reclaims: Dff<Reclaim>,
     /// Clocks until what is on its way in the receiver has shown.
     reclaim_in: Dff<Bits<10>>,
+    to_order: Dff<Bit>,
+    order: Dff<RecoverOrder>,
+    order_waits: Dff<Bit>,
+    met: Dff<Bit>,
     fence_out: Dff<Bit>,
     b_failed: Dff<Bit>,
     command: Dff<Bits<32>>,
@@ -215,14 +227,15 @@ pub struct Registers {
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
     seen_one: Signal<Local, Bit>,
-    seen: [Signal<Local, Bits<32>>; 19],
-    gathered: [Signal<Local, Bits<32>>; 20],
-    seen_at: [Constant<Bits<21>>; 19],
+    seen: [Signal<Local, Bits<32>>; 21],
+    gathered: [Signal<Local, Bits<32>>; 22],
+    seen_at: [Constant<Bits<21>>; 21],
     fixed: [Constant<Bits<32>>; 5],
     tick_last: Constant<Bits<8>>,
     command_at: Constant<Bits<21>>,
     fence_at: Constant<Bits<21>>,
     reclaim_at: Constant<Bits<21>>,
+    order_at: Constant<Bits<21>>,
     data_base: Constant<Bits<21>>,
     counters_base: Constant<Bits<21>>,
     paths_base: Constant<Bits<21>>,
@@ -280,6 +293,10 @@ impl Registers {
             reclaim: Default::default(),
             sends_left: Default::default(),
             contexts_left: Default::default(),
+            order_valid: Default::default(),
+            order_data: Default::default(),
+            order_ready: Default::default(),
+            order_met: Default::default(),
             events: Default::default(),
             path_use: Default::default(),
             outstanding: Default::default(),
@@ -309,6 +326,10 @@ impl Registers {
             to_reclaim: Default::default(),
             reclaims: Default::default(),
             reclaim_in: Default::default(),
+            to_order: Default::default(),
+            order: Default::default(),
+            order_waits: Default::default(),
+            met: Default::default(),
             fence_out: Default::default(),
             b_failed: Default::default(),
             command: Default::default(),
@@ -367,6 +388,7 @@ impl Registers {
             command_at: at(regs::TABLE_COMMAND.offset),
             fence_at: at(regs::FENCE.offset),
             reclaim_at: at(regs::RECLAIM.offset),
+            order_at: at(regs::RECOVER_ORDER.offset),
             data_base: at(regs::TABLE_DATA),
             counters_base: at(regs::COUNTERS),
             paths_base: at(regs::PATH_COUNTERS),
@@ -394,6 +416,7 @@ impl Logic for Registers {
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
         dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in);
+        dff_setup!(self, clk, to_order, order, order_waits, met);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(
@@ -499,6 +522,12 @@ impl Logic for Registers {
         } else if !self.sends_left.val() & !self.contexts_left.val() {
             self.reclaims.d.next.active = false;
         }
+        self.order_valid.next = self.order_waits.q.val();
+        self.order_data.next = self.order.q.val();
+        if self.order_waits.q.val() & self.order_ready.val() {
+            self.order_waits.d.next = false;
+            self.met.d.next = self.order_met.val();
+        }
 
         match self.writing.q.val() {
             Writing::Wait => {
@@ -513,6 +542,9 @@ impl Logic for Registers {
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
                 self.to_fence.d.next = self.aligned.val() & (self.aw_at.q.val() == self.fence_at.val());
                 self.to_reclaim.d.next = self.aligned.val() & (self.aw_at.q.val() == self.reclaim_at.val());
+                self.to_order.d.next = self.aligned.val()
+                    & (self.aw_at.q.val() == self.order_at.val())
+                    & !self.order_waits.q.val();
                 self.to_doorbell.d.next = self.aligned.val()
                     & self.in_page.val()
                     & (self.bell_sq.val() | self.bell_rq.val() | self.bell_cq.val() | self.bell_round.val())
@@ -525,12 +557,18 @@ impl Logic for Registers {
                     & !self.to_command.q.val()
                     & !self.to_fence.q.val()
                     & !self.to_reclaim.q.val()
+                    & !self.to_order.q.val()
                     & !self.to_doorbell.q.val();
                 self.fence_out.d.next = self.to_fence.q.val() & self.w_data.q.val().get_bit(0);
                 if self.to_reclaim.q.val() {
                     self.reclaims.d.next.active = true;
                     self.reclaims.d.next.endpoint = self.w_data.q.val().get_bits::<8>(0);
                     self.reclaim_in.d.next = 1023.into();
+                }
+                if self.to_order.q.val() {
+                    self.order_waits.d.next = true;
+                    self.order.d.next.handle = self.file.message.val();
+                    self.order.d.next.value = self.w_data.q.val();
                 }
                 self.file.write.next = self.to_file.q.val();
                 if self.to_file.q.val() & (self.aw_at.q.val() == self.control_at.val()) {
@@ -611,9 +649,18 @@ impl Logic for Registers {
                 | (bit_cast::<32, 1>(self.contexts_left.val().into()) << 2)
                 | 1;
         }
+        self.seen[19].next = 0.into();
+        self.seen[20].next = 0.into();
+        if self.met.q.val() {
+            self.seen[20].next = 2.into();
+        }
+        // While an order waits the last one's fate is of no interest.
+        if self.order_waits.q.val() {
+            self.seen[20].next = 1.into();
+        }
         self.gathered[0].next = 0.into();
         self.seen_one.next = false;
-        for i in 0..19 {
+        for i in 0..21 {
             self.gathered[i + 1].next = self.gathered[i].val();
             if self.ar_at.q.val() == self.seen_at[i].val() {
                 self.seen_one.next = true;
@@ -655,7 +702,7 @@ impl Logic for Registers {
             }
             Reading::Decode => {
                 self.from_file.d.next = self.file.value.val();
-                self.from_views.d.next = self.gathered[19].val();
+                self.from_views.d.next = self.gathered[21].val();
                 self.from_data.d.next = 0.into();
                 if self.r_aligned.val() & self.r_in_data.val() {
                     self.from_data.d.next = self.shifted.val().get_bits::<32>(0);
@@ -719,6 +766,8 @@ impl Logic for Registers {
             self.fence_out.d.next = false;
             self.reclaims.d.next.active = false;
             self.reclaim_in.d.next = 0.into();
+            self.order_waits.d.next = false;
+            self.met.d.next = false;
             self.reading.d.next = Reading::Wait;
         }
     }
