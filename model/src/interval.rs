@@ -236,13 +236,31 @@ impl Interval {
     /// A PROBE of `index`, its effect on what may be asked for.
     //= RC-9
     pub fn probe(&mut self, now: Ticks, index: u32, grant: u32, source: Source, settings: &Settings) {
+        self.probe_within(now, index, grant, source, settings, 0);
+    }
+
+    /// The same where the times of PROBE and NACK are known to `margin` ticks only:
+    /// the hold falls if it must. When it ends if it falls, where it may.
+    //= RC-9
+    pub fn probe_within(
+        &mut self,
+        now: Ticks,
+        index: u32,
+        grant: u32,
+        source: Source,
+        settings: &Settings,
+        margin: Ticks,
+    ) -> Option<Ticks> {
         self.probe_limit = self.probe_limit.max(index.min(grant));
         let due = now + Self::tail(source, settings);
         self.probe_due = Some(self.probe_due.map_or(due, |old| old.min(due)));
         // One that left before the NACK came says nothing about its answer.
-        if now - self.asked_at >= (self.rtt + source.skew + settings.guard) as u64 {
+        let since = now - self.asked_at;
+        let way = (self.rtt + source.skew + settings.guard) as u64;
+        if since >= way + margin {
             self.hold = self.hold.min(due);
         }
+        (since + margin >= way).then_some(due)
     }
 
     /// Length of the loss-detection interval for `view`, without GUARD.
@@ -526,5 +544,35 @@ mod tests {
         assert_eq!(interval.deadline(), Some(last - 7000 + 248));
         interval.rearm(last - 6900, &view, SOURCE, &settings);
         assert_eq!(interval.deadline(), Some(last - 7000 + 248));
+    }
+
+    //= RC-9 test
+    #[test]
+    fn a_probe_ends_the_wait_for_an_answer_that_is_due() {
+        let settings = Settings::default();
+        let view = View { cumulative: 3, highest: 16, grant: 16, left: 1, halvings: 0 };
+        let way = u64::from(settings.rtt_default + SOURCE.skew + settings.guard);
+        let tail = Interval::tail(SOURCE, &settings);
+        let probed = |since: u64, margin: u64| {
+            let mut interval = Interval::new(0, &settings);
+            for _ in 0..6 {
+                interval.nacked(1000, &view, 16, SOURCE, &settings);
+            }
+            let held = interval.deadline();
+            let now = 1000 + since;
+            let may = interval.probe_within(now, 16, 16, SOURCE, &settings, margin);
+            interval.rearm(now, &view, SOURCE, &settings);
+            let fell = interval.deadline() == Some(now + tail);
+            assert!(fell || interval.deadline() == held);
+            assert!(may.is_none_or(|due| due == now + tail));
+            (fell, may.is_some())
+        };
+        assert_eq!(probed(way - 1, 0), (false, false));
+        assert_eq!(probed(way, 0), (true, true));
+        // Known to ten ticks only, it may have been either.
+        assert_eq!(probed(way - 11, 10), (false, false));
+        assert_eq!(probed(way - 10, 10), (false, true));
+        assert_eq!(probed(way + 9, 10), (false, true));
+        assert_eq!(probed(way + 10, 10), (true, true));
     }
 }

@@ -433,6 +433,7 @@ impl Receiving {
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
         match message.interval.deadline() {
             Some(deadline) => {
+                let deadline = message.soonest.map_or(deadline, |soonest| soonest.min(deadline));
                 let slack = slack + span / 4 + deadline.saturating_sub(now) / 4;
                 if now + slack < deadline && !message.holed {
                     bench.fault(Some(id), "LD-2", Fault::EarlyNack(deadline - slack - now));
@@ -449,6 +450,7 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed && !message.holed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
+        message.soonest = None;
         message.interval.nacked(now, &view, header.limit, source, &settings);
     }
 }

@@ -37,6 +37,12 @@ pub(super) struct Answerable {
     pub(super) answered: bool,
 }
 
+/// What a packet brought, and when.
+pub(super) struct Payload {
+    pub(super) came: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
 pub(super) struct Message {
     pub(super) name: Name,
     pub(super) opener: DataHeader,
@@ -45,7 +51,7 @@ pub(super) struct Message {
     pub(super) count: u32,
     pub(super) arrived: BitVec,
     pub(super) placed: BitVec,
-    pub(super) payloads: BTreeMap<u32, Vec<u8>>,
+    pub(super) payloads: BTreeMap<u32, Payload>,
     pub(super) serial: u64,
     /// When its first packet came.
     pub(super) came: u64,
@@ -76,6 +82,9 @@ pub(super) struct Message {
     pub(super) sequence: u8,
     pub(super) last_feedback: u64,
     pub(super) interval: Interval,
+    /// A NACK may come from then on: a PROBE may have ended the wait for the last one's
+    /// answer, or may have come too early for that (RC-9).
+    pub(super) soonest: Option<Ticks>,
     /// How often what is left of its round has halved.
     pub(super) halvings: u32,
     pub(super) probed: bool,
@@ -151,6 +160,7 @@ impl Message {
             sequence: 0,
             last_feedback: bench.clock,
             interval: Interval::new(bench.now(), &bench.setup.settings),
+            soonest: None,
             halvings: 0,
             probed: false,
             burst: None,

@@ -30,7 +30,7 @@ use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 use chunks::Tracked;
-use message::{Answerable, Message, Name};
+use message::{Answerable, Message, Name, Payload};
 use tags::Cancel;
 use writes::{Keys, Rights};
 
@@ -63,10 +63,12 @@ struct Recv {
     matched: bool,
 }
 enum Duty {
-    Write(Name, u32),
+    /// Index and clock of the packet: where a BUSY takes it back, its duty goes with it.
+    Write(Name, u32, u64),
     /// Serial and clock of the packet.
     Answer(Name, u64, u64),
-    Complete(Name),
+    /// Clock of the packet that made it whole.
+    Complete(Name, u64),
     /// ACK_EVERY packets have come without any feedback.
     Count(Name),
     /// Its sender has released it.
@@ -137,7 +139,7 @@ impl Receiving {
     }
 
     /// From a frame to what is seen of it, clocks. A packet may stand behind others
-    /// that wait for a receive on its way from the host, one after the other (RO-6).
+    /// that wait for a receive on its way from the host, one after the other (RO-13).
     fn lag(bench: &Bench) -> u64 {
         Bench::clocks(bench.tolerance.pipeline + bench.tolerance.host)
     }
@@ -253,7 +255,11 @@ impl Receiving {
         }
         if packet.probe {
             message.probed = true;
-            message.interval.probe(now, packet.index, message.grant, source, &settings);
+            // The NIC's NACK was decided before it was seen.
+            let margin = (bench.tolerance.pipeline + bench.tolerance.timer) as u64;
+            let (interval, index, grant) = (&mut message.interval, packet.index, message.grant);
+            let soonest = interval.probe_within(now, index, grant, source, &settings, margin);
+            message.soonest = message.soonest.or(soonest);
         } else if message.arrived[packet.index as usize] {
             message.duplicates += 1;
         } else {
@@ -278,15 +284,15 @@ impl Receiving {
                 }
             }
             if !payload.is_empty() {
-                message.payloads.insert(packet.index, payload.to_vec());
+                message.payloads.insert(packet.index, Payload { came: clock, bytes: payload.to_vec() });
                 let due = clock + lag + Bench::clocks(bench.tolerance.host);
-                self.duties.add(due, Duty::Write(name, packet.index));
+                self.duties.add(due, Duty::Write(name, packet.index, clock));
             }
             //= RC-6
             if message.distinct == message.count {
                 message.complete = Some(clock);
                 let due = clock + lag + Bench::clocks(bench.tolerance.host);
-                self.duties.add(due, Duty::Complete(name));
+                self.duties.add(due, Duty::Complete(name, clock));
                 // COMPLETE answers it, after its own time; where frames may be dropped it may
                 // not be whole at all, and then the packet is answered as any other.
                 answer.due &= bench.tolerance.overflow;
@@ -426,7 +432,7 @@ impl Receiving {
                     let same = |m: &&Message| {
                         m.payloads
                             .get(&((offset >> m.opener.payload_log2) as u32))
-                            .is_some_and(|p| p == bytes)
+                            .is_some_and(|p| p.bytes == bytes)
                     };
                     let first = could.clone().find(same);
                     first.or_else(|| could.next()).map(|message| message.name)
@@ -445,7 +451,7 @@ impl Receiving {
             message.placed.set(index as usize, true);
             bench.summary.writes += 1;
             //= RC-2
-            if message.payloads.get(&index).is_some_and(|payload| payload != bytes) {
+            if message.payloads.get(&index).is_some_and(|payload| payload.bytes != bytes) {
                 bench.fault(Some(name.2), "RC-2", Fault::Misplaced(index));
             }
             message.payloads.remove(&index);
@@ -573,9 +579,9 @@ impl Receiving {
         let lag = Self::lag(bench);
         while let Some(duty) = self.duties.pop(bench.clock) {
             let name = match duty {
-                Duty::Write(name, _)
+                Duty::Write(name, ..)
                 | Duty::Answer(name, ..)
-                | Duty::Complete(name)
+                | Duty::Complete(name, _)
                 | Duty::Count(name)
                 | Duty::End(name) => name,
             };
@@ -593,10 +599,10 @@ impl Receiving {
                         bench.fault(Some(name.2), "RL-2", Fault::MissingCompletion);
                     }
                 }
-                Duty::Write(_, index) => {
+                Duty::Write(_, index, at) => {
                     let refused = !message.arrived[index as usize];
                     if !refused
-                        && message.payloads.contains_key(&index)
+                        && message.payloads.get(&index).is_some_and(|payload| payload.came == at)
                         && message.done.is_none_or(|(_, s)| s == 0)
                     {
                         bench.fault(Some(name.2), "RC-2", Fault::MissingWrite(index));
@@ -626,11 +632,12 @@ impl Receiving {
                         message.last_feedback = bench.clock;
                     }
                 }
-                Duty::Complete(_) => {
-                    if message.complete.is_some() && message.told.is_none() {
+                Duty::Complete(_, at) => {
+                    let whole = message.complete == Some(at);
+                    if whole && message.told.is_none() {
                         bench.fault(Some(name.2), "RC-6", Fault::Unanswered(message.count - 1));
                     }
-                    if message.complete.is_some() && message.done.is_none() {
+                    if whole && message.done.is_none() {
                         bench.fault(Some(name.2), "RC-6", Fault::MissingCompletion);
                     }
                 }

@@ -118,8 +118,9 @@ impl Receiving {
         let live = self.live.iter().filter_map(|name| self.messages.get(name));
         let mut could = live.filter_map(|message| place(message).map(|index| (message, index)));
         // Windows may overlap: bytes decide.
-        let same =
-            |(message, index): &(&Message, u32)| message.payloads.get(index).is_some_and(|p| p == bytes);
+        let same = |(message, index): &(&Message, u32)| {
+            message.payloads.get(index).is_some_and(|p| p.bytes == bytes)
+        };
         let first = could.clone().find(same);
         let Some((name, index)) =
             first.or_else(|| could.next()).map(|(message, index)| (message.name, index))
@@ -129,7 +130,7 @@ impl Receiving {
         let Some(message) = self.messages.get_mut(&name) else { return false };
         message.placed.set(index as usize, true);
         bench.summary.writes += 1;
-        if message.payloads.remove(&index).is_some_and(|payload| payload != bytes) {
+        if message.payloads.remove(&index).is_some_and(|payload| payload.bytes != bytes) {
             bench.fault(Some(name.2), "WR-2", Fault::Misplaced(index));
         }
         true
