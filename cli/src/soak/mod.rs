@@ -200,13 +200,14 @@ mod tests {
             .and_then(|export| Ok(Model::build(&(&export).into(), &BuildOptions::default())?))
             .unwrap_or_else(|failure| panic!("{failure}"));
         // Fixed: this is about the soak itself; what fresh seeds find, it says when it is run.
-        let soak = Soak { model: &model, config: &NIC512, packets: 10_000, seed: 5, jobs: 1 };
+        // In this one, frames overflowed behind packets that waited for receives (RO-13).
+        let soak = Soak { model: &model, config: &NIC512, packets: 10_000, seed: 9, jobs: 1 };
         let (totals, next, broken) =
             soak.run(&Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
         if let Some(Broken { what, round, command, .. }) = broken {
             panic!("{what}\n{round}\n{command}");
         }
-        assert!(totals.frames >= 10_000 && next == 6);
+        assert!(totals.frames >= 10_000 && next == 10);
         assert!(totals.judged > 2 * totals.data && totals.messages > 0);
     }
 }

@@ -70,8 +70,9 @@ pub struct Bench<'a> {
     seen_events: BTreeMap<&'static str, u64>,
     ports: Ports,
     pub now: u64,
-    /// Answers that call the receive coming before it is there.
+    /// Answers that call the receive coming before it is there, of one ring or of all.
     pub late: u64,
+    pub late_ring: Option<u8>,
     /// Clocks in which a packet was taken.
     pub taken_at: Vec<u64>,
     /// What the last packet judged causes.
@@ -221,6 +222,7 @@ impl<'a> Bench<'a> {
             ports,
             now,
             late: 0,
+            late_ring: None,
             taken_at: Vec::new(),
             last: Outcome::default(),
             dut,
@@ -467,8 +469,9 @@ impl<'a> Bench<'a> {
         if let Some(endpoint) = answer {
             self.last_answered = endpoint;
             let head = self.ring.entry(endpoint).or_default().front().copied();
-            let late = self.late > 0;
-            self.late = self.late.saturating_sub(1);
+            let late = self.late > 0 && self.late_ring.is_none_or(|ring| ring == endpoint);
+            self.late -= u64::from(late);
+            self.reference.late = late;
             self.dut.set(self.ports.coming, late);
             self.dut.set(self.ports.available, head.is_some() && !late);
             let head = head.unwrap_or(Posted { address: 0, length: 0, entry: 0 });

@@ -66,6 +66,8 @@ pub struct Reference {
     /// Whose the numbers are that are out.
     pub owners: BTreeMap<u64, u8>,
     pub block_available: bool,
+    /// The last answer was that the receive is on its way.
+    pub late: bool,
     pub time_wait: u64,
     pub mpl: u64,
     /// RELEASE_LOW.
@@ -100,6 +102,7 @@ impl Reference {
             tenants: BTreeMap::new(),
             owners: BTreeMap::new(),
             block_available: true,
+            late: false,
             time_wait,
             mpl: time_wait,
             low: 0,
@@ -233,7 +236,7 @@ impl Reference {
         let (ring, quota) = self.tenant(endpoint);
         let used_up = quota != 0 && self.held_by(endpoint) >= quota;
         let posted = self.receives.entry(ring).or_default();
-        let front = posted.front().copied();
+        let front = posted.front().copied().filter(|_| !self.late);
         outcome.feedback = Some(feedback(packet, fb::BUSY, 0));
         let place = if replaces { None } else { self.vacancy(key) };
         let refused = if !replaces && place.is_none() {
@@ -338,7 +341,7 @@ impl Reference {
         let (ring, _) = self.tenant(packet.get("endpoint") as u8);
         let posted = self.receives.entry(ring).or_default();
         let fits = |receive: &&Posted| u128::from(receive.length) >= packet.get("payload_len");
-        let receive = posted.front().filter(fits).copied();
+        let receive = posted.front().filter(fits).copied().filter(|_| !self.late);
         if receive.is_some() {
             posted.pop_front();
         } else {

@@ -34,8 +34,10 @@
 //!   either generation meanwhile: the same is found, newer ones are BUSY;
 //! - an endpoint with TAGS asks the match table too, which takes two clocks more
 //!   when the answer is needed, and more while the table is at something else;
-//! - a receive that is posted and on its way is waited for, with all packets
-//!   behind it, at most 512 clocks;
+//! - a receive that is posted and on its way is waited for at most 512 clocks, by
+//!   asking for it again every 4 clocks. While a packet stands behind, each ask is
+//!   taken from a budget of 63, which grows by one in 16 clocks: so waits cost the
+//!   others a quarter of the clocks and 252 more at most, whoever's they are (RO-13);
 //! - reasons are judged in the order conflict, resources, quota, access, receive, length;
 //! - an endpoint's contexts are counted from opening until their number is free;
 //! - a tombstone lives at least `time_wait`, or `mpl` from its RELEASE on, at most
@@ -212,6 +214,10 @@ pub struct Lookup {
     disturbed: Dff<Bit>,
     /// How often the packet's receive may still be asked for.
     tries: Dff<Bits<7>>,
+    /// How often while another packet stands behind, whichever packet waits.
+    budget: Dff<Bits<6>>,
+    /// One stood behind in the last clock.
+    pressed: Dff<Bit>,
     sweep_set: Dff<Bits<13>>,
     /// Clocks until a sweep step goes first.
     sweep_in: Dff<Bits<6>>,
@@ -244,6 +250,9 @@ pub struct Lookup {
     yields: Signal<Local, Bit>,
     /// The receive the packet needs is on its way.
     awaits: Signal<Local, Bit>,
+    /// It may be waited for at the others' expense a little longer.
+    earns: Signal<Local, Bit>,
+    spends: Signal<Local, Bit>,
     /// So it is asked for again.
     retries: Signal<Local, Bit>,
     posted: Signal<Local, Receive>,
@@ -382,6 +391,8 @@ impl Lookup {
             is_ud_receive: Default::default(),
             disturbed: Default::default(),
             tries: Default::default(),
+            budget: Default::default(),
+            pressed: Default::default(),
             sweep_set: Default::default(),
             sweep_in: Default::default(),
             sweep_due: Default::default(),
@@ -402,6 +413,8 @@ impl Lookup {
             disturbs: Default::default(),
             yields: Default::default(),
             awaits: Default::default(),
+            earns: Default::default(),
+            spends: Default::default(),
             retries: Default::default(),
             posted: Default::default(),
             in_clear: Default::default(),
@@ -468,6 +481,8 @@ impl Logic for Lookup {
             is_ud_receive,
             disturbed,
             tries,
+            budget,
+            pressed,
             sweep_set,
             sweep_in,
             sweep_due,
@@ -578,7 +593,8 @@ impl Logic for Lookup {
             & !self.posted.val().available
             & !self.unmatched.val()
             & self.posted.val().coming
-            & (self.tries.q.val() != 0);
+            & (self.tries.q.val() != 0)
+            & (!self.pressed.q.val() | (self.budget.q.val() != 0));
         self.retries.next = self.in_act.val()
             & !self.disturbed.q.val()
             & self.awaits.val()
@@ -589,6 +605,16 @@ impl Logic for Lookup {
             & self.reply.free.val()
             & (((self.answered.q.val() | self.answer_valid.val()) & !self.unmatched.val())
                 | !self.judge.asks.val());
+        // One try of 4 clocks in 16, and the turns of the sweep tell the time.
+        self.pressed.d.next = self.packet_valid.val();
+        self.earns.next = (self.sweep_in.q.val().get_bits::<4>(0) == 0) & !self.budget.q.val().all();
+        self.spends.next = self.retries.val() & self.pressed.q.val();
+        if self.earns.val() & !self.spends.val() {
+            self.budget.d.next = self.budget.q.val() + 1;
+        }
+        if self.spends.val() & !self.earns.val() {
+            self.budget.d.next = self.budget.q.val() - 1;
+        }
         self.judge.act.next = self.act.val();
         self.judge.packet.next = self.packet.q.val();
         self.judge.found.next = self.tables.found.val().any();
@@ -940,6 +966,8 @@ impl Logic for Lookup {
             self.reclaim_at.d.next = 0.into();
             self.reclaim_turn.d.next = false;
             self.disturbed.d.next = false;
+            self.budget.d.next = 0x3f.into();
+            self.pressed.d.next = false;
             self.sweep_first.d.next = false;
             self.behind.d.next = false;
             self.sweep_set.d.next = 0.into();
