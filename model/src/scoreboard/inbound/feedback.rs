@@ -8,7 +8,7 @@ use tessera_abi::wire::{fb, FeedbackHeader, Route, NO_SAMPLE};
 
 use super::super::{Bench, Fault};
 use super::message::{Answerable, Message, Name};
-use super::{hash, Receiving, Recv};
+use super::{hash, Duty, Receiving, Recv};
 use crate::bitmap::Block;
 use crate::chunks::too_short;
 use crate::grant;
@@ -101,7 +101,7 @@ impl Receiving {
         doubtful: bool,
         header: &FeedbackHeader,
     ) {
-        let room = self.has_room(bench, &name);
+        let (room, lag) = (self.has_room(bench, &name), Self::lag(bench));
         let Some(message) = self.messages.get_mut(&name) else { return };
         let blank = [
             ("sequence", header.sequence as u64),
@@ -123,7 +123,9 @@ impl Receiving {
         }
         // The packet was not kept after all.
         if new && !written && message.arrived[index as usize] {
-            message.take_back(index);
+            if let Some((serial, came)) = message.take_back(index) {
+                self.duties.add(came + lag, Duty::Answer(name, serial, came));
+            }
             if doubtful {
                 message.doubtful.insert(index);
             } else {

@@ -32,6 +32,8 @@ pub(super) struct Answerable {
     pub(super) new: bool,
     /// Must be answered (RC-7), if the message is open.
     pub(super) due: bool,
+    /// It would be due, but made the message whole: COMPLETE answers it.
+    pub(super) withheld: bool,
     /// May be answered by count, should enough have come.
     pub(super) counted: bool,
     pub(super) answered: bool,
@@ -121,6 +123,7 @@ impl Answerable {
             ce,
             new: false,
             due: packet.probe || packet.flags & flag::AR != 0,
+            withheld: false,
             counted: false,
             answered: false,
         }
@@ -201,11 +204,15 @@ impl Message {
         }
     }
 
-    /// The packet is not here after all.
-    pub(super) fn take_back(&mut self, index: u32) {
+    /// The packet is not here after all. Nor is the message whole then: serial and
+    /// clock of the packet that seemed to make it so, if that is to be answered now.
+    pub(super) fn take_back(&mut self, index: u32) -> Option<(u64, u64)> {
         self.set(index, false);
         self.recent.retain(|&(_, _, recent)| recent != index);
-        self.complete = None;
+        self.complete.take()?;
+        let last = self.answers.iter_mut().rev().find(|answer| answer.withheld)?;
+        (last.withheld, last.due) = (false, true);
+        Some((last.serial, last.clock))
     }
 
     /// The NIC shows that a doubtful packet is here.

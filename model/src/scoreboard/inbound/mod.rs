@@ -295,6 +295,7 @@ impl Receiving {
                 self.duties.add(due, Duty::Complete(name, clock));
                 // COMPLETE answers it, after its own time; where frames may be dropped it may
                 // not be whole at all, and then the packet is answered as any other.
+                answer.withheld = answer.due && !bench.tolerance.overflow;
                 answer.due &= bench.tolerance.overflow;
             }
         }
