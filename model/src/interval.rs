@@ -367,7 +367,21 @@ impl Interval {
     /// NACKs went out; `limit` is the largest of them.
     //= LD-5
     pub fn nacked(&mut self, now: Ticks, view: &View, limit: u32, source: Source, settings: &Settings) {
-        self.nack_hole = view.cumulative;
+        self.nacked_below(view.cumulative, now, view, limit, source, settings);
+    }
+
+    /// The same of NACKs that were composed when `hole` was the lowest index missing.
+    //= LD-5
+    pub fn nacked_below(
+        &mut self,
+        hole: u32,
+        now: Ticks,
+        view: &View,
+        limit: u32,
+        source: Source,
+        settings: &Settings,
+    ) {
+        self.nack_hole = hole;
         self.nack_limit = limit;
         self.asked_at = now;
         self.hold = now + (self.pause(view, source, settings) << (self.backoff / 2));

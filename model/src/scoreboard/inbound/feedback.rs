@@ -7,7 +7,7 @@ use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, FeedbackHeader, Route, NO_SAMPLE};
 
 use super::super::{Bench, Fault};
-use super::message::{Answerable, Message, Name};
+use super::message::{Answerable, Before, Message, Name};
 use super::{hash, Duty, Receiving, Recv};
 use crate::bitmap::Block;
 use crate::chunks::too_short;
@@ -15,6 +15,7 @@ use crate::grant;
 use crate::interval::{Interval, Source};
 use crate::queue::RecvEntry;
 use crate::slots::newer;
+use crate::Ticks;
 
 impl Receiving {
     pub(in super::super) fn answered(&mut self, bench: &mut Bench, route: &Route, header: &FeedbackHeader) {
@@ -133,6 +134,7 @@ impl Receiving {
             }
         }
         if new || probe {
+            message.before.clear();
             message.interval = Interval::new(bench.now(), &bench.setup.settings);
             message.counted.retain(|&at| at > clock);
         }
@@ -433,9 +435,13 @@ impl Receiving {
         message.nacked += 1;
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
+        let lag = Self::lag(bench);
+        let crossed = |before: &&Before| before.clock + lag >= clock && before.is_crossed_by(header, bits);
+        let crossed = || message.before.iter().filter(crossed);
         match message.interval.deadline() {
             Some(deadline) => {
-                let deadline = message.soonest.map_or(deadline, |soonest| soonest.min(deadline));
+                let before = crossed().filter_map(|before| before.deadline);
+                let deadline = before.chain(message.soonest).fold(deadline, Ticks::min);
                 let slack = slack + span / 4 + deadline.saturating_sub(now) / 4;
                 if now + slack < deadline && !message.holed {
                     bench.fault(Some(id), "LD-2", Fault::EarlyNack(deadline - slack - now));
@@ -448,11 +454,13 @@ impl Receiving {
             None => {}
         }
         // Beyond the highest arrived only after silence or on a PROBE's word.
-        let silent = now + slack + span / 4 >= message.last_heard + span;
+        let last_heard = crossed().map(|before| before.last_heard).fold(message.last_heard, Ticks::min);
+        let silent = now + slack + span / 4 >= last_heard + span;
         if header.limit > view.highest && !silent && !message.probed && !message.holed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
         message.soonest = None;
-        message.interval.nacked(now, &view, header.limit, source, &settings);
+        let (hole, limit) = (header.cumulative, header.limit);
+        message.interval.nacked_below(hole, now, &view, limit, source, &settings);
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bitvec::vec::BitVec;
 use tessera_abi::params::BLOCK_PACKETS;
 use tessera_abi::status::Status;
-use tessera_abi::wire::{self, flag, DataHeader, MessageId};
+use tessera_abi::wire::{self, flag, DataHeader, FeedbackHeader, MessageId};
 
 use super::super::Bench;
 use super::chunks::Tracked;
+use crate::bitmap::Block;
 use crate::grant;
 use crate::interval::{Interval, View};
 use crate::rounds;
@@ -37,6 +38,25 @@ pub(super) struct Answerable {
     /// May be answered by count, should enough have come.
     pub(super) counted: bool,
     pub(super) answered: bool,
+}
+
+/// What held before a packet that a NACK may have crossed on its way out.
+pub(super) struct Before {
+    pub(super) clock: u64,
+    /// Of a new packet: a NACK that shows it was composed after it.
+    pub(super) index: Option<u32>,
+    pub(super) deadline: Option<Ticks>,
+    pub(super) last_heard: Ticks,
+}
+
+impl Before {
+    /// Whether a NACK may have been composed before the packet was seen.
+    pub(super) fn is_crossed_by(&self, header: &FeedbackHeader, bits: &Block) -> bool {
+        self.index.is_none_or(|index| {
+            let bit = index.checked_sub(header.base).filter(|&bit| bit < BLOCK_PACKETS);
+            index >= header.cumulative && !bit.is_some_and(|bit| bits.get(bit))
+        })
+    }
 }
 
 /// What a packet brought, and when.
@@ -87,6 +107,8 @@ pub(super) struct Message {
     /// A NACK may come from then on: a PROBE may have ended the wait for the last one's
     /// answer, or may have come too early for that (RC-9).
     pub(super) soonest: Option<Ticks>,
+    /// Before each of the packets young enough for the NIC not to have seen them.
+    pub(super) before: VecDeque<Before>,
     /// How often what is left of its round has halved.
     pub(super) halvings: u32,
     pub(super) probed: bool,
@@ -164,6 +186,7 @@ impl Message {
             last_feedback: bench.clock,
             interval: Interval::new(bench.now(), &bench.setup.settings),
             soonest: None,
+            before: VecDeque::new(),
             halvings: 0,
             probed: false,
             burst: None,

@@ -30,7 +30,7 @@ use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 use chunks::Tracked;
-use message::{Answerable, Message, Name, Payload};
+use message::{Answerable, Before, Message, Name, Payload};
 use tags::Cancel;
 use writes::{Keys, Rights};
 
@@ -245,6 +245,8 @@ impl Receiving {
             return;
         }
         let source = self.sources.of(hash(origin.gid));
+        let (deadline, last_heard) = (message.interval.deadline(), message.last_heard);
+        let mut before = Before { clock, index: None, deadline, last_heard };
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
         if !packet.probe && packet.flags & flag::RETX != 0 && message.by_hardware() {
@@ -263,6 +265,7 @@ impl Receiving {
         } else if message.arrived[packet.index as usize] {
             message.duplicates += 1;
         } else {
+            before.index = Some(packet.index);
             answer.new = true;
             answer.counted = true;
             answer.due |= origin.ce;
@@ -299,6 +302,8 @@ impl Receiving {
                 answer.due &= bench.tolerance.overflow;
             }
         }
+        message.before.retain(|before| before.clock + lag >= clock);
+        message.before.push_back(before);
         let finished = message.complete == Some(clock) && answer.new;
         let pulls = finished && message.round().is_some_and(|round| self.rounds.finished(round));
         message.halvings = message.round().map_or(0, |round| self.rounds.halvings(round));
