@@ -186,11 +186,11 @@ impl Sender {
         self.wake(number);
     }
 
-    /// After a new packet: with few left its turn goes on.
+    /// After a PROBE, or a new packet with few left, its turn goes on.
     //= TX-8
-    fn go_on(&mut self, number: u16) {
+    fn go_on(&mut self, number: u16, probe: bool) {
         let Some(slot) = self.slots[number as usize].as_mut() else { return };
-        if slot.sendable() && !slot.queued && slot.count - slot.next <= LAST_FEW {
+        if slot.sendable() && !slot.queued && (probe || slot.count - slot.next <= LAST_FEW) {
             slot.queued = true;
             self.turns.push_front(number);
             self.wake(number);
@@ -374,10 +374,10 @@ impl Sender {
         }
         let waiting = self.retransmit.holds(chosen.slot, slot.message.generation());
         slot.after_emission(now, waiting, &self.settings);
-        if chosen.probe || chosen.again {
+        if chosen.again {
             self.settle(chosen.slot);
         } else {
-            self.go_on(chosen.slot);
+            self.go_on(chosen.slot, chosen.probe);
         }
         Some(header)
     }

@@ -36,7 +36,7 @@ pub fn newer(a: u8, b: u8) -> bool {
     matches!(a.wrapping_sub(b), 1..=127)
 }
 
-/// `next` as it stood a round trip ago.
+/// `next` as it stood so long ago that a NACK can have heard of what was sent.
 //= TX-6
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks {
@@ -47,14 +47,14 @@ pub struct Marks {
 }
 
 impl Marks {
-    fn shift(&mut self, now: Ticks, next: u32, last_new: Ticks, rtt: u32) {
-        if now - self.shifted >= rtt as u64 / 2 {
+    fn shift(&mut self, now: Ticks, next: u32, last_new: Ticks, word: u64) {
+        if now - self.shifted >= word / 2 {
             self.settled = self.older;
             self.older = self.newer;
             self.newer = next;
             self.shifted = now;
         }
-        if now - last_new >= rtt as u64 {
+        if now - last_new >= word {
             self.settled = next;
         }
     }
@@ -195,9 +195,22 @@ impl Slot {
         self.srtt.unwrap_or(settings.rtt_default)
     }
 
+    /// The longest until a receiver's word about a packet is here: here packets
+    /// leave in the tick in which they are chosen.
+    //= TX-6
+    //= TX-9
+    fn word(&self, settings: &Settings) -> u64 {
+        self.rtt(settings) as u64 + 2 * settings.guard as u64
+    }
+
+    /// Whether a packet that was never sent may go.
+    fn has_new(&self) -> bool {
+        self.refusal == Refusal::None && self.next < self.limit()
+    }
+
     /// Whether the arbiter has a new packet or a PROBE to take.
     pub fn sendable(&self) -> bool {
-        self.probe_wanted || (self.refusal == Refusal::None && self.next < self.limit())
+        self.probe_wanted || self.has_new()
     }
 
     /// Header of DATA `index`, or of a PROBE.
@@ -246,7 +259,7 @@ impl Slot {
 
     /// A new packet goes out.
     pub fn sent_new(&mut self, now: Ticks, settings: &Settings) {
-        self.marks.shift(now, self.next, self.last_new, self.rtt(settings));
+        self.marks.shift(now, self.next, self.last_new, self.word(settings));
         self.next += 1;
         self.last_new = now;
         if self.opened.is_none() {
@@ -271,7 +284,7 @@ impl Slot {
     //= TX-9
     fn patience(&self, settings: &Settings) -> u64 {
         let rto = settings.rto as u64;
-        let answer = self.rtt(settings) as u64 + 2 * settings.guard as u64;
+        let answer = self.word(settings);
         let granting = self.established && self.limit() < self.count;
         //= RD-6
         let first = self.entry.round.is_some() && !self.established && self.probes == 0;
@@ -346,14 +359,18 @@ impl Slot {
     /// Indexes a NACK at `now` may send again lie below this.
     //= TX-6
     pub fn settled(&mut self, now: Ticks, settings: &Settings) -> u32 {
-        self.marks.shift(now, self.next, self.last_new, self.rtt(settings));
+        self.marks.shift(now, self.next, self.last_new, self.word(settings));
         self.marks.settled
     }
 
-    /// A NACK of which nothing was acted on: a PROBE, one per round trip.
+    /// A NACK of which nothing was acted on: a PROBE, one per round trip, unless it
+    /// waits for what is about to be sent.
     //= TX-7
     pub fn ask_where(&mut self, now: Ticks, settings: &Settings) {
         let rtt = self.rtt(settings) as u64;
+        if self.cumulative == self.next && self.has_new() {
+            return;
+        }
         if self.last_probe.is_none_or(|last| now - last >= rtt) {
             self.probe_wanted = true;
         }

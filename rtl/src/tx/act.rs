@@ -218,6 +218,7 @@ impl Logic for Act {
         self.ask_again.next = self.job.val().idle_nack
             & self.verdict.val().ours
             & self.verdict.val().may_probe
+            & !self.verdict.val().starved
             & !self.state.val().probe;
         self.acts_on_nack.next = self.news.val() & self.verdict.val().fresh & self.verdict.val().nack;
 
@@ -383,8 +384,8 @@ impl Logic for Act {
             | (self.send_new.val() & self.verdict.val().unsent_after)
             | (self.send_probe.val() & self.verdict.val().unsent & (self.state.val().busy == 0));
         self.out.d.next.push = self.wants_turn.val() & (self.job.val().turn | !self.state.val().in_ring);
-        self.out.d.next.push_on =
-            self.send_new.val() & self.verdict.val().unsent_after & self.verdict.val().few_after;
+        self.out.d.next.push_on = self.send_probe.val()
+            | (self.send_new.val() & self.verdict.val().unsent_after & self.verdict.val().few_after);
         if self.job.val().turn | self.job.val().accept {
             self.changed.d.next.in_ring = false;
         }

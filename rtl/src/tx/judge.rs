@@ -29,6 +29,8 @@ pub struct Judge {
     pub known_rtt: Signal<In, Bits<16>>,
     /// The same or the slot's own, or the default.
     pub rtt: Signal<In, Bits<16>>,
+    /// How long after a packet was chosen a word about it has come, ticks.
+    pub settles_in: Signal<In, Bits<24>>,
     /// 0..=BUSY_WAIT, random.
     pub jitter: Signal<In, Bits<24>>,
     /// Whether packets of the slot are on their way, and when the last left.
@@ -99,6 +101,7 @@ impl Judge {
             feedback: Default::default(),
             known_rtt: Default::default(),
             rtt: Default::default(),
+            settles_in: Default::default(),
             jitter: Default::default(),
             in_flight: Default::default(),
             landed_at: Default::default(),
@@ -253,6 +256,9 @@ impl Logic for Judge {
         self.out.d.next.unsent_after = self.following.val() < self.state.val().limit;
         self.left_after.next = self.message.val().count - self.following.val();
         self.out.d.next.few_after = self.left_after.val() <= 4;
+        self.out.d.next.starved = (self.state.val().cumulative == self.state.val().sent)
+            & (self.state.val().sent < self.state.val().limit)
+            & (self.state.val().busy == 0);
         self.out.d.next.again = (self.job.val().index < self.state.val().sent)
             & (self.job.val().index >= self.state.val().cumulative);
         self.unasked.initial_window.next = self.message.val().initial_window;
@@ -265,9 +271,9 @@ impl Logic for Judge {
         self.since_new.next = self.now24.val() - self.state.val().last_new;
         self.since_probe.next = self.now24.val() - self.state.val().probe_time;
         self.since.next = self.now.val() - self.state.val().since;
-        self.half.next = bit_cast::<24, 15>(self.rtt.val().get_bits::<15>(1));
+        self.half.next = bit_cast::<24, 23>(self.settles_in.val().get_bits::<23>(1));
         self.out.d.next.half_old = self.since_mark.val() >= self.half.val();
-        self.out.d.next.old = self.since_new.val() >= bit_cast::<24, 16>(self.rtt.val());
+        self.out.d.next.old = self.since_new.val() >= self.settles_in.val();
         self.out.d.next.may_probe = self.since_probe.val() >= bit_cast::<24, 16>(self.rtt.val());
         self.out.d.next.open_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().t_open);
         self.out.d.next.grant_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().grant_wait);

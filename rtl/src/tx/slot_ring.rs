@@ -1,14 +1,17 @@
-//! A FIFO of slot numbers that hands on a lone one at once, and one that goes on
-//! with its turn before all others.
+//! A FIFO of slot numbers that hands on a lone one at once, and those that go on
+//! with their turns before all others.
 //!
 //! ```text
-//!         ┌── on ──────────────────────────────────> ahead ──┐
-//!  push ──┼── nothing waits ──────────────> head ────────────┴──> head_valid, head_slot
+//!         ┌── on ───────────────────> second ─> ahead ──┐
+//!  push ──┼── nothing waits ──────────────> head ───────┴──> head_valid, head_slot
 //!         └──> RAM of one place per slot ──^
 //! ```
 //!
 //! A slot is in a ring at most once, so with a place for each it never fills
-//! and `push` needs no answer. One place is ahead; who finds it taken goes last.
+//! and `push` needs no answer. Two places are ahead, who finds both taken goes
+//! last. That is enough while one packet at a time is made: the head is taken
+//! only while nobody is ahead, at the earliest in the clock in which the packet
+//! before comes back, so of those two slots each has a place.
 //!
 //! Contract: one push per clock; a push into the empty ring is at the head in
 //! the next clock, else the head is renewed two clocks after `take`, which is
@@ -32,6 +35,9 @@ pub struct SlotRing {
     ram: SdpRam<Bits<12>, 12>,
     ahead: Dff<Bits<12>>,
     is_ahead: Dff<Bit>,
+    /// Behind that, before all others.
+    second: Dff<Bits<12>>,
+    is_second: Dff<Bit>,
     head: Dff<Bits<12>>,
     held: Dff<Bit>,
     fetching: Dff<Bit>,
@@ -65,6 +71,8 @@ impl SlotRing {
             ram: SdpRam::new(slots_log2),
             ahead: Default::default(),
             is_ahead: Default::default(),
+            second: Default::default(),
+            is_second: Default::default(),
             head: Default::default(),
             held: Default::default(),
             fetching: Default::default(),
@@ -86,19 +94,29 @@ impl SlotRing {
 impl Logic for SlotRing {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, ahead, is_ahead, head, held, fetching, read_at, write_at, used);
+        dff_setup!(
+            self, clk, ahead, is_ahead, second, is_second, head, held, fetching, read_at, write_at, used
+        );
         self.ram.clock.next = self.clk.val();
 
         self.take_ahead.next = self.take.val() & self.is_ahead.q.val();
         self.take_head.next = self.take.val() & !self.is_ahead.q.val();
-        self.goes_on.next = self.push.val() & self.push_on.val() & (!self.is_ahead.q.val() | self.take.val());
+        self.goes_on.next =
+            self.push.val() & self.push_on.val() & (!self.is_second.q.val() | self.take.val());
         self.goes_last.next = self.push.val() & !self.goes_on.val();
         if self.take_ahead.val() {
-            self.is_ahead.d.next = false;
+            self.is_ahead.d.next = self.is_second.q.val();
+            self.ahead.d.next = self.second.q.val();
+            self.is_second.d.next = false;
         }
         if self.goes_on.val() {
-            self.is_ahead.d.next = true;
-            self.ahead.d.next = self.push_slot.val();
+            if self.is_second.q.val() | (self.is_ahead.q.val() & !self.take.val()) {
+                self.is_second.d.next = true;
+                self.second.d.next = self.push_slot.val();
+            } else {
+                self.is_ahead.d.next = true;
+                self.ahead.d.next = self.push_slot.val();
+            }
         }
 
         self.open.next = !self.held.q.val() | self.take_head.val();
@@ -144,6 +162,7 @@ impl Logic for SlotRing {
 
         if self.rst.val() {
             self.is_ahead.d.next = false;
+            self.is_second.d.next = false;
             self.held.d.next = false;
             self.fetching.d.next = false;
             self.read_at.d.next = 0.into();

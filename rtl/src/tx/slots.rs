@@ -158,6 +158,9 @@ pub struct Slots {
     window4: Dff<Bits<8>>,
     known2: Dff<Bits<16>>,
     rtt2: Dff<Bits<16>>,
+    /// What a word about a packet takes beyond the round trip; with that of the job's slot.
+    beyond: Dff<Bits<24>>,
+    age2: Dff<Bits<24>>,
     rtt1: Signal<Local, Bits<16>>,
 
     // Outputs.
@@ -266,6 +269,8 @@ impl Slots {
             window4: Default::default(),
             known2: Default::default(),
             rtt2: Default::default(),
+            beyond: Default::default(),
+            age2: Default::default(),
             rtt1: Default::default(),
             bytes: Default::default(),
             reclaim_at: Default::default(),
@@ -302,6 +307,8 @@ impl Logic for Slots {
             window4,
             known2,
             rtt2,
+            beyond,
+            age2,
             bytes,
             reclaim_at
         );
@@ -461,9 +468,13 @@ impl Logic for Slots {
         self.known2.d.next = self.rtt.known.val();
         if self.rtt1.val() == 0 {
             self.rtt2.d.next = self.settings.val().rtt_default;
+            self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.settings.val().rtt_default);
         } else {
             self.rtt2.d.next = self.rtt1.val();
+            self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt1.val());
         }
+        // TX-6.
+        self.beyond.d.next = self.outlet.lag.val() + (bit_cast::<24, 16>(self.settings.val().guard) << 1);
         self.state2.d.next = self.states.read_data.val();
         self.job2.d.next = self.job1.q.val();
         self.valid2.d.next = self.valid1.q.val();
@@ -477,6 +488,7 @@ impl Logic for Slots {
         self.judge.feedback.next = self.feedback.q.val();
         self.judge.known_rtt.next = self.known2.q.val();
         self.judge.rtt.next = self.rtt2.q.val();
+        self.judge.settles_in.next = self.age2.q.val();
         self.judge.jitter.next = self.starter.jitter.val();
         self.maker.job.next = self.job2.q.val();
         self.maker.state.next = self.state2.q.val();
@@ -596,6 +608,7 @@ impl Logic for Slots {
         self.outlet.start.next = self.chooser.chosen[6].val() | self.chooser.chosen[7].val();
         self.outlet.tried.next = self.act.action.val().tried;
         self.outlet.send.next = self.act.action.val().send;
+        self.outlet.now.next = self.now.val().get_bits::<24>(0);
         self.outlet.landed.next = self.flight.counted.val();
         self.outlet.failed.next = self.act.action.val().down;
         self.outlet.packet_ready.next = self.packet_ready.val();

@@ -23,7 +23,7 @@ pub struct SlotState {
     pub limit: Bits<24>,
     /// Indexes below have arrived.
     pub cumulative: Bits<24>,
-    /// Indexes below were sent at least one round trip ago.
+    /// Indexes below were sent so long ago that a NACK can have heard of them.
     pub settled: Bits<24>,
     /// `sent` at the last shift of the marks, and at the one before.
     pub mark0: Bits<24>,
@@ -128,11 +128,13 @@ pub struct Verdict {
     pub unsent_after: Bit,
     /// At most four packets of the message are left then.
     pub few_after: Bit,
+    /// All that was sent has arrived, and the next packet may be sent.
+    pub starved: Bit,
     /// The index of a step may be sent again.
     pub again: Bit,
-    /// Half a round trip since the marks were shifted.
+    /// Half of what a word about a packet takes since the marks were shifted.
     pub half_old: Bit,
-    /// A round trip since the last new packet.
+    /// All of that since the last new packet.
     pub old: Bit,
     /// A round trip since the last PROBE.
     pub may_probe: Bit,

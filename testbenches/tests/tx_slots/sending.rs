@@ -229,9 +229,9 @@ fn flags_say_what_the_packet_is() {
         assert_eq!(more[1].flags, flag::IMM | flag::EST | flag::AR);
         assert_eq!(more[1].payload_len, 1);
         // A retransmission of the last index below the limit asks as well.
-        bench.ticks(42);
-        let probes = bench.packets.drain(..).filter(|p| p.probe).count();
-        assert_eq!(probes, 0);
+        // Once it is old enough the backstop has asked too.
+        bench.ticks(52);
+        assert!(bench.packets.drain(..).all(|p| p.probe));
         bench.answer(
             &packets[0],
             Feedback { flags: fb::NACK, grant: 6, limit: 6, sequence: 2, ..Feedback::default() },
@@ -249,7 +249,8 @@ fn flags_say_what_the_packet_is() {
 }
 
 /// TX-8: slots take turns packet by packet; the last packets of a message, four at
-/// most besides the one that is taken, go in one turn.
+/// most besides the one that is taken, go before all others, whatever else
+/// concerns the slots meanwhile.
 #[test]
 fn the_last_packets_go_in_one_turn() {
     tb::run("tx_last_few", &crate::bench::design(), |dut, rng| {
@@ -264,8 +265,20 @@ fn the_last_packets_go_in_one_turn() {
             bench.post(Request::packets(count, count));
         }
         let total: u64 = counts.iter().sum();
-        // Nobody answers, so there are PROBEs among them.
-        let taken = bench.take(total as usize);
+        // Whatever a receiver says takes clocks from the turns.
+        let mut taken: Vec<Packet> = Vec::new();
+        let mut sequence = 0;
+        let mut gaps = rng.fork();
+        while taken.len() < total as usize {
+            bench.clocks(5 + gaps.below(20));
+            taken.extend(bench.packets.drain(..));
+            if !taken.is_empty() {
+                let packet = taken[gaps.below(taken.len() as u64) as usize];
+                sequence = (sequence + 1) & 0xFF;
+                bench.answer(&packet, Feedback { grant: 40, sequence, ..Feedback::default() });
+            }
+            assert!(bench.clocks_run() < 20_000, "{} of {total}", taken.len());
+        }
         let order: Vec<(u64, u64)> =
             taken.iter().filter(|p| p.is_new()).map(|p| (p.entry, p.index)).collect();
         let goes_on = |pair: &[(u64, u64)]| pair[0].0 == pair[1].0;
@@ -277,8 +290,12 @@ fn the_last_packets_go_in_one_turn() {
         let begun = order.iter().position(|&(entry, _)| entry == 5).unwrap();
         let end = order.iter().position(|&(_, index)| index == 39).unwrap();
         let (last, earlier): (Vec<_>, Vec<_>) = order[..end].windows(2).partition(|pair| few(&pair[0]));
-        let kept = last.iter().filter(|pair| goes_on(pair)).count();
-        assert!(last.len() >= 12 && 2 * kept > last.len(), "{kept} of {}: {order:?}", last.len());
+        assert!(last.len() >= 12);
+        // One that was chosen before may go between, or one with few left too.
+        for (i, at) in order[..end].iter().enumerate().filter(|(_, at)| few(at)) {
+            let next = (at.0, at.1 + 1);
+            assert!(order[i + 1..].iter().take(2).any(|&other| other == next), "{next:?}: {order:?}");
+        }
         let (first, _) = order[begun..end].split_at(80);
         let apart = first.windows(2).filter(|pair| !few(&pair[0]) && goes_on(pair)).count();
         assert_eq!(apart, 0, "{order:?}");
