@@ -108,6 +108,7 @@ impl Attached {
 #[derive(Debug)]
 pub struct CompletionQueue {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) life: u32,
     pub(crate) index: usize,
     pub(crate) attached: Arc<Attached>,
     memory: Arc<DmaMemory>,
@@ -121,17 +122,19 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     pub(crate) fn create(shared: &Arc<Shared>, entries: usize) -> Result<Self, CreateError> {
         let log2 = ring_log2(entries)?;
+        let life = shared.lives.now()?;
         let index = shared.take_cq()?;
         let memory = DmaMemory::new(entries * queue::COMPLETION_LEN);
         let address = match shared.device.map(&memory) {
             Ok(address) => address,
             Err(error) => {
-                shared.release_cq(index);
+                shared.release_cq(life, index);
                 return Err(error.into());
             }
         };
         let queue = Self {
             shared: shared.clone(),
+            life,
             index,
             attached: Arc::default(),
             memory,
@@ -146,7 +149,7 @@ impl CompletionQueue {
             .with(regs::cq::VALID, 1)
             .with(regs::cq::LOG2, log2.into())
             .with(regs::cq::BASE, address);
-        shared.write_table(table::CQ, index, word)?;
+        shared.write_table(life, table::CQ, index, word)?;
         Ok(queue)
     }
 
@@ -162,9 +165,14 @@ impl CompletionQueue {
     ///
     /// Zero means none is there *now*: call
     /// [`Context::wait`](crate::Context::wait) to let device time run.
-    /// Completions of endpoints that no longer exist are skipped.
+    /// Completions of endpoints that no longer exist are skipped. After a
+    /// [reset](crate::Context::reset) of the NIC, what it had still written comes
+    /// first, then every request that was outstanding, with [`Status::Flushed`].
     pub fn poll(&mut self, completions: &mut [WorkCompletion]) -> Result<usize, PollError> {
         self.refresh();
+        // Whether the NIC was reset counts as of now: only what was in the ring
+        // before is sure to be seen below.
+        let forgotten = self.shared.lives.is_over(self.life);
         let start = self.head;
         let mut taken = 0;
         while taken < completions.len() {
@@ -184,11 +192,39 @@ impl CompletionQueue {
                 taken += 1;
             }
         }
+        if forgotten {
+            return Ok(taken + self.flush(&mut completions[taken..]));
+        }
         if self.head != start {
+            let Ok(_alive) = self.shared.lives.alive(self.life) else { return Ok(taken) };
             let page = regs::doorbell_page(self.index as u32);
             self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())?;
         }
         Ok(taken)
+    }
+
+    /// Ends what a NIC that was reset has forgotten.
+    //= RS-5
+    fn flush(&mut self, completions: &mut [WorkCompletion]) -> usize {
+        // By endpoint, so that the order does not depend on a hash.
+        let mut rings: Vec<_> = self.rings.iter().collect();
+        rings.sort_unstable_by_key(|(key, _)| **key);
+        let ended = rings.into_iter().flat_map(|(&(endpoint, receives), ring)| {
+            std::iter::from_fn(move || ring.flush()).map(move |(work_id, cancel)| WorkCompletion {
+                work_id,
+                event: if cancel { CompletionEvent::Cancelled } else { CompletionEvent::Ended },
+                receive: receives.is_some(),
+                status: Status::Flushed,
+                endpoint,
+                ..WorkCompletion::default()
+            })
+        });
+        let mut count = 0;
+        for (place, completion) in completions.iter_mut().zip(ended) {
+            *place = completion;
+            count += 1;
+        }
+        count
     }
 
     fn decode(
@@ -249,7 +285,7 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        self.shared.release_cq(self.index);
+        self.shared.release_cq(self.life, self.index);
         self.shared.device.unmap(self.address);
     }
 }

@@ -11,10 +11,11 @@ use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, DestroyError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, MemoryRegion};
+use crate::reset::Lives;
 use crate::shared_receive::SharedReceive;
 
 /// How often device time is let run before a device counts as stuck.
-const READY_WAITS: u32 = 100_000;
+pub(crate) const READY_WAITS: u32 = 100_000;
 
 /// How to open a NIC.
 #[derive(Clone, Debug)]
@@ -38,6 +39,7 @@ pub struct ContextOptions {
 /// What every object of a NIC shares.
 pub(crate) struct Shared {
     pub(crate) device: Arc<dyn Device>,
+    pub(crate) lives: Lives,
     tables: Mutex<Tables>,
     /// One endpoint is reclaimed at a time.
     reclaiming: Mutex<()>,
@@ -89,6 +91,11 @@ impl Numbers {
             *used = false;
         }
     }
+
+    /// Everything is free again; what was given out is not given out at once.
+    fn forget(&mut self) {
+        self.used.fill(false);
+    }
 }
 
 /// A table word under construction.
@@ -124,7 +131,20 @@ impl Shared {
         Ok(None)
     }
 
-    pub(crate) fn write_table(&self, number: u32, index: usize, word: Word) -> Result<(), DeviceError> {
+    /// Writes a table entry for an object of this life.
+    pub(crate) fn write_table(
+        &self,
+        life: u32,
+        number: u32,
+        index: usize,
+        word: Word,
+    ) -> Result<(), DeviceError> {
+        let _alive = self.lives.alive(life)?;
+        self.write_table_now(number, index, word)
+    }
+
+    /// The same, of a caller who keeps the NIC from being reset.
+    fn write_table_now(&self, number: u32, index: usize, word: Word) -> Result<(), DeviceError> {
         for (i, value) in word.0.iter().enumerate() {
             self.device.write(regs::TABLE_DATA + 4 * i as u32, *value)?;
         }
@@ -146,10 +166,11 @@ impl Shared {
 
     /// Revokes a key; of a key that peers may write by, waits until what was
     /// checked against it before is out of the NIC.
-    pub(crate) fn release_key(&self, key: u32, drain: bool) {
+    pub(crate) fn release_key(&self, life: u32, key: u32, drain: bool) {
+        let Ok(_alive) = self.lives.alive(life) else { return };
         let index = (key & 0xFF) as usize;
         // A device that is gone has no key left to revoke, and writes no more.
-        let revoked = self.write_table(table::MR, index, Word::new());
+        let revoked = self.write_table_now(table::MR, index, Word::new());
         if drain && revoked.is_ok() {
             let _ = self.fence();
         }
@@ -166,27 +187,36 @@ impl Shared {
         }
     }
 
-    pub(crate) fn release_cq(&self, index: usize) {
-        let _ = self.write_table(table::CQ, index, Word::new());
+    pub(crate) fn release_cq(&self, life: u32, index: usize) {
+        let Ok(_alive) = self.lives.alive(life) else { return };
+        let _ = self.write_table_now(table::CQ, index, Word::new());
         self.tables().cqs.give_back(index);
     }
 
     /// Forgets a table entry that is a shared ring and nothing else.
-    pub(crate) fn release_ring(&self, index: usize) {
-        let _ = self.write_table(table::ENDPOINT, index, Word::new());
+    pub(crate) fn release_ring(&self, life: u32, index: usize) {
+        let Ok(_alive) = self.lives.alive(life) else { return };
+        let _ = self.write_table_now(table::ENDPOINT, index, Word::new());
         self.tables().endpoints.give_back(index);
     }
 
     /// Closes an endpoint by `closed`, the entry that is not valid any more but says
-    /// who it was, and waits until the NIC holds nothing of it.
+    /// who it was, and waits until the NIC holds nothing of it. After a reset it holds
+    /// nothing already.
     pub(crate) fn reclaim_endpoint(
         &self,
+        life: u32,
         index: usize,
         number: u32,
         closed: Word,
     ) -> Result<(), DestroyError> {
+        let _alive = match self.lives.alive(life) {
+            Ok(alive) => alive,
+            Err(DeviceError::Reset) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         let _alone = self.reclaiming.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.write_table(table::ENDPOINT, index, closed)?;
+        self.write_table_now(table::ENDPOINT, index, closed)?;
         self.device.write(regs::RECLAIM.offset, index as u32)?;
         let mut left = 0;
         let done = self.wait_until(|| {
@@ -203,6 +233,41 @@ impl Shared {
         }
         self.tables().endpoints.give_back(index);
         Ok(())
+    }
+
+    /// Gives the NIC, which is in reset state, its addresses and settings, and
+    /// enables it. False: it does not become ready.
+    pub(crate) fn set_up(&self) -> Result<bool, DeviceError> {
+        let ready = || Ok(self.device.read(regs::STATUS.offset)? & 1 == 1);
+        if self.wait_until(ready)?.is_none() {
+            return Ok(false);
+        }
+        let ContextOptions { mac: [a, b, c, d, e, f], ip, ip6, vlan, seed, settings } = &self.options;
+        let ip6 = u128::from_be_bytes(ip6.unwrap_or_default());
+        let first: [(Reg, u32); 9] = [
+            (regs::LOCAL_MAC_LO, u32::from_be_bytes([*c, *d, *e, *f])),
+            (regs::LOCAL_MAC_HI, u32::from_be_bytes([0, 0, *a, *b])),
+            (regs::LOCAL_IP, u32::from_be_bytes(*ip)),
+            (regs::LOCAL_IP6_0, (ip6 >> 96) as u32),
+            (regs::LOCAL_IP6_1, (ip6 >> 64) as u32),
+            (regs::LOCAL_IP6_2, (ip6 >> 32) as u32),
+            (regs::LOCAL_IP6_3, ip6 as u32),
+            (regs::VLAN, u32::from(vlan.unwrap_or(0))),
+            (regs::SEED, *seed),
+        ];
+        for (reg, value) in first.iter().chain(settings) {
+            self.device.write(reg.offset, *value)?;
+        }
+        self.device.write(regs::CONTROL.offset, 1)?;
+        // Enabling seeds generations and hashes, for which the NIC may be unready again.
+        Ok(self.wait_until(ready)?.is_some())
+    }
+
+    /// The NIC has forgotten every table entry.
+    pub(crate) fn forget(&self) {
+        let mut tables = self.tables();
+        let Tables { keys, endpoints, cqs, .. } = &mut *tables;
+        [keys, endpoints, cqs].into_iter().for_each(Numbers::forget);
     }
 
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
@@ -223,6 +288,7 @@ impl Shared {
         pd: u16,
     ) -> Result<MemoryRegion, RegisterError> {
         let count = self.keys;
+        let life = self.lives.now()?;
         let (index, reuse) = self.tables().keys.take(count).ok_or(RegisterError::NoKey(count))?;
         let result = self.device.map(memory).and_then(|address| {
             let hi = reuse & 0xFF_FFFF;
@@ -234,15 +300,17 @@ impl Shared {
                 .with(regs::mr::PD, pd.into())
                 .with(regs::mr::BASE, address)
                 .with(regs::mr::LENGTH, memory.len() as u64);
-            self.write_table(table::MR, index, word).inspect_err(|_| self.device.unmap(address))?;
+            self.write_table(life, table::MR, index, word).inspect_err(|_| self.device.unmap(address))?;
             Ok((address, hi << 8 | index as u32))
         });
         match result {
             Ok((address, key)) => {
-                Ok(MemoryRegion { shared: self.clone(), memory: memory.clone(), address, key, access })
+                Ok(MemoryRegion { shared: self.clone(), life, memory: memory.clone(), address, key, access })
             }
             Err(error) => {
-                self.tables().keys.give_back(index);
+                if self.lives.alive(life).is_ok() {
+                    self.tables().keys.give_back(index);
+                }
                 Err(error.into())
             }
         }
@@ -282,6 +350,7 @@ impl Context {
         let sizes1 = device.read(regs::SIZES1.offset)?;
         let shared = Shared {
             device,
+            lives: Lives::default(),
             tables: Mutex::default(),
             reclaiming: Mutex::default(),
             orders: Mutex::default(),
@@ -290,29 +359,7 @@ impl Context {
             keys: 1 << (sizes1 >> 8 & 0x1F),
             options,
         };
-        let ready = || Ok(shared.device.read(regs::STATUS.offset)? & 1 == 1);
-        if shared.wait_until(ready)?.is_none() {
-            return Err(OpenError::NotReady { waits: READY_WAITS });
-        }
-        let ContextOptions { mac: [a, b, c, d, e, f], ip, ip6, vlan, seed, settings } = &shared.options;
-        let ip6 = u128::from_be_bytes(ip6.unwrap_or_default());
-        let first: [(Reg, u32); 9] = [
-            (regs::LOCAL_MAC_LO, u32::from_be_bytes([*c, *d, *e, *f])),
-            (regs::LOCAL_MAC_HI, u32::from_be_bytes([0, 0, *a, *b])),
-            (regs::LOCAL_IP, u32::from_be_bytes(*ip)),
-            (regs::LOCAL_IP6_0, (ip6 >> 96) as u32),
-            (regs::LOCAL_IP6_1, (ip6 >> 64) as u32),
-            (regs::LOCAL_IP6_2, (ip6 >> 32) as u32),
-            (regs::LOCAL_IP6_3, ip6 as u32),
-            (regs::VLAN, u32::from(vlan.unwrap_or(0))),
-            (regs::SEED, *seed),
-        ];
-        for (reg, value) in first.iter().chain(settings) {
-            shared.device.write(reg.offset, *value)?;
-        }
-        shared.device.write(regs::CONTROL.offset, 1)?;
-        // Enabling seeds generations and hashes, for which the NIC may be unready again.
-        if shared.wait_until(|| Ok(shared.device.read(regs::STATUS.offset)? & 1 == 1))?.is_none() {
+        if !shared.set_up()? {
             return Err(OpenError::NotReady { waits: READY_WAITS });
         }
         Ok(Self { shared: Arc::new(shared) })
@@ -347,6 +394,7 @@ impl Context {
 
     /// Writes a global register.
     pub fn write(&self, reg: Reg, value: u32) -> Result<(), DeviceError> {
+        let _whole = self.shared.lives.whole()?;
         self.shared.device.write(reg.offset, value)
     }
 

@@ -25,6 +25,12 @@ pub enum DeviceError {
         /// Why not.
         reason: String,
     },
+    /// The NIC was reset since this object was made.
+    #[error("the NIC was reset since this was made: drop it and make it anew")]
+    Reset,
+    /// A reset of the NIC has begun and not ended.
+    #[error("the NIC is in the middle of a reset: call Context::reset again")]
+    Resetting,
     /// The device is gone (its simulator stopped, the board was removed).
     #[error("the device is gone: {0}")]
     Gone(String),

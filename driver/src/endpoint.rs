@@ -9,6 +9,7 @@ use tessera_abi::wire::{gid_ipv4, ipv4_gid, packet_count};
 
 use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
+use crate::device::DeviceError;
 use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
 use crate::recovery::{self, ChunkOptions, ChunkWatch};
@@ -205,54 +206,56 @@ impl Ring {
     /// Publishes an entry and rings its doorbell.
     fn post(
         &self,
-        shared: &Shared,
+        (shared, life): (&Shared, u32),
         doorbell: u32,
         place: usize,
         entry: &[u8],
-        (work_id, note): (u64, u16),
+        (work_id, cancels): (u64, Option<u16>),
     ) -> Result<(), PostError> {
+        let _alive = shared.lives.alive(life)?;
         self.memory.write(place * self.entry_len, entry);
-        let tail = self.outstanding.push(work_id, note);
+        let tail = self.outstanding.push(work_id, cancels);
         Ok(shared.device.write(doorbell, tail.into())?)
     }
 
     /// Posts a receive to the ring of table entry `index`.
     pub(crate) fn post_recv(
         &self,
-        shared: &Shared,
+        of: (&Shared, u32),
         index: usize,
         request: &RecvRequest<'_>,
         tag: Option<u64>,
     ) -> Result<(), PostError> {
-        let (place, mut entry) = self.recv_entry(request)?;
+        let (place, mut entry) = self.recv_entry(of.1, request)?;
         if let Some(tag) = tag {
             entry[recv::FLAGS] = queue::RECV_TAGGED;
             entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
         }
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(shared, doorbell, place, &entry, (request.work_id, 0))
+        self.post(of, doorbell, place, &entry, (request.work_id, None))
     }
 
     /// Posts a receive with a chunk area to the ring of table entry `index`.
     pub(crate) fn post_chunked_recv(
         &self,
-        shared: &Shared,
+        of: (&Shared, u32),
         index: usize,
         request: &RecvRequest<'_>,
         options: &ChunkOptions,
     ) -> Result<ChunkWatch, PostError> {
-        let (place, mut entry) = self.recv_entry(request)?;
+        let (place, mut entry) = self.recv_entry(of.1, request)?;
         let watch = recovery::watch(request, options, &mut entry)?;
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(shared, doorbell, place, &entry, (request.work_id, 0))?;
+        self.post(of, doorbell, place, &entry, (request.work_id, None))?;
         Ok(watch)
     }
 
     fn recv_entry(
         &self,
+        life: u32,
         request: &RecvRequest<'_>,
     ) -> Result<(usize, [u8; queue::RECV_ENTRY_LEN]), PostError> {
-        let (address, len) = checked(request.region, &request.range)?;
+        let (address, len) = checked(request.region, &request.range, life)?;
         // A buffer beyond 4 GiB - 1 is larger than any message.
         let length = u32::try_from(len).unwrap_or(u32::MAX);
         let place = self.place()?;
@@ -325,6 +328,7 @@ impl SendEntry {
 #[derive(Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
+    life: u32,
     index: usize,
     number: u32,
     options: EndpointOptions,
@@ -359,6 +363,10 @@ impl Endpoint {
         }
         if !Arc::ptr_eq(shared, &send_cq.shared) || !Arc::ptr_eq(shared, &recv_cq.shared) {
             return Err(CreateError::ForeignQueue);
+        }
+        let life = send_cq.life;
+        for other in [recv_cq.life, shared_ring.map_or(life, |ring| ring.ring.life), life] {
+            shared.lives.check(other)?;
         }
         let sq_log2 = ring_log2(options.send_entries)?;
         let rq_log2 = match shared_ring {
@@ -404,6 +412,7 @@ impl Endpoint {
         recv_cq.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
         let endpoint = Self {
             shared: shared.clone(),
+            life,
             index,
             number: hi << 8 | index as u32,
             options: *options,
@@ -416,7 +425,7 @@ impl Endpoint {
             recv_attached: recv_cq.attached.clone(),
         };
         // From here on dropping `endpoint` gives everything back.
-        shared.write_table(table::ENDPOINT, index, word)?;
+        shared.write_table(life, table::ENDPOINT, index, word)?;
         Ok(endpoint)
     }
 
@@ -495,7 +504,7 @@ impl Endpoint {
         if self.options.kind != EndpointKind::Messages {
             return Err(PostError::Kind { own: "plain datagrams", call: "post_datagram" });
         }
-        let (address, len) = checked(region, range)?;
+        let (address, len) = checked(region, range, self.life)?;
         if !payload_size.is_power_of_two() || !(256..=4096).contains(&payload_size) {
             return Err(PostError::PayloadSize(payload_size));
         }
@@ -520,7 +529,7 @@ impl Endpoint {
 
     fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
         let place = self.sends.place()?;
-        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, entry, (work_id, 0))
+        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, entry, (work_id, None))
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
@@ -529,7 +538,7 @@ impl Endpoint {
         if self.options.kind != EndpointKind::Datagrams {
             return Err(PostError::Kind { own: "reliable messages", call: "post_send" });
         }
-        let (address, len) = checked(request.region, &request.range)?;
+        let (address, len) = checked(request.region, &request.range, self.life)?;
         let mtu = request.path_mtu;
         if !mtu.is_power_of_two() || !(256..=4096).contains(&mtu) {
             return Err(PostError::PayloadSize(mtu));
@@ -545,7 +554,7 @@ impl Endpoint {
         entry.to(&request.to);
         entry.put(send::TRAFFIC_CLASS, &[request.to.traffic_class]);
         entry.put(send::HOP_LIMIT, &[request.to.hop_limit]);
-        self.sends.post(&self.shared, self.doorbell(regs::DOORBELL_SQ), place, &entry.0, (request.work_id, 0))
+        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, &entry.0, (request.work_id, None))
     }
 
     fn check_family(&self, to: &AddressHandle) -> Result<(), PostError> {
@@ -560,7 +569,7 @@ impl Endpoint {
     /// shared ring are posted to the ring.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
         match &self.recvs {
-            Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request, None),
+            Receives::Own(ring) => ring.post_recv(self.of(), self.index, request, None),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }
@@ -578,7 +587,7 @@ impl Endpoint {
             return Err(PostError::Kind { own: "plain datagrams", call: "post_recv" });
         }
         match &self.recvs {
-            Receives::Own(ring) => ring.post_chunked_recv(&self.shared, self.index, request, options),
+            Receives::Own(ring) => ring.post_chunked_recv(self.of(), self.index, request, options),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }
@@ -589,6 +598,7 @@ impl Endpoint {
     /// endpoints share a place; 0 messages forgets the step. Nothing but the time
     /// of retransmissions depends on it.
     pub fn register_round(&self, id: u16, messages: u16) -> Result<(), PostError> {
+        let _alive = self.shared.lives.alive(self.life)?;
         let value = u32::from(messages) << 16 | u32::from(id);
         Ok(self.shared.device.write(self.doorbell(regs::DOORBELL_ROUND), value)?)
     }
@@ -602,7 +612,7 @@ impl Endpoint {
     /// room in the NIC the receive ends with [`Status::NoTagSpace`](crate::Status).
     pub fn post_tagged_recv(&mut self, tag: u64, request: &RecvRequest<'_>) -> Result<(), PostError> {
         let ring = self.tagged_ring()?;
-        ring.post_recv(&self.shared, self.index, request, Some(tag))
+        ring.post_recv(self.of(), self.index, request, Some(tag))
     }
 
     /// Takes back the tagged receive of this work id, once its `Posted` has been
@@ -618,7 +628,7 @@ impl Endpoint {
         entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
         entry[recv::TARGET..recv::TARGET + 2].copy_from_slice(&target.to_le_bytes());
         entry[recv::HANDLE..recv::HANDLE + 2].copy_from_slice(&handle.to_le_bytes());
-        ring.post(&self.shared, self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, target))
+        ring.post(self.of(), self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, Some(target)))
     }
 
     fn tagged_ring(&self) -> Result<&Ring, PostError> {
@@ -626,6 +636,10 @@ impl Endpoint {
             Receives::Own(ring) if self.options.tags => Ok(ring),
             _ => Err(PostError::NoTags),
         }
+    }
+
+    fn of(&self) -> (&Shared, u32) {
+        (&self.shared, self.life)
     }
 
     fn doorbell(&self, register: u32) -> u32 {
@@ -659,7 +673,7 @@ impl Endpoint {
             .with(regs::endpoint::QKEY, self.options.qkey.into())
             .with(regs::endpoint::SEND_CQ, self.queues[0] as u64)
             .with(regs::endpoint::RECV_CQ, self.queues[1] as u64);
-        self.shared.reclaim_endpoint(self.index, self.number, closed)?;
+        self.shared.reclaim_endpoint(self.life, self.index, self.number, closed)?;
         self.shared.device.unmap(self.sends.address);
         if let Receives::Own(ring) = &self.recvs {
             self.shared.device.unmap(ring.address);
@@ -681,8 +695,11 @@ fn put(entry: &mut [u8], at: usize, bytes: &[u8]) {
     entry[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// Device address and length of a range of a region.
-fn checked(region: &MemoryRegion, range: &Range<usize>) -> Result<(u64, usize), PostError> {
+/// Device address and length of a range of a region of this life.
+fn checked(region: &MemoryRegion, range: &Range<usize>, life: u32) -> Result<(u64, usize), PostError> {
+    if region.life != life {
+        return Err(DeviceError::Reset.into());
+    }
     let len = range.end.saturating_sub(range.start);
     if range.start > range.end || range.end > region.len() {
         return Err(PostError::OutOfRegion { offset: range.start, len, region: region.len() });

@@ -59,6 +59,40 @@ pub enum DestroyError {
     Device(#[from] DeviceError),
 }
 
+/// Why a NIC could not be reset. What was outstanding stays so: the NIC may still
+/// write its memory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResetError {
+    /// Somebody beside the NIC does not let go of it.
+    #[error("the NIC still waits for {} after {waits} waits: see that it answers and call reset again, or reset the whole device", waits_for(*.status))]
+    Held {
+        /// RESET_STATUS.
+        status: u32,
+        /// How often device time was let run.
+        waits: u32,
+    },
+    /// The NIC did not finish clearing its tables.
+    #[error("the NIC did not become ready after {waits} waits: reset the whole device")]
+    NotReady {
+        /// How often device time was let run.
+        waits: u32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn waits_for(status: u32) -> String {
+    let names = ["a frame to the MAC", "ring reads", "ring writes", "payload reads", "payload writes"];
+    let held: Vec<_> =
+        (1..).zip(names).filter(|(bit, _)| status >> bit & 1 == 1).map(|(_, name)| name).collect();
+    if held.is_empty() {
+        return "its own reset".into();
+    }
+    held.join(", ")
+}
+
 fn what(sends: bool, receives: bool) -> &'static str {
     match (sends, receives) {
         (true, true) => "sends and messages being received",

@@ -24,6 +24,7 @@ mod error;
 mod memory;
 mod paths;
 mod recovery;
+mod reset;
 mod ring;
 mod shared_receive;
 
@@ -34,7 +35,7 @@ pub use endpoint::{
     AddressHandle, DatagramRequest, Endpoint, EndpointKind, EndpointOptions, RecvRequest, SendRequest,
     WriteRequest,
 };
-pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError};
+pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError, ResetError};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};
 pub use recovery::{ChunkOptions, ChunkWatch, ChunkedMessage};

@@ -162,6 +162,7 @@ pub struct RemoteMemory {
 #[derive(Debug)]
 pub struct MemoryRegion {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) life: u32,
     pub(crate) memory: Arc<DmaMemory>,
     pub(crate) address: u64,
     pub(crate) key: u32,
@@ -205,7 +206,7 @@ impl MemoryRegion {
 
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
-        self.shared.release_key(self.key, self.access.remote_write);
+        self.shared.release_key(self.life, self.key, self.access.remote_write);
         self.shared.device.unmap(self.address);
     }
 }

@@ -80,8 +80,9 @@ impl Context {
         if weights.iter().all(|&weight| weight == 0) {
             return Err(PathError::NoWeight);
         }
+        let life = self.shared.lives.now()?;
         for (index, k) in places(weights).into_iter().enumerate() {
-            self.shared.write_table(table::PATH, index, Word::new().with(path::K, k.into()))?;
+            self.shared.write_table(life, table::PATH, index, Word::new().with(path::K, k.into()))?;
         }
         Ok(self.write(regs::PATH_POLICY, regs::PATH_WEIGHTED)?)
     }

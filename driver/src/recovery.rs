@@ -156,6 +156,7 @@ pub(crate) fn watch(
 impl Shared {
     /// An order and what became of it.
     fn order(&self, handle: u32, order: u32) -> Result<bool, DeviceError> {
+        let _whole = self.lives.whole()?;
         let _one_at_a_time = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let status = || self.device.read(regs::RECOVER_STATUS.offset);
         let idle = || Ok(status()? & regs::ORDER_BUSY == 0);

@@ -34,6 +34,7 @@ pub(crate) struct Outstanding {
     /// Of a tagged receive in place: its handle and one. Of a cancel, the running
     /// index it is about.
     notes: Box<[AtomicU16]>,
+    cancels: Box<[AtomicBool]>,
     /// Held while `head` moves.
     advance: Mutex<()>,
 }
@@ -46,6 +47,7 @@ impl Outstanding {
             tail: AtomicU16::new(0),
             work_ids: (0..entries).map(|_| AtomicU64::new(0)).collect(),
             ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
+            cancels: (0..entries).map(|_| AtomicBool::new(false)).collect(),
             notes: (0..entries).map(|_| AtomicU16::new(0)).collect(),
             advance: Mutex::new(()),
         }
@@ -64,12 +66,13 @@ impl Outstanding {
 
     /// Records the request written at [`place`](Self::place), a cancel with the
     /// running index it is about; returns the new tail.
-    pub(crate) fn push(&self, work_id: u64, note: u16) -> u16 {
+    pub(crate) fn push(&self, work_id: u64, cancels: Option<u16>) -> u16 {
         let tail = self.tail.load(Ordering::Relaxed);
         let at = usize::from(tail & self.mask);
         self.work_ids[at].store(work_id, Ordering::Relaxed);
         self.ended[at].store(false, Ordering::Relaxed);
-        self.notes[at].store(note, Ordering::Relaxed);
+        self.notes[at].store(cancels.unwrap_or(0), Ordering::Relaxed);
+        self.cancels[at].store(cancels.is_some(), Ordering::Relaxed);
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
         tail.wrapping_add(1)
     }
@@ -103,6 +106,16 @@ impl Outstanding {
             let at = self.find(entry)?;
             let handle = self.notes[at].load(Ordering::Relaxed).checked_sub(1)?;
             (self.work_ids[at].load(Ordering::Relaxed) == work_id).then_some((entry, handle))
+        })
+    }
+
+    /// Ends the oldest outstanding request, of a NIC that has forgotten it: its work
+    /// id and whether it was a cancel.
+    pub(crate) fn flush(&self) -> Option<(u64, bool)> {
+        let (head, tail) = (self.head.load(Ordering::Relaxed), self.tail.load(Ordering::Acquire));
+        (0..tail.wrapping_sub(head)).map(|n| head.wrapping_add(n)).find_map(|entry| {
+            let cancels = self.cancels[usize::from(entry & self.mask)].load(Ordering::Relaxed);
+            Some((self.end(entry)?, cancels))
         })
     }
 
@@ -148,7 +161,7 @@ mod tests {
         let ring = Outstanding::new(4);
         for id in 0..4 {
             assert_eq!(ring.place(), Some(id as usize));
-            ring.push(100 + id, 0);
+            ring.push(100 + id, None);
         }
         assert_eq!(ring.place(), None);
         assert_eq!(ring.end(2), Some(102));
@@ -163,10 +176,22 @@ mod tests {
     #[test]
     fn nothing_ends_twice_or_unposted() {
         let ring = Outstanding::new(4);
-        ring.push(1, 0);
+        ring.push(1, None);
         assert_eq!(ring.end(1), None);
         assert_eq!(ring.end(0), Some(1));
         assert_eq!(ring.end(0), None);
+    }
+
+    #[test]
+    fn what_was_forgotten_ends_once_and_in_order() {
+        let ring = Outstanding::new(4);
+        ring.push(5, None);
+        ring.push(6, None);
+        ring.push(5, Some(0));
+        assert_eq!(ring.end(1), Some(6));
+        assert_eq!(ring.flush(), Some((5, false)));
+        assert_eq!(ring.flush(), Some((5, true)));
+        assert_eq!((ring.flush(), ring.len()), (None, 0));
     }
 
     #[test]
@@ -174,7 +199,7 @@ mod tests {
         let ring = Outstanding::new(2);
         for n in 0..200_000u64 {
             assert!(ring.place().is_some());
-            let tail = ring.push(n, 0);
+            let tail = ring.push(n, None);
             assert_eq!(ring.end(tail.wrapping_sub(1)), Some(n));
         }
     }

@@ -26,6 +26,7 @@ use crate::ring::{ring_log2, Outstanding};
 #[derive(Debug)]
 pub(crate) struct SharedRing {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) life: u32,
     pub(crate) index: usize,
     ring: Ring,
     attached: Arc<Attached>,
@@ -40,7 +41,7 @@ impl SharedRing {
 impl Drop for SharedRing {
     fn drop(&mut self) {
         self.attached.detach(self.index as u16, Some(self.index as u16));
-        self.shared.release_ring(self.index);
+        self.shared.release_ring(self.life, self.index);
         self.shared.device.unmap(self.ring.address);
     }
 }
@@ -62,6 +63,8 @@ impl SharedReceive {
         if !Arc::ptr_eq(shared, &errors.shared) {
             return Err(CreateError::ForeignQueue);
         }
+        let life = errors.life;
+        shared.lives.check(life)?;
         let log2 = ring_log2(entries)?;
         let ring = Ring::map(shared, entries, queue::RECV_ENTRY_LEN)?;
         let (index, _) = shared.take_endpoint().inspect_err(|_| shared.device.unmap(ring.address))?;
@@ -72,15 +75,16 @@ impl SharedReceive {
             .with(regs::endpoint::RECV_CQ, errors.index as u64)
             .with(regs::endpoint::PD, pd.into());
         errors.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
-        let ring = SharedRing { shared: shared.clone(), index, ring, attached: errors.attached.clone() };
+        let ring =
+            SharedRing { shared: shared.clone(), life, index, ring, attached: errors.attached.clone() };
         // From here on dropping `ring` gives everything back.
-        shared.write_table(table::ENDPOINT, index, word)?;
+        shared.write_table(life, table::ENDPOINT, index, word)?;
         Ok(Self { ring: Arc::new(ring) })
     }
 
     /// Posts a receive for whichever endpoint's message comes next.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
-        self.ring.ring.post_recv(&self.ring.shared, self.ring.index, request, None)
+        self.ring.ring.post_recv((&self.ring.shared, self.ring.life), self.ring.index, request, None)
     }
 
     /// Posts a receive with a chunk area, see
@@ -90,7 +94,12 @@ impl SharedReceive {
         request: &RecvRequest<'_>,
         options: &ChunkOptions,
     ) -> Result<ChunkWatch, PostError> {
-        self.ring.ring.post_chunked_recv(&self.ring.shared, self.ring.index, request, options)
+        self.ring.ring.post_chunked_recv(
+            (&self.ring.shared, self.ring.life),
+            self.ring.index,
+            request,
+            options,
+        )
     }
 
     /// Receives not yet ended.

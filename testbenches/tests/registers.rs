@@ -30,12 +30,18 @@ struct Watcher {
     bell: [PortId; 5],
     table: [PortId; 4],
     seen: Pulses,
+    /// An output, and the clocks it was high in.
+    watched: Option<PortId>,
+    high: Vec<u64>,
 }
 
 impl Agent for Watcher {
     fn drive(&mut self, _dut: &mut Dut) {}
 
     fn sample(&mut self, dut: &Dut) {
+        if self.watched.is_some_and(|port| dut.sampled(port) != 0) {
+            self.high.push(dut.cycles());
+        }
         if dut.sampled(self.bell[0]) != 0 {
             let [_, kind, index, value, more] = self.bell.map(|port| dut.sampled(port));
             self.seen.bells.push((dut.cycles(), kind, index, more << 16 | value));
@@ -73,9 +79,14 @@ impl<'a> Bench<'a> {
             bell: ["valid", "kind", "index", "value", "more"].map(|f| port(&format!("doorbell.{f}"))),
             table: ["valid", "table", "index", "entry"].map(|f| port(&format!("table_write.{f}"))),
             seen: Pulses::default(),
+            watched: None,
+            high: Vec::new(),
         };
         let (rst, ready) = (port("rst"), port("ready"));
         let bus = Some(AxiLite::new(dut, "s_axil").unwrap());
+        for input in ["core_rst", "reset_ended", "reset_waits"].map(port) {
+            dut.set(input, 0u64);
+        }
         dut.set(rst, 1u64);
         dut.clock_by(2);
         dut.set(rst, 0u64);
@@ -90,6 +101,22 @@ impl<'a> Bench<'a> {
             }
         }
         panic!("STATUS.ready never rises");
+    }
+
+    fn until_ready_again(&mut self) {
+        assert!((0..2000).any(|_| self.read(regs::STATUS.offset) == 1), "STATUS.ready never rises again");
+    }
+
+    /// In how many clocks an output is high during something and a bit beyond.
+    fn count_clocks(&mut self, output: &str, what: impl FnOnce(&mut Self)) -> usize {
+        let before = self.watcher.high.len();
+        self.watcher.watched = Some(self.dut.port(output).unwrap());
+        what(self);
+        for _ in 0..8 {
+            cycle(self.dut, &mut [&mut self.watcher]);
+        }
+        self.watcher.watched = None;
+        self.watcher.high.len() - before
     }
 
     fn try_read(&mut self, address: u32) -> Result<u64, BusError> {
@@ -188,6 +215,98 @@ fn a_reclaim_is_busy_while_anything_is_left() {
             assert_eq!(bench.get("reclaim.active"), 0);
         }
         refused(bench.try_write(regs::RECLAIM_STATUS.offset, 1, 0xF), "a status");
+    });
+}
+
+/// Plays `soft_reset`: the reset itself, and that it is over.
+fn core_reset(bench: &mut Bench) {
+    bench.set("core_rst", 1);
+    bench.dut.clock_by(8);
+    bench.set("core_rst", 0);
+    bench.set("reset_ended", 1);
+    bench.dut.clock();
+    bench.set("reset_ended", 0);
+}
+
+//= RS-1 test
+//= RS-3 test
+#[test]
+fn a_reset_takes_all_back_but_time_and_counters() {
+    tb::run("registers::soft reset", &design(&SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut).until_ready();
+        let tables = [(table::ENDPOINT, 3), (table::CQ, 60), (table::MR, 127)];
+        let mut counted = 0;
+        for round in 0..3 {
+            // Everything differs from what it is after reset, and an event is counted.
+            for reg in &FILE {
+                bench.write(reg.offset, !reg.reset);
+            }
+            bench.until_ready_again();
+            let words: [u32; 16] = std::array::from_fn(|_| rng.bits(32) as u32 | 1);
+            for (table, index) in tables {
+                bench.table(1 << 31 | table << 24 | index, &words).unwrap();
+            }
+            bench.write(regs::RECLAIM.offset, 1);
+            bench.set("events", 1 << 40);
+            bench.dut.clock();
+            bench.set("events", 0);
+            counted += 1;
+            let before = bench.read(regs::TIME.offset);
+
+            // A write of 0 asks for nothing.
+            bench.write(regs::RESET.offset, 0);
+            bench.dut.clock_by(4);
+            assert_eq!((bench.read(regs::RESET_STATUS.offset), bench.read(regs::STATUS.offset)), (0, 1));
+            let pulses = bench.count_clocks("reset_begin", |bench| bench.write(regs::RESET.offset, 1));
+            assert_eq!(pulses, 1, "one beginning");
+            // Until it is over: what it waits for shows, nothing but RESET may be
+            // written, and a second one begins nothing.
+            for waits in [0, 1, 0b10110, 31] {
+                bench.set("reset_waits", waits);
+                bench.dut.clock();
+                assert_eq!(bench.read(regs::RESET_STATUS.offset), waits << 1 | 1);
+                assert_eq!(bench.read(regs::STATUS.offset), 0, "STATUS.ready");
+                assert_eq!(bench.read(regs::TABLE_STATUS.offset), 1);
+                refused(bench.try_write(regs::SEED.offset, 1, 0xF), "a register");
+                refused(bench.try_write(regs::TABLE_DATA, 1, 0xF), "table data");
+                refused(bench.try_write(regs::TABLE_COMMAND.offset, 1 << 31, 0xF), "a table command");
+                refused(bench.try_write(regs::FENCE.offset, 1, 0xF), "a fence");
+                refused(bench.try_write(regs::RECLAIM.offset, 0, 0xF), "a reclaim");
+                refused(bench.try_write(regs::doorbell_page(0), 1, 0xF), "a doorbell");
+                let again = bench.count_clocks("reset_begin", |bench| bench.write(regs::RESET.offset, 1));
+                assert_eq!(again, 0, "it has begun already");
+            }
+            assert_eq!(bench.get("settings.enable"), 1, "nothing is taken back before all have ended");
+            bench.set("reset_waits", 0);
+            if round == 1 {
+                // An access under way is not lost.
+                bench.set("core_rst", 1);
+                assert_eq!(bench.read(regs::RESET_STATUS.offset), 1);
+                assert_eq!(bench.read(regs::counter(40)), counted);
+                refused(bench.try_write(regs::SEED.offset, 1, 0xF), "a register");
+            }
+            core_reset(&mut bench);
+            assert_eq!(bench.read(regs::RESET_STATUS.offset), 0);
+            assert_eq!((bench.get("settings.enable"), bench.get("reclaim.active")), (0, 0));
+            bench.until_ready_again();
+            for reg in &FILE {
+                assert_eq!(bench.read(reg.offset), u64::from(reg.reset), "{} after reset", reg.name);
+            }
+            for (table, index) in tables {
+                bench.write(regs::TABLE_COMMAND.offset, table << 24 | index);
+                for word in 0..16 {
+                    assert_eq!(bench.read(regs::TABLE_DATA + 4 * word), 0, "table {table}");
+                }
+            }
+            assert!(bench.read(regs::TIME.offset) > before, "TIME goes on");
+            assert_eq!(bench.read(regs::counter(40)), counted, "counters go on");
+        }
+        // The reset of power-on says nothing of its own, and refuses like the other.
+        bench.set("core_rst", 1);
+        refused(bench.try_write(regs::SEED.offset, 1, 0xF), "a register in reset");
+        core_reset(&mut bench);
+        bench.write(regs::SEED.offset, 77);
+        assert_eq!(bench.read(regs::SEED.offset), 77);
     });
 }
 

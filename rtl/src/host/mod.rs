@@ -9,17 +9,20 @@
 //! | [`send_tally`] | send entries in the NIC, by endpoint |
 //! | [`cq_writer`] | completions -> host memory |
 //! | [`ring_reader`], [`work_queue`] | rings of many endpoints read in turn; used by both fetchers |
+//! | [`soft_reset`], [`dma_gate`] | the core reset while its neighbours are not |
 //! | [`key_check`] | key, rights and bounds of a buffer; used by both fetchers |
 
 pub mod byte_order;
 pub mod cleared_ram;
 pub mod cq_writer;
 pub mod ctrl_read_mux;
+pub mod dma_gate;
 pub mod key_check;
 pub mod registers;
 pub mod ring_reader;
 pub mod rq_fetch;
 pub mod send_tally;
+pub mod soft_reset;
 pub mod sq_fetch;
 pub mod work_queue;
 

@@ -15,7 +15,8 @@
 //!
 //! Contract: every output depends on registers only, so a board may register
 //! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
-//! STATUS.ready rises when every table is cleared.
+//! STATUS.ready rises when every table is cleared. All blocks but `registers`,
+//! `soft_reset` and the gates of the DMA ports are reset by `soft_reset` alone.
 //!
 //! Verified by `testbenches/tests/nic.rs`.
 
@@ -28,9 +29,11 @@ use tessera_abi::params::Config;
 
 use crate::host::cq_writer::CqWriter;
 use crate::host::ctrl_read_mux::CtrlReadMux;
+use crate::host::dma_gate::DmaGate;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
 use crate::host::send_tally::SendTally;
+use crate::host::soft_reset::SoftReset;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
@@ -158,6 +161,11 @@ pub struct TesseraNic {
     pub dma_data_write_status_tag: Signal<In, Bits<8>>,
     pub dma_data_write_status_error: Signal<In, Bit>,
     registers: Registers,
+    soft_reset: SoftReset,
+    ctrl_reads: DmaGate,
+    ctrl_writes: DmaGate,
+    data_reads: DmaGate,
+    data_writes: DmaGate,
     sq_fetch: SqFetch,
     send_tally: SendTally,
     rq_fetch: RqFetch,
@@ -275,6 +283,11 @@ impl TesseraNic {
             dma_data_write_status_tag: Default::default(),
             dma_data_write_status_error: Default::default(),
             registers: Registers::new(config),
+            soft_reset: SoftReset::new(),
+            ctrl_reads: DmaGate::new(),
+            ctrl_writes: DmaGate::new(),
+            data_reads: DmaGate::new(),
+            data_writes: DmaGate::new(),
             sq_fetch: SqFetch::new(config),
             send_tally: SendTally::new(config),
             rq_fetch: RqFetch::new(config),

@@ -22,6 +22,8 @@ use tessera_abi::params::Config;
 pub struct Sender {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
+    /// With `rst`: slots keep their generations.
+    pub keeps: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
     pub now: Signal<In, Bits<32>>,
     pub reclaim: Signal<In, Reclaim>,
@@ -68,6 +70,7 @@ impl Sender {
         Self {
             clk: Default::default(),
             rst: Default::default(),
+            keeps: Default::default(),
             settings: Default::default(),
             now: Default::default(),
             reclaim: Default::default(),
@@ -116,6 +119,7 @@ impl Logic for Sender {
         dff_setup!(self, clk, popped);
         self.slots.clk.next = self.clk.val();
         self.slots.rst.next = self.rst.val();
+        self.slots.keeps.next = self.keeps.val();
         self.retransmit.clk.next = self.clk.val();
         self.retransmit.rst.next = self.rst.val();
         self.wheel.clk.next = self.clk.val();

@@ -59,6 +59,8 @@ use tessera_abi::wire::fb;
 pub struct Slots {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
+    /// With `rst`: slots keep their generations.
+    pub keeps: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
     pub now: Signal<In, Bits<32>>,
     /// Its messages end as `flushed`.
@@ -183,6 +185,7 @@ impl Slots {
         Self {
             clk: Default::default(),
             rst: Default::default(),
+            keeps: Default::default(),
             settings: Default::default(),
             now: Default::default(),
             reclaim: Default::default(),
@@ -339,6 +342,7 @@ impl Logic for Slots {
         self.nack.clk.next = self.clk.val();
         self.nack.rst.next = self.rst.val();
 
+        self.starter.keeps.next = self.keeps.val();
         self.starter.enable.next = self.settings.val().enable;
         self.starter.seed.next = self.settings.val().seed;
         self.starter.busy_wait.next = self.settings.val().busy_wait;
@@ -443,6 +447,9 @@ impl Logic for Slots {
         self.timers.starts.next =
             self.chooser.chosen[0].val() | self.chooser.chosen[5].val() | self.chooser.chosen[4].val();
         self.states.read_address.next = self.chooser.slot.val();
+        if !self.starter.ready.val() {
+            self.states.read_address.next = self.starter.next_slot.val();
+        }
         self.messages.read_address.next = self.chooser.slot.val();
 
         // S1: a request becomes the slot's constant part.
@@ -538,6 +545,9 @@ impl Logic for Slots {
             self.states.write_address.next = self.starter.clear_slot.val();
             self.states.write_data.next = self.blank.val();
             self.states.write_data.next.generation = self.starter.generation.val();
+            if self.starter.writes_back.val() {
+                self.states.write_data.next.generation = self.states.read_data.val().generation;
+            }
         }
         self.ring.push.next = self.act.action.val().push;
         self.ring.push_slot.next = self.act.action.val().slot;

@@ -3,18 +3,22 @@
 //!
 //! ```text
 //!  rst ──────────────────> clear ──> ready ── first enable ──> clear again ──> ready, seeded
-//!                            └── one place per clock, LFSR ──> generation
+//!   └─ with keeps ──> clear, generations stay ──> ready, seeded     └── LFSR ──> generation
 //! ```
 //!
 //! The seed is a register that software writes after reset, so generations
 //! are drawn when CONTROL.enable rises first. Later rises draw none: a slot
 //! only counts on, or a message of before could meet its own generation again.
+//! A reset with `keeps` is not that of power-on (RS-2): what was drawn before it
+//! is written back.
 //!
 //! Contract: `clear` is high for max(slots, 1024) clocks after reset and again
 //! after the first rise of `enable`, as long as the pipeline is `idle`;
 //! `clear_give` says that `clear_slot` is to be put into the free list, highest
 //! slot first. `restart` precedes a clearing by a clock. Nothing else may
-//! happen while `ready` is low.
+//! happen while `ready` is low. With `writes_back` a slot's generation is the one it
+//! had, which is to be read at `next_slot`, a clock ahead; such a reset takes two clocks
+//! at least.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`, rule TX-1.
 
@@ -25,6 +29,8 @@ use tessera_abi::params::{Config, LFSR_MASK};
 pub struct Starter {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
+    /// With `rst`: generations that were drawn stay.
+    pub keeps: Signal<In, Bit>,
     pub enable: Signal<In, Bit>,
     pub seed: Signal<In, Bits<32>>,
     pub busy_wait: Signal<In, Bits<24>>,
@@ -39,10 +45,16 @@ pub struct Starter {
     pub clear_at: Signal<Out, Bits<12>>,
     pub clear_slot: Signal<Out, Bits<12>>,
     pub generation: Signal<Out, Bits<20>>,
+    /// `clear_slot` of the next clock.
+    pub next_slot: Signal<Out, Bits<12>>,
+    /// A slot keeps its generation.
+    pub writes_back: Signal<Out, Bit>,
     /// 0..=BUSY_WAIT, a new one every clock.
     pub jitter: Signal<Out, Bits<24>>,
     clearing: Dff<Bit>,
     drawn: Dff<Bit>,
+    /// This clearing leaves the generations.
+    kept: Dff<Bit>,
     at: Dff<Bits<12>>,
     /// Every slot is in the free list.
     given: Dff<Bit>,
@@ -54,6 +66,7 @@ pub struct Starter {
     smear8: Signal<Local, Bits<24>>,
     smear16: Signal<Local, Bits<24>>,
     begins: Signal<Local, Bit>,
+    next_at: Signal<Local, Bits<12>>,
     step: Signal<Local, Bit>,
     lfsr_mask: Constant<Bits<32>>,
     last_slot: Constant<Bits<12>>,
@@ -66,6 +79,7 @@ impl Starter {
         Self {
             clk: Default::default(),
             rst: Default::default(),
+            keeps: Default::default(),
             enable: Default::default(),
             seed: Default::default(),
             busy_wait: Default::default(),
@@ -78,9 +92,12 @@ impl Starter {
             clear_at: Default::default(),
             clear_slot: Default::default(),
             generation: Default::default(),
+            next_slot: Default::default(),
+            writes_back: Default::default(),
             jitter: Default::default(),
             clearing: Default::default(),
             drawn: Default::default(),
+            kept: Default::default(),
             at: Default::default(),
             given: Default::default(),
             random: Default::default(),
@@ -91,6 +108,7 @@ impl Starter {
             smear8: Default::default(),
             smear16: Default::default(),
             begins: Default::default(),
+            next_at: Default::default(),
             step: Default::default(),
             lfsr_mask: Constant::new(u64::from(LFSR_MASK).into()),
             last_slot: Constant::new((slots - 1).into()),
@@ -102,10 +120,11 @@ impl Starter {
 impl Logic for Starter {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, clearing, drawn, at, given, random, jitter_mask);
+        dff_setup!(self, clk, clearing, drawn, kept, at, given, random, jitter_mask);
 
         self.begins.next = self.enable.val() & !self.drawn.q.val() & !self.clearing.q.val();
-        self.step.next = self.clearing.q.val() & self.idle.val();
+        // Nothing is written in a reset: what a slot had is read in its last clock.
+        self.step.next = self.clearing.q.val() & self.idle.val() & !self.rst.val();
         self.random.d.next = self.random.q.val() >> 1;
         if self.random.q.val().get_bit(0) {
             self.random.d.next = (self.random.q.val() >> 1) ^ self.lfsr_mask.val();
@@ -113,7 +132,7 @@ impl Logic for Starter {
         if self.begins.val() {
             self.clearing.d.next = true;
             self.drawn.d.next = true;
-            self.at.d.next = 0.into();
+            self.kept.d.next = false;
             self.given.d.next = false;
             self.random.d.next = self.seed.val();
             if self.seed.val() == 0 {
@@ -121,7 +140,6 @@ impl Logic for Starter {
             }
         }
         if self.step.val() {
-            self.at.d.next = self.at.q.val() + 1;
             if self.at.q.val() == self.last_slot.val() {
                 self.given.d.next = true;
             }
@@ -149,10 +167,19 @@ impl Logic for Starter {
 
         if self.rst.val() {
             self.clearing.d.next = true;
-            self.drawn.d.next = false;
-            self.at.d.next = 0.into();
+            self.drawn.d.next = self.drawn.q.val() & self.keeps.val();
+            self.kept.d.next = self.drawn.q.val() & self.keeps.val();
             self.given.d.next = false;
             self.random.d.next = 1.into();
         }
+        self.next_at.next = self.at.q.val();
+        if self.rst.val() | self.begins.val() {
+            self.next_at.next = 0.into();
+        } else if self.step.val() {
+            self.next_at.next = self.at.q.val() + 1;
+        }
+        self.at.d.next = self.next_at.val();
+        self.next_slot.next = self.last_slot.val() - self.next_at.val();
+        self.writes_back.next = self.kept.q.val();
     }
 }

@@ -40,6 +40,7 @@ pub const JUDGES: &[Judge] = &[
     },
     Judge { test: "rq_fetch", blocks: &["rq_fetch"] },
     Judge { test: "send_tally", blocks: &["send_tally"] },
+    Judge { test: "soft_reset", blocks: &["soft_reset", "dma_gate"] },
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },

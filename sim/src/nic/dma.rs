@@ -34,6 +34,15 @@ pub struct DmaOptions {
     pub ready: f64,
 }
 
+/// What a host can make wait for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DmaHold {
+    /// No read is answered.
+    pub reads: bool,
+    /// No write becomes visible.
+    pub writes: bool,
+}
+
 /// A read that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaRead {
@@ -140,6 +149,11 @@ pub(super) struct DmaPort {
     write_statuses: VecDeque<(u64, bool)>,
     /// What the port shows for its descriptor and beat inputs this clock.
     taking: bool,
+    /// Read descriptor, write descriptor and beat that were shown and not taken.
+    refused: [bool; 3],
+    /// Of these, taken back by the NIC.
+    taken_back: u64,
+    hold: DmaHold,
     faults: u64,
     observe: bool,
     seen: Vec<DmaWrite>,
@@ -205,6 +219,9 @@ impl DmaPort {
             writes: Vec::new(),
             write_statuses: VecDeque::new(),
             taking: false,
+            refused: [false; 3],
+            taken_back: 0,
+            hold: DmaHold::default(),
             faults: 0,
             observe: false,
             seen: Vec::new(),
@@ -214,6 +231,26 @@ impl DmaPort {
 
     pub(super) fn faults(&self) -> u64 {
         self.faults
+    }
+
+    pub(super) fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+
+    pub(super) fn hold(&mut self, hold: DmaHold) {
+        self.hold = hold;
+    }
+
+    /// Descriptors that are taken and not answered, and beats of none of them.
+    pub(super) fn open(&self) -> usize {
+        self.reads.len()
+            + usize::from(self.answer.is_some())
+            + self.read_statuses.len()
+            + self.write_descs.len()
+            + self.complete.len()
+            + usize::from(!self.write_bytes.is_empty())
+            + self.writes.len()
+            + self.write_statuses.len()
     }
 
     pub(super) fn observe(&mut self) {
@@ -247,6 +284,14 @@ impl DmaPort {
             dut.set(self.ports.read.ready, taking);
             dut.set(self.ports.write.ready, taking);
             dut.set(self.ports.write_ready, taking);
+        }
+        for (port, refused) in [self.ports.read.valid, self.ports.write.valid, self.ports.write_valid]
+            .into_iter()
+            .zip(&mut self.refused)
+        {
+            let shown = dut.is_high(port);
+            self.taken_back += u64::from(*refused && !shown);
+            *refused = shown && !taking;
         }
         if taking {
             self.take_read_desc(dut, now);
@@ -308,7 +353,7 @@ impl DmaPort {
             dut.set(self.ports.read_status.error, error);
         }
         if self.answer.is_none() {
-            if self.reads.front().is_none_or(|read| read.due > now) {
+            if self.hold.reads || self.reads.front().is_none_or(|read| read.due > now) {
                 dut.set(self.ports.read_valid, 0u64);
                 return;
             }
@@ -356,7 +401,7 @@ impl DmaPort {
     fn land_writes(&mut self, dut: &mut Dut, now: u64, memory: &HostMemory) {
         let mut at = 0;
         while at < self.writes.len() {
-            if self.writes[at].due > now {
+            if self.hold.writes || self.writes[at].due > now {
                 at += 1;
                 continue;
             }

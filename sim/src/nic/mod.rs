@@ -19,7 +19,7 @@ mod memory;
 mod record;
 
 pub use axil::RegisterError;
-pub use dma::{DmaClass, DmaOptions, DmaRead, DmaWrite};
+pub use dma::{DmaClass, DmaHold, DmaOptions, DmaRead, DmaWrite};
 pub use memory::HostMemory;
 pub use record::{Change, Record, ReplayError, Step, Stream, RESET_CLOCKS};
 
@@ -139,6 +139,11 @@ pub struct SimNic {
     sent: Vec<SentFrame>,
     tx_stall: f64,
     tx_ready: bool,
+    /// The MAC takes nothing.
+    tx_hold: bool,
+    /// A beat was shown and not taken; beats so taken back by the NIC.
+    tx_refused: bool,
+    tx_taken_back: u64,
     rng: rand_pcg::Pcg64Mcg,
     /// Beats in and out, of which the benchmarks speak.
     beats_in: u64,
@@ -180,6 +185,9 @@ impl SimNic {
             sent: Vec::new(),
             tx_stall: options.tx_stall,
             tx_ready: true,
+            tx_hold: false,
+            tx_refused: false,
+            tx_taken_back: 0,
             rng: rand_pcg::Pcg64Mcg::seed_from_u64(options.seed ^ 0x7878),
             beats_in: 0,
             beats_out: 0,
@@ -215,6 +223,26 @@ impl SimNic {
     /// DMA accesses outside mapped memory so far: always a fault of NIC or host.
     pub fn dma_faults(&self) -> u64 {
         self.dma_ctrl.faults() + self.dma_data.faults()
+    }
+
+    /// Makes the MAC take nothing and DMA not end, or go on: of ring accesses, of
+    /// payload.
+    pub fn hold(&mut self, mac: bool, ctrl: DmaHold, data: DmaHold) {
+        self.tx_hold = mac;
+        self.dma_ctrl.hold(ctrl);
+        self.dma_data.hold(data);
+    }
+
+    /// What its neighbours have begun with it and not ended: DMA accesses, and a
+    /// frame of which the end is missing.
+    pub fn open_accesses(&self) -> usize {
+        self.dma_ctrl.open() + self.dma_data.open() + usize::from(!self.outgoing.is_empty())
+    }
+
+    /// Descriptors and beats that it showed and took back before they were taken:
+    /// always a fault of the NIC.
+    pub fn offers_taken_back(&self) -> u64 {
+        self.tx_taken_back + self.dma_ctrl.taken_back() + self.dma_data.taken_back()
     }
 
     /// Starts a waveform file.
@@ -319,8 +347,8 @@ impl SimNic {
             recorder.after_clock(&self.dut);
         }
         self.clock += 1;
-        if self.tx_stall > 0.0 {
-            self.tx_ready = self.rng.random::<f64>() >= self.tx_stall;
+        if self.tx_stall > 0.0 || self.tx_ready == self.tx_hold {
+            self.tx_ready = !self.tx_hold && self.rng.random::<f64>() >= self.tx_stall;
             self.dut.set(self.tx.tready, self.tx_ready);
         }
         if self.observe {
@@ -369,7 +397,10 @@ impl SimNic {
 
     /// Takes the beat that the NIC shows, if the MAC is ready for it.
     fn transmit(&mut self, now: u64) {
-        if !self.dut.is_high(self.tx.tvalid) || !self.tx_ready {
+        let shown = self.dut.is_high(self.tx.tvalid);
+        self.tx_taken_back += u64::from(self.tx_refused && !shown);
+        self.tx_refused = shown && !self.tx_ready;
+        if !shown || !self.tx_ready {
             return;
         }
         let mut words = [0u64; MAX_BEAT / 8];

@@ -209,7 +209,7 @@ impl<'a> Bench<'a> {
         let zero = ["settings.enable", "request_valid", "feedback_valid", "packet_ready", "done_ready"];
         let zero: Vec<_> = zero
             .iter()
-            .chain(&["sent.valid", "failed.valid", "reclaim.active"])
+            .chain(&["sent.valid", "failed.valid", "reclaim.active", "keeps"])
             .map(|name| port(name))
             .collect();
         let rst = port("rst");
@@ -269,6 +269,21 @@ impl<'a> Bench<'a> {
         self.set("enable", 1);
         self.clocks(3);
         assert!(self.until(3000, |bench| bench.dut.sampled(ready) == 1), "ready after enabling");
+    }
+
+    /// Resets the block at work, with `keeps` as given, and everything beside it.
+    pub fn restart(&mut self, keeps: bool, clocks: u64) {
+        let [rst, keeps_port] = ["rst", "keeps"].map(|name| self.dut.port(name).unwrap());
+        self.set("enable", 0);
+        self.dut.set(keeps_port, keeps);
+        self.dut.set(rst, 1u64);
+        self.on_their_way.clear();
+        self.clocks(clocks);
+        self.dut.set(rst, 0u64);
+        self.packets.clear();
+        if !keeps {
+            self.owner.clear();
+        }
     }
 
     /// Ticks since the start.

@@ -76,6 +76,63 @@ fn generations_are_drawn_from_the_seed_and_wrap() {
     });
 }
 
+/// A reset that is not that of power-on: nothing is left but the generations, and
+/// they go on, those of messages under way and of slots never used too.
+//= RS-2 test
+#[test]
+fn generations_outlive_a_reset_that_keeps_them() {
+    tb::run("tx_keeps", &crate::bench::design(), |dut, rng| {
+        let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Always);
+        bench.set("seed", 0x00AF_FFF0);
+        // No PROBE in between.
+        bench.set("rtt_default", 8000);
+        bench.set("rto", 9000);
+        // Before any was drawn, there is nothing to keep.
+        bench.restart(true, 8);
+        bench.enable();
+        let all = |bench: &mut Bench| -> Vec<Packet> {
+            (0..64).map(|_| start(bench, Request::packets(3, 1))[0]).collect()
+        };
+        let first = all(&mut bench);
+        assert_eq!((first[63].slot, first[63].generation), (63, 0xF_FFF1), "drawn from the seed");
+        let mut last: Vec<u64> = first.iter().map(|packet| packet.generation).collect();
+        for (round, clocks) in [(0, 8), (1, 2), (2, 9)] {
+            // Some end, some are taken again, the rest is in the middle.
+            for packet in first.iter().filter(|_| round == 0).take(5) {
+                bench.answer(packet, Feedback { flags: fb::ABORT, status: 1, ..complete(0) });
+                bench.completion(200);
+            }
+            if round == 0 {
+                let again = start(&mut bench, Request::packets(3, 1))[0];
+                assert_eq!(again.slot, first[4].slot);
+                last[again.slot as usize] = again.generation;
+            }
+            bench.restart(true, clocks);
+            if round == 1 {
+                // And once more in the middle of clearing.
+                bench.clocks(40);
+                bench.restart(true, clocks);
+            }
+            bench.enable();
+            assert_eq!((bench.free_slots(), bench.unsolicited()), (64, 0), "nothing else is left");
+            bench.quiet(300);
+            let stale = bench.event("feedback_stale");
+            bench.answer(&first[40], complete(3));
+            bench.quiet(60);
+            assert_eq!(bench.event("feedback_stale"), stale + 1, "an answer to before");
+            for (slot, packet) in all(&mut bench).iter().enumerate() {
+                assert_eq!((packet.slot, packet.index), (slot as u64, 0), "the free list begins anew");
+                assert_eq!(packet.generation, (last[slot] + 1) & 0xF_FFFF, "slot {slot}, round {round}");
+                last[slot] = packet.generation;
+            }
+        }
+        // Power-on draws again.
+        bench.restart(false, 2);
+        bench.enable();
+        assert_eq!(all(&mut bench)[63].generation, 0xF_FFF1);
+    });
+}
+
 /// TX-1: beyond the window only below the grant.
 #[test]
 fn the_window_goes_unasked_the_rest_below_the_grant() {

@@ -12,7 +12,8 @@
 //! anything else SLVERR: unmapped or misaligned addresses, partial writes,
 //! writes of read-only registers, doorbells before STATUS.ready, table commands
 //! while TABLE_STATUS.busy or of an entry that does not exist, orders while
-//! RECOVER_STATUS.busy. A refused access changes nothing and reads as 0.
+//! RECOVER_STATUS.busy, anything but RESET while RESET_STATUS.busy. A refused access
+//! changes nothing and reads as 0.
 //!
 //! Contract: AW and W come in any order. A write is answered four clocks after
 //! its later half, a read three after AR (a counter up to 70, of a path a few more). Writes follow each
@@ -46,7 +47,7 @@ pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
 pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
-pub const VIEWS: [Reg; 21] = [
+pub const VIEWS: [Reg; 23] = [
     regs::MAGIC,          //  0
     regs::ABI_VERSION,    //  1
     regs::SIZES0,         //  2
@@ -68,6 +69,8 @@ pub const VIEWS: [Reg; 21] = [
     regs::RECLAIM_STATUS, // 18
     regs::RECOVER_ORDER,  // 19
     regs::RECOVER_STATUS, // 20
+    regs::RESET,          // 21
+    regs::RESET_STATUS,   // 22
 ];
 
 /// The kernel cuts addresses at these places.
@@ -136,6 +139,11 @@ pub struct Registers {
     pub order_data: Signal<Out, RecoverOrder>,
     pub order_ready: Signal<In, Bit>,
     pub order_met: Signal<In, Bit>,
+    /// The NIC is to be reset; all else is in reset; that is over; what it waits for.
+    pub reset_begin: Signal<Out, Bit>,
+    pub core_rst: Signal<In, Bit>,
+    pub reset_ended: Signal<In, Bit>,
+    pub reset_waits: Signal<In, Bits<5>>,
     /// Bit `i` adds one to counter `i`.
     pub events: Signal<In, Bits<64>>,
     /// What happened to entropy values.
@@ -167,6 +175,10 @@ pub struct Registers {
     to_doorbell: Dff<Bit>,
     to_fence: Dff<Bit>,
     to_reclaim: Dff<Bit>,
+    to_reset: Dff<Bit>,
+    /// From the write of RESET until it is over.
+    resetting: Dff<Bit>,
+    reset_out: Dff<Bit>,
     reclaims: Dff<Reclaim>,
     /// Clocks until what is on its way in the receiver has shown.
     reclaim_in: Dff<Bits<10>>,
@@ -200,6 +212,8 @@ pub struct Registers {
     r_data: Dff<Bits<32>>,
     r_failed: Dff<Bit>,
     aligned: Signal<Local, Bit>,
+    /// And no reset is under way.
+    accepts: Signal<Local, Bit>,
     in_data: Signal<Local, Bit>,
     in_page: Signal<Local, Bit>,
     bell_sq: Signal<Local, Bit>,
@@ -227,9 +241,9 @@ pub struct Registers {
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
     seen_one: Signal<Local, Bit>,
-    seen: [Signal<Local, Bits<32>>; 21],
-    gathered: [Signal<Local, Bits<32>>; 22],
-    seen_at: [Constant<Bits<21>>; 21],
+    seen: [Signal<Local, Bits<32>>; 23],
+    gathered: [Signal<Local, Bits<32>>; 24],
+    seen_at: [Constant<Bits<21>>; 23],
     fixed: [Constant<Bits<32>>; 5],
     tick_last: Constant<Bits<8>>,
     command_at: Constant<Bits<21>>,
@@ -249,6 +263,7 @@ pub struct Registers {
     endpoint_table: Constant<Bits<4>>,
     cq_table: Constant<Bits<4>>,
     mr_table: Constant<Bits<4>>,
+    reset_at: Constant<Bits<21>>,
     /// Places of the largest table, log2.
     table_log2: Constant<Bits<4>>,
     path_table: Constant<Bits<4>>,
@@ -297,6 +312,10 @@ impl Registers {
             order_data: Default::default(),
             order_ready: Default::default(),
             order_met: Default::default(),
+            reset_begin: Default::default(),
+            core_rst: Default::default(),
+            reset_ended: Default::default(),
+            reset_waits: Default::default(),
             events: Default::default(),
             path_use: Default::default(),
             outstanding: Default::default(),
@@ -324,6 +343,9 @@ impl Registers {
             to_doorbell: Default::default(),
             to_fence: Default::default(),
             to_reclaim: Default::default(),
+            to_reset: Default::default(),
+            resetting: Default::default(),
+            reset_out: Default::default(),
             reclaims: Default::default(),
             reclaim_in: Default::default(),
             to_order: Default::default(),
@@ -352,6 +374,7 @@ impl Registers {
             r_data: Default::default(),
             r_failed: Default::default(),
             aligned: Default::default(),
+            accepts: Default::default(),
             in_data: Default::default(),
             in_page: Default::default(),
             bell_sq: Default::default(),
@@ -389,6 +412,7 @@ impl Registers {
             fence_at: at(regs::FENCE.offset),
             reclaim_at: at(regs::RECLAIM.offset),
             order_at: at(regs::RECOVER_ORDER.offset),
+            reset_at: at(regs::RESET.offset),
             data_base: at(regs::TABLE_DATA),
             counters_base: at(regs::COUNTERS),
             paths_base: at(regs::PATH_COUNTERS),
@@ -417,6 +441,7 @@ impl Logic for Registers {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
         dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in);
         dff_setup!(self, clk, to_order, order, order_waits, met);
+        dff_setup!(self, clk, to_reset, resetting, reset_out);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(
@@ -432,11 +457,11 @@ impl Logic for Registers {
             r_failed
         );
         self.file.clk.next = self.clk.val();
-        self.file.rst.next = self.rst.val();
+        self.file.rst.next = self.rst.val() | self.core_rst.val();
         self.counters.clk.next = self.clk.val();
         self.counters.rst.next = self.rst.val();
         self.copies.clk.next = self.clk.val();
-        self.copies.rst.next = self.rst.val();
+        self.copies.rst.next = self.rst.val() | self.core_rst.val();
         self.counters.events.next = self.events.val();
         self.path_counters.clk.next = self.clk.val();
         self.path_counters.rst.next = self.rst.val();
@@ -448,7 +473,8 @@ impl Logic for Registers {
         self.all_ready.d.next = self.ready.val()
             & self.copies.ready.val()
             & self.path_counters.ready.val()
-            & (self.settle.q.val() == 0);
+            & (self.settle.q.val() == 0)
+            & !self.resetting.q.val();
         self.busy.next = !self.all_ready.q.val() | self.asked.q.val() | self.answered.q.val();
 
         self.prescale.d.next = self.prescale.q.val() + 1;
@@ -471,6 +497,7 @@ impl Logic for Registers {
             self.w_whole.d.next = self.s_axil_wstrb.val() == self.all_bytes.val();
         }
         self.aligned.next = self.w_whole.q.val() & (self.aw_at.q.val().get_bits::<2>(0) == 0);
+        self.accepts.next = self.aligned.val() & !self.resetting.q.val() & !self.core_rst.val();
         self.in_data.next = self.aw_at.q.val().get_bits::<15>(6) == self.data_base.val().get_bits::<15>(6);
         self.in_page.next = self.aw_at.q.val().get_bit(20);
         self.page.next = self.aw_at.q.val().get_bits::<8>(12);
@@ -517,6 +544,10 @@ impl Logic for Registers {
         self.write_out.d.next.valid = false;
         self.bell.d.next.valid = false;
         self.fence_out.d.next = false;
+        self.reset_out.d.next = false;
+        if self.reset_ended.val() {
+            self.resetting.d.next = false;
+        }
         if self.reclaim_in.q.val() != 0 {
             self.reclaim_in.d.next = self.reclaim_in.q.val() - 1;
         } else if !self.sends_left.val() & !self.contexts_left.val() {
@@ -536,13 +567,14 @@ impl Logic for Registers {
                 }
             }
             Writing::Decode => {
-                self.to_file.d.next = self.aligned.val() & self.file.writable.val();
-                self.to_data.d.next = self.aligned.val() & self.in_data.val();
+                self.to_file.d.next = self.accepts.val() & self.file.writable.val();
+                self.to_data.d.next = self.accepts.val() & self.in_data.val();
                 self.to_command.d.next =
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
-                self.to_fence.d.next = self.aligned.val() & (self.aw_at.q.val() == self.fence_at.val());
-                self.to_reclaim.d.next = self.aligned.val() & (self.aw_at.q.val() == self.reclaim_at.val());
-                self.to_order.d.next = self.aligned.val()
+                self.to_fence.d.next = self.accepts.val() & (self.aw_at.q.val() == self.fence_at.val());
+                self.to_reclaim.d.next = self.accepts.val() & (self.aw_at.q.val() == self.reclaim_at.val());
+                self.to_reset.d.next = self.aligned.val() & (self.aw_at.q.val() == self.reset_at.val());
+                self.to_order.d.next = self.accepts.val()
                     & (self.aw_at.q.val() == self.order_at.val())
                     & !self.order_waits.q.val();
                 self.to_doorbell.d.next = self.aligned.val()
@@ -558,6 +590,7 @@ impl Logic for Registers {
                     & !self.to_fence.q.val()
                     & !self.to_reclaim.q.val()
                     & !self.to_order.q.val()
+                    & !self.to_reset.q.val()
                     & !self.to_doorbell.q.val();
                 self.fence_out.d.next = self.to_fence.q.val() & self.w_data.q.val().get_bit(0);
                 if self.to_reclaim.q.val() {
@@ -569,6 +602,11 @@ impl Logic for Registers {
                     self.order_waits.d.next = true;
                     self.order.d.next.handle = self.file.message.val();
                     self.order.d.next.value = self.w_data.q.val();
+                }
+                if self.to_reset.q.val() & self.w_data.q.val().get_bit(0) & !self.resetting.q.val() {
+                    self.reset_out.d.next = true;
+                    self.resetting.d.next = true;
+                    self.all_ready.d.next = false;
                 }
                 self.file.write.next = self.to_file.q.val();
                 if self.to_file.q.val() & (self.aw_at.q.val() == self.control_at.val()) {
@@ -614,6 +652,7 @@ impl Logic for Registers {
         self.doorbell.next = self.bell.q.val();
         self.fence_begin.next = self.fence_out.q.val();
         self.reclaim.next = self.reclaims.q.val();
+        self.reset_begin.next = self.reset_out.q.val();
 
         // Reads: one word of each source, then their OR.
         self.seen[0].next = self.fixed[0].val();
@@ -658,9 +697,12 @@ impl Logic for Registers {
         if self.order_waits.q.val() {
             self.seen[20].next = 1.into();
         }
+        self.seen[21].next = 0.into();
+        self.seen[22].next = (bit_cast::<32, 5>(self.reset_waits.val()) << 1)
+            | bit_cast::<32, 1>(self.resetting.q.val().into());
         self.gathered[0].next = 0.into();
         self.seen_one.next = false;
-        for i in 0..21 {
+        for i in 0..23 {
             self.gathered[i + 1].next = self.gathered[i].val();
             if self.ar_at.q.val() == self.seen_at[i].val() {
                 self.seen_one.next = true;
@@ -702,7 +744,7 @@ impl Logic for Registers {
             }
             Reading::Decode => {
                 self.from_file.d.next = self.file.value.val();
-                self.from_views.d.next = self.gathered[21].val();
+                self.from_views.d.next = self.gathered[23].val();
                 self.from_data.d.next = 0.into();
                 if self.r_aligned.val() & self.r_in_data.val() {
                     self.from_data.d.next = self.shifted.val().get_bits::<32>(0);
@@ -749,12 +791,8 @@ impl Logic for Registers {
             self.s_axil_rresp.next = self.slverr.val();
         }
 
-        if self.rst.val() {
-            self.prescale.d.next = 0.into();
-            self.ticks.d.next = 0.into();
-            self.writing.d.next = Writing::Wait;
-            self.aw_held.d.next = false;
-            self.w_held.d.next = false;
+        // The host's accesses, the time and the counters go on while the rest is reset.
+        if self.rst.val() | self.core_rst.val() {
             self.command.d.next = 0.into();
             self.settle.d.next = 0.into();
             self.data.d.next = 0.into();
@@ -768,6 +806,15 @@ impl Logic for Registers {
             self.reclaim_in.d.next = 0.into();
             self.order_waits.d.next = false;
             self.met.d.next = false;
+        }
+        if self.rst.val() {
+            self.prescale.d.next = 0.into();
+            self.ticks.d.next = 0.into();
+            self.writing.d.next = Writing::Wait;
+            self.aw_held.d.next = false;
+            self.w_held.d.next = false;
+            self.resetting.d.next = false;
+            self.reset_out.d.next = false;
             self.reading.d.next = Reading::Wait;
         }
     }

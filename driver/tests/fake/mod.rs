@@ -1,0 +1,82 @@
+//! A device of registers only, for tests of the driver.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::regs;
+use tessera_driver::{Device, DeviceError, DmaMemory};
+
+/// Registers that remember, and memory reached by its own address.
+#[derive(Default)]
+pub struct Fake {
+    pub registers: Mutex<BTreeMap<u32, u32>>,
+    pub writes: Mutex<Vec<(u32, u32)>>,
+    pub mapped: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
+}
+
+impl Fake {
+    pub fn nic() -> Arc<Self> {
+        let fake = Self::default();
+        let preset = [
+            (regs::MAGIC.offset, regs::MAGIC_VALUE),
+            (regs::ABI_VERSION.offset, regs::ABI_VERSION_VALUE),
+            (regs::SIZES0.offset, 2 << 24),
+            (regs::SIZES1.offset, 1 | 1 << 8),
+            (regs::STATUS.offset, 1),
+        ];
+        fake.registers.lock().unwrap().extend(preset);
+        Arc::new(fake)
+    }
+
+    /// Bytes the device would read at a DMA address.
+    pub fn dma_read(&self, address: u64, len: usize) -> Vec<u8> {
+        let mapped = self.mapped.lock().unwrap();
+        let (start, memory) = mapped.range(..=address).next_back().expect("mapped");
+        memory.to_vec((address - start) as usize, len)
+    }
+
+    pub fn dma_write(&self, address: u64, bytes: &[u8]) {
+        let mapped = self.mapped.lock().unwrap();
+        let (start, memory) = mapped.range(..=address).next_back().expect("mapped");
+        memory.write((address - start) as usize, bytes);
+    }
+
+    pub fn last_write(&self, offset: u32) -> Option<u32> {
+        self.writes.lock().unwrap().iter().rev().find(|(at, _)| *at == offset).map(|&(_, value)| value)
+    }
+
+    /// The last table word written to `(table, index)`: data words at that time.
+    pub fn table(&self, number: u32, index: u32) -> Vec<u32> {
+        let mut data = [0; regs::TABLE_WORDS];
+        let mut found = Vec::new();
+        for &(offset, value) in self.writes.lock().unwrap().iter() {
+            if (regs::TABLE_DATA..regs::TABLE_DATA + 64).contains(&offset) {
+                data[((offset - regs::TABLE_DATA) / 4) as usize] = value;
+            }
+            if offset == regs::TABLE_COMMAND.offset && value == (1 << 31 | number << 24 | index) {
+                found = data.to_vec();
+            }
+        }
+        found
+    }
+}
+
+impl Device for Fake {
+    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+        Ok(self.registers.lock().unwrap().get(&offset).copied().unwrap_or(0))
+    }
+    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        self.writes.lock().unwrap().push((offset, value));
+        Ok(())
+    }
+    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+        self.mapped.lock().unwrap().insert(memory.address(), memory.clone());
+        Ok(memory.address())
+    }
+    fn unmap(&self, address: u64) {
+        self.mapped.lock().unwrap().remove(&address);
+    }
+    fn wait(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
