@@ -95,6 +95,8 @@ pub struct Output {
 /// The model of one NIC.
 #[derive(Clone, Debug)]
 pub struct Nic {
+    sizes: Config,
+    settings: Settings,
     identity: Identity,
     enabled: bool,
     endpoints: BTreeMap<u16, Endpoint>,
@@ -118,6 +120,8 @@ impl Nic {
     pub fn new(config: &Config, identity: Identity, settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
         Ok(Self {
+            sizes: *config,
+            settings,
             identity,
             enabled: true,
             endpoints: BTreeMap::new(),
@@ -138,6 +142,29 @@ impl Nic {
     /// CONTROL.enable: while false every packet is refused as `disabled`.
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
+    }
+
+    /// Resets the NIC at work. It is disabled and has no table entries afterwards;
+    /// settings are taken as written again, as they were. What it has written and
+    /// completed stays to be polled.
+    //= RS-1
+    //= RS-2
+    pub fn reset(&mut self) {
+        self.sender.reset(&self.sizes);
+        self.receiver = Receiver::new(&self.sizes, &self.settings);
+        self.datagrams = Datagrams::default();
+        self.datagram_turn = false;
+        self.paths = PathScheduler::new(&self.settings);
+        self.enabled = false;
+        self.endpoints.clear();
+        self.gone.clear();
+        self.shared_rings.clear();
+        self.keys.clear();
+        self.sends.clear();
+        self.recvs.clear();
+        self.out.feedback.clear();
+        self.out.releases.clear();
+        self.out.echoes.clear();
     }
 
     /// Writes an endpoint table entry.

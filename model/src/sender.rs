@@ -118,6 +118,13 @@ impl Sender {
         }
     }
 
+    /// Forgets everything but which generation each slot is in.
+    //= RS-2
+    pub fn reset(&mut self, config: &Config) {
+        let generations = std::mem::take(&mut self.generations);
+        *self = Self { generations, ..Self::new(config, &self.settings) };
+    }
+
     /// Takes a checked request.
     pub fn post(&mut self, now: Ticks, request: Request, out: &mut Output) {
         let endpoint = (request.local & 0xFF) as u16;

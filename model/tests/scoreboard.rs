@@ -11,7 +11,7 @@ use tessera_abi::status::Status;
 use tessera_abi::wire::{self, data, fb, feedback, flag, FeedbackHeader, Trh, IP_AT, TRH_AT};
 use tessera_model::queue::RecvKind;
 use tessera_model::scoreboard::{Event, Fault, NicSetup, Scoreboard, Summary, Tolerance, Violation};
-use tessera_model::{Completion, Endpoint, MemoryKey, PathPolicy, Settings, Shape};
+use tessera_model::{Completion, Endpoint, PathPolicy, Settings, Shape};
 
 type Log = Vec<(usize, u64, Seen)>;
 
@@ -21,14 +21,7 @@ fn setups(world: &World, config: &Config) -> Vec<NicSetup> {
         identity: node.identity,
         settings: node.settings,
         endpoints: (0..4).map(|e| Endpoint::new(endpoint(i, e), QKEY)).collect(),
-        keys: vec![MemoryKey {
-            key: KEY,
-            base: BASE,
-            length: 1 << 40,
-            pd: 1,
-            local_write: true,
-            remote_write: true,
-        }],
+        keys: vec![ALL],
         places: Vec::new(),
         time_at_zero: node.offset * CLOCKS_PER_TICK as u64,
     });
@@ -55,6 +48,13 @@ fn judge(setups: &[NicSetup], log: &Log, end: u64) -> (Summary, Vec<Violation>) 
             Seen::Done(completion) => {
                 done = completion.emit(true);
                 Event::Completed(&done)
+            }
+            Seen::Reset(new) => {
+                let (index, key) = ((KEY & 0xFF) as u8, Some(&ALL));
+                board.observe(*clock, *nic, Event::Resetting);
+                board.observe(*clock, *nic, Event::Reset);
+                board.observe(*clock, *nic, Event::Endpoint { index: new.index(), endpoint: Some(new) });
+                Event::Key { index, key }
             }
         };
         board.observe(*clock, *nic, event);
@@ -109,6 +109,74 @@ fn clean(run: &Run) -> Summary {
     }
     assert!(violations.is_empty(), "{} violations in a clean run", violations.len());
     summary
+}
+
+/// Messages both ways, and resets in the middle of them; the host goes on with
+/// another endpoint.
+fn run_reset(seed: u64) -> Run {
+    let config = small();
+    let settings =
+        Settings { rx_give_up: 100_000, t_open: 60_000, grant_wait: 60_000, ..Settings::default() };
+    let faults = Faults { loss: 0.02, paths: vec![800, 1100], ..Faults::default() };
+    let mut world = World::new(2, &config, settings, faults, seed);
+    world.watch = Some(Vec::new());
+    for life in 0..4 {
+        for length in [70_000, 300, 5000, 40_000] {
+            for (from, to) in [(0, 1), (1, 0)] {
+                world.recv(to, life, 70_000);
+                world.send(from, to, life, length, 8);
+            }
+        }
+        if life < 3 {
+            let pause = world.rng.below(1200);
+            world.run(world.clock + ticks(pause));
+            world.reset(0, life + 1);
+        }
+    }
+    assert!(world.run(ticks(40_000_000)), "still busy at the end of time");
+    world.assert_idle();
+    Run {
+        setups: setups(&world, &config),
+        log: world.watch.take().expect("kept"),
+        end: world.clock + 100_000,
+    }
+}
+
+//= RS-1 test
+//= RS-2 test
+#[test]
+fn a_reset_ends_every_duty_and_no_generation() {
+    let base = seed();
+    for case in 0..20 {
+        clean(&run_reset(base.wrapping_add(case)));
+    }
+    // A NIC that draws its generations again.
+    let mut run = run_reset(base);
+    let resets: Vec<usize> =
+        (0..run.log.len()).filter(|&at| matches!(run.log[at].2, Seen::Reset(_))).collect();
+    let name = |seen: &Seen| match seen {
+        Seen::FrameOut(frame) => match wire::parse(frame).expect("a model frame").trh {
+            Trh::Data(header) => Some(header.message),
+            _ => None,
+        },
+        _ => None,
+    };
+    let sent = |at: &usize| run.log[*at].0 == 0;
+    let first = (0..resets[0]).filter(sent).find_map(|at| name(&run.log[at].2)).expect("something was sent");
+    let slot = first.slot();
+    let again: Vec<usize> = (resets[0]..resets[1])
+        .filter(sent)
+        .filter(|&at| name(&run.log[at].2).is_some_and(|id| id.slot() == slot))
+        .collect();
+    assert!(!again.is_empty(), "slot {slot} is not used again");
+    for at in again {
+        let Seen::FrameOut(frame) = &mut run.log[at].2 else { unreachable!() };
+        let at = wire::Form::of(frame).expect("a model frame").trh_at() + data::MESSAGE;
+        frame[at..at + 4].copy_from_slice(&first.0.to_be_bytes());
+        seal(frame);
+    }
+    let (_, violations) = judge(&run.setups, &run.log, run.end);
+    assert!(violations.iter().any(|violation| violation.rule == "RS-2"), "{violations:?}");
 }
 
 #[test]

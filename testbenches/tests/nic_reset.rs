@@ -9,10 +9,15 @@ use tessera_abi::regs;
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{self, Trh};
 use tessera_driver::{
-    Access, AddressHandle, CompletionEvent, CompletionQueue, DeviceError, DmaMemory, Endpoint,
-    EndpointOptions, MemoryRegion, PostError, RecvRequest, SendRequest, Status, WorkCompletion,
+    Access, AddressHandle, CompletionEvent, CompletionQueue, Context, ContextOptions, DeviceError, DmaMemory,
+    Endpoint, EndpointOptions, MemoryRegion, PostError, ProtectionDomain, RecvRequest, SendRequest, Status,
+    WorkCompletion,
 };
+use tessera_model::scoreboard::Tolerance;
+use tessera_model::settings::Settings;
+use tessera_sim::cluster::addresses;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
+use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::{DmaHold, DmaOptions, NicEvent, NicOptions};
 use tessera_sim::tb::Rng;
 use tessera_testbenches::pair::{Pair, Side, QKEY};
@@ -41,10 +46,10 @@ struct Host {
 }
 
 impl Host {
-    fn new(side: &Side, of: u64) -> Self {
-        let cq = side.context.create_cq(64).unwrap();
+    fn new(context: &Context, pd: &ProtectionDomain, of: u64) -> Self {
+        let cq = context.create_cq(64).unwrap();
         let options = EndpointOptions { qkey: QKEY, ..EndpointOptions::default() };
-        let endpoint = side.pd.create_endpoint(&options, &cq, &cq).unwrap();
+        let endpoint = pd.create_endpoint(&options, &cq, &cq).unwrap();
         let bytes: Vec<u8> = (0..MESSAGES)
             .flat_map(|id| {
                 let mut place = content(of, id);
@@ -52,8 +57,8 @@ impl Host {
                 place
             })
             .collect();
-        let source = side.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
-        let sink = side.pd.register(&DmaMemory::new(MESSAGES * PLACE), Access::LOCAL_WRITE).unwrap();
+        let source = pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+        let sink = pd.register(&DmaMemory::new(MESSAGES * PLACE), Access::LOCAL_WRITE).unwrap();
         Self { endpoint, cq, source, sink, of, done: BTreeMap::new() }
     }
 
@@ -135,7 +140,8 @@ impl Host {
 
 /// Both ways, all arrives.
 fn exchange(pair: &Pair, life: u64) -> (Host, Host) {
-    let (mut a, mut b) = (Host::new(&pair.a, 2 * life), Host::new(&pair.b, 2 * life + 1));
+    let host = |side: &Side, of| Host::new(&side.context, &side.pd, of);
+    let (mut a, mut b) = (host(&pair.a, 2 * life), host(&pair.b, 2 * life + 1));
     let (to_a, to_b) = (a.endpoint.address(), b.endpoint.address());
     a.post(to_b);
     b.post(to_a);
@@ -392,6 +398,79 @@ fn who_does_not_answer_is_waited_for_and_named() {
     for nic in pair.cluster.lock().nics() {
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0));
     }
+}
+
+/// The same beside the scoreboard: until the reset all is as it must be, from then
+/// on nothing of before leaves, and generations count on.
+//= RS-1 test
+//= RS-2 test
+#[test]
+fn resets_beside_the_scoreboard() {
+    let seed = tessera_testbenches::seed("nic_reset::judged");
+    let settings = Settings {
+        path_count: 4,
+        rto: 200,
+        max_retry: 6,
+        t_open: 12_000,
+        grant_wait: 12_000,
+        rx_give_up: 20_000,
+        time_wait: 30_000,
+        mpl: 1000,
+        ..Settings::default()
+    };
+    let faults = Faults { loss: Loss::Uniform(0.01), ..Faults::default() };
+    let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
+    let options = NicOptions { seed, ..NicOptions::default() };
+    let mut judged = Judged::new(model(), CONFIG, 2, (&options, fabric), Tolerance::default()).unwrap();
+    let contexts = [0, 1].map(|nic| {
+        let (mac, ip) = addresses(nic);
+        let settings = registers(&settings);
+        let options = ContextOptions { mac, ip, ip6: None, vlan: None, seed: 5 + nic as u32, settings };
+        Context::open(judged.cluster().device(nic), options).unwrap()
+    });
+    let domains = contexts.each_ref().map(Context::alloc_pd);
+    judged.begin();
+    let mut rng = Rng::new(seed);
+    const LIVES: u64 = 4;
+    for life in 0..LIVES {
+        let [mut a, mut b] =
+            [0, 1].map(|nic| Host::new(&contexts[nic], &domains[nic], 2 * life + nic as u64));
+        let (to_a, to_b) = (a.endpoint.address(), b.endpoint.address());
+        a.post(to_b);
+        b.post(to_a);
+        let last = life + 1 == LIVES;
+        for _ in 0..if last { 0 } else { rng.below(60) } {
+            judged.pass().unwrap();
+        }
+        if !last {
+            contexts[0].reset().unwrap();
+            judged.judge();
+        }
+        // Receives that no message took do not end.
+        let ends = |host: &Host| (0..MESSAGES as u64).all(|id| host.done.contains_key(&(false, id)));
+        for waits in 0.. {
+            a.poll();
+            b.poll();
+            let rooms = contexts[1].read(regs::FREE_CONTEXTS).unwrap() == 1 << CONFIG.rx_contexts_log2;
+            if ends(&a) && ends(&b) && rooms {
+                break;
+            }
+            assert!(waits < 60_000, "life {life}: {} and {} have ended", a.done.len(), b.done.len());
+            judged.pass().unwrap();
+        }
+        if last {
+            assert!(a.done.values().chain(b.done.values()).all(|done| done.status == Status::Success));
+        }
+        // The scoreboard is not told of endpoints that go: they stay, in the next life too.
+        std::mem::forget((a, b));
+    }
+    assert_eq!(judged.kept(&contexts).unwrap(), Vec::<String>::new());
+    let (summary, violations) = judged.finish();
+    for violation in violations.iter().take(20) {
+        eprintln!("{violation}");
+    }
+    assert!(violations.is_empty(), "{} violations in {summary:?}", violations.len());
+    assert!(summary.completions > 60 && summary.writes > 100, "{summary:?}");
 }
 
 /// With nothing to do, twice in a row, in the middle of clearing: it is soon over.

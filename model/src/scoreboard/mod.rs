@@ -139,6 +139,11 @@ pub enum Event<'a> {
         /// The key.
         key: Option<&'a MemoryKey>,
     },
+    /// RESET was written: what has begun ends, and nothing is demanded any more.
+    Resetting,
+    /// The reset is over: the NIC knows nothing but its generations. It is set up
+    /// again with the settings it had.
+    Reset,
     /// A payload write became visible.
     Wrote {
         /// First address.
@@ -205,6 +210,7 @@ struct Side {
     receiving: Receiving,
     datagrams: Datagrams,
     paths: Paths,
+    resetting: bool,
 }
 
 /// The scoreboard of one run.
@@ -220,6 +226,7 @@ impl Scoreboard {
             receiving: Receiving::new(&setup.settings, &setup.keys),
             datagrams: Datagrams::default(),
             paths: Paths::new(&setup.settings, &setup.places),
+            resetting: false,
             bench: Bench {
                 nic,
                 setup,
@@ -237,7 +244,7 @@ impl Scoreboard {
     pub fn observe(&mut self, clock: u64, nic: usize, event: Event<'_>) {
         let Some(side) = self.sides.get_mut(nic) else { return };
         side.advance(clock);
-        let Side { bench, sending, receiving, datagrams, paths } = side;
+        let Side { bench, sending, receiving, datagrams, paths, resetting } = side;
         match event {
             Event::Received(frame) => {
                 bench.summary.frames += 1;
@@ -311,6 +318,17 @@ impl Scoreboard {
                 Some(local) => datagrams.posted_recv(bench, local, index, entry),
                 None => receiving.posted(bench, endpoint, index, entry),
             },
+            Event::Resetting => *resetting = true,
+            //= RS-1
+            Event::Reset => {
+                *resetting = false;
+                sending.reset();
+                *receiving = Receiving::new(&bench.setup.settings, &[]);
+                *datagrams = Datagrams::default();
+                *paths = Paths::new(&bench.setup.settings, &[]);
+                bench.setup.endpoints.clear();
+                bench.setup.keys.clear();
+            }
             Event::Wrote { address, bytes } => {
                 if !datagrams.wrote(bench, address, bytes) {
                     receiving.wrote(bench, address, bytes);
@@ -411,9 +429,13 @@ fn stamped(bench: &mut Bench, message: MessageId, route: &wire::Route, ev: u8, t
 
 impl Side {
     fn advance(&mut self, clock: u64) {
-        // Duties fall due in between: judge each at its own clock.
-        while let Some(due) =
-            [self.sending.due(), self.receiving.due(&self.bench)].into_iter().flatten().min()
+        // Duties fall due in between: judge each at its own clock. A NIC that is
+        // being reset has none.
+        while let Some(due) = [self.sending.due(), self.receiving.due(&self.bench)]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|_| !self.resetting)
         {
             if due >= clock {
                 break;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tessera_abi::params::destination_hash;
 use tessera_abi::status::Status;
-use tessera_abi::wire::{self, fb, flag, DataHeader, FeedbackHeader, MessageId, Route};
+use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader, FeedbackHeader, MessageId, Route};
 
 use super::paths::{Asks, Paths};
 use super::{Bench, Duties, Fault};
@@ -107,6 +107,8 @@ pub(super) struct Sending {
     order: BTreeMap<u16, Vec<u16>>,
     messages: BTreeMap<u32, Message>,
     slots: BTreeMap<u16, MessageId>,
+    /// The last message of each slot before a reset, not followed by another yet.
+    before: BTreeMap<u16, MessageId>,
     rtt_low: Option<u32>,
     /// Destinations that refused or met congestion: windows may be shorter.
     shortened: BTreeSet<usize>,
@@ -116,6 +118,14 @@ pub(super) struct Sending {
 }
 
 impl Sending {
+    /// Nothing is left of before but the generations.
+    //= RS-2
+    pub(super) fn reset(&mut self) {
+        let mut before = std::mem::take(&mut self.before);
+        before.append(&mut self.slots);
+        *self = Self { before, ..Self::default() };
+    }
+
     pub(super) fn posted(
         &mut self,
         _bench: &mut Bench,
@@ -337,6 +347,15 @@ impl Sending {
             );
             let due = bench.clock + Self::reaction(bench);
             self.duties.add(due, Duty::SlotFree(old));
+        }
+        //= RS-2
+        if let Some(old) = self.before.remove(&slot) {
+            // A message that had its slot and sent nothing before the reset was not seen.
+            let (new, old) = (header.message.generation(), old.generation());
+            if generation_age(new, old) != Age::Newer {
+                let want = u64::from(old + 1 & 0xF_FFFF);
+                bench.field(header.message, "RS-2", "generation", new.into(), want);
+            }
         }
         self.messages.insert(header.message.0, message);
         Some(())

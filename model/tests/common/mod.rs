@@ -144,11 +144,28 @@ pub struct Buffer {
 pub enum Seen {
     FrameIn(Vec<u8>),
     FrameOut(Vec<u8>),
-    Send { endpoint: u32, index: u16, entry: SendEntry, payload: Vec<u8> },
-    Recv { endpoint: u32, index: u16, entry: RecvEntry },
-    Write { address: u64, bytes: Vec<u8> },
-    Ordered { handle: u32, order: u32 },
+    Send {
+        endpoint: u32,
+        index: u16,
+        entry: SendEntry,
+        payload: Vec<u8>,
+    },
+    Recv {
+        endpoint: u32,
+        index: u16,
+        entry: RecvEntry,
+    },
+    Write {
+        address: u64,
+        bytes: Vec<u8>,
+    },
+    Ordered {
+        handle: u32,
+        order: u32,
+    },
     Done(Completion),
+    /// The NIC was reset, and has this endpoint now.
+    Reset(Endpoint),
 }
 
 pub struct Node {
@@ -174,6 +191,9 @@ enum Event {
 
 pub const KEY: u32 = 0x5501;
 pub const QKEY: u32 = 0x1111_2222;
+/// The key of all of a host's memory.
+pub const ALL: MemoryKey =
+    MemoryKey { key: KEY, base: BASE, length: 1 << 40, pd: 1, local_write: true, remote_write: true };
 /// The host buffers start here, so that address 0 is never legal.
 pub const BASE: u64 = 0x10_0000;
 
@@ -243,14 +263,7 @@ impl World {
             for e in 0..4 {
                 nic.set_endpoint(Endpoint::new(endpoint(i, e), QKEY));
             }
-            nic.set_key(MemoryKey {
-                key: KEY,
-                base: BASE,
-                length: 1 << 40,
-                pd: 1,
-                local_write: true,
-                remote_write: true,
-            });
+            nic.set_key(ALL);
             Node {
                 nic,
                 identity,
@@ -495,6 +508,22 @@ impl World {
         let index = self.nodes[node].nic.post_shared_recv(now, ring, entry).expect("ring exists");
         self.nodes[node].recvs.insert((ring, index), Buffer { entry, open: true });
         self.see(node, || Seen::Recv { endpoint: ring.into(), index, entry });
+    }
+
+    /// Resets a node's NIC at work. Its host goes on with endpoint `e` alone.
+    pub fn reset(&mut self, node: usize, e: usize) {
+        let this = &mut self.nodes[node];
+        this.nic.reset();
+        this.nic.set_enabled(true);
+        let new = Endpoint::new(endpoint(node, e), QKEY);
+        this.nic.set_endpoint(new);
+        this.nic.set_key(ALL);
+        this.sends.clear();
+        // Buffers of before are closed: a write there is a fault.
+        this.recvs.clear();
+        this.windows.clear();
+        self.see(node, || Seen::Reset(new));
+        self.drain(node);
     }
 
     fn schedule(&mut self, at: u64, event: Event) {

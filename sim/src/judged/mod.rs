@@ -70,7 +70,8 @@ impl Judged {
     }
 
     /// From here on everything is judged: registers, weights of paths and addresses
-    /// stay as they are; endpoints and keys may come and go.
+    /// stay as they are; endpoints and keys may come and go. A NIC that is reset is
+    /// set up again as it was.
     pub fn begin(&mut self) {
         let told = self.take();
         let setup = |tap: &Tap| NicSetup {
@@ -220,6 +221,8 @@ impl Told {
                 Event::Registered { endpoint: *endpoint, round: *round, messages: *messages }
             }
             Told::Order { handle, order } => Event::Ordered { handle: *handle, order: *order },
+            Told::Resetting => Event::Resetting,
+            Told::Reset => Event::Reset,
         }
     }
 }

@@ -75,12 +75,38 @@ pub fn registers(settings: &Settings) -> Vec<(Reg, u32)> {
 /// What a register write means to the scoreboard.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
-    Endpoint { index: u16, endpoint: Option<Endpoint> },
-    Key { index: u8, key: Option<MemoryKey> },
-    Send { endpoint: u32, index: u16, entry: SendEntry, payload: Vec<u8> },
-    Recv { endpoint: u32, index: u16, entry: RecvEntry },
-    Round { endpoint: u32, round: u16, messages: u16 },
-    Order { handle: u32, order: u32 },
+    Endpoint {
+        index: u16,
+        endpoint: Option<Endpoint>,
+    },
+    Key {
+        index: u8,
+        key: Option<MemoryKey>,
+    },
+    Send {
+        endpoint: u32,
+        index: u16,
+        entry: SendEntry,
+        payload: Vec<u8>,
+    },
+    Recv {
+        endpoint: u32,
+        index: u16,
+        entry: RecvEntry,
+    },
+    Round {
+        endpoint: u32,
+        round: u16,
+        messages: u16,
+    },
+    Order {
+        handle: u32,
+        order: u32,
+    },
+    /// RESET was written.
+    Resetting,
+    /// It is over: a driver writes nothing before.
+    Reset,
 }
 
 /// A ring in host memory.
@@ -110,6 +136,7 @@ pub(super) struct Tap {
     rings: BTreeMap<u32, Rings>,
     /// RECOVER_MESSAGE.
     handle: u32,
+    resetting: bool,
 }
 
 /// Bytes of `value`, the first in its upper byte, over `bytes`.
@@ -128,11 +155,27 @@ impl Tap {
             word: [0; regs::TABLE_WORDS],
             rings: BTreeMap::new(),
             handle: 0,
+            resetting: false,
         }
     }
 
     /// Takes a register write.
     pub(super) fn wrote(&mut self, offset: u32, value: u32) -> Vec<Told> {
+        if offset == regs::RESET.offset {
+            let begins = value & 1 != 0 && !self.resetting;
+            self.resetting |= begins;
+            return begins.then_some(Told::Resetting).into_iter().collect();
+        }
+        let over = std::mem::take(&mut self.resetting).then(|| {
+            // Settings and addresses are written anew.
+            self.rings.clear();
+            self.places.fill(0);
+            Told::Reset
+        });
+        over.into_iter().chain(self.means(offset, value)).collect()
+    }
+
+    fn means(&mut self, offset: u32, value: u32) -> Vec<Told> {
         let first_page = regs::doorbell_page(0);
         let table = regs::TABLE_DATA..regs::TABLE_DATA + 4 * regs::TABLE_WORDS as u32;
         if offset >= first_page {
