@@ -353,7 +353,7 @@ impl Sending {
             // A message that had its slot and sent nothing before the reset was not seen.
             let (new, old) = (header.message.generation(), old.generation());
             if generation_age(new, old) != Age::Newer {
-                let want = u64::from(old + 1 & 0xF_FFFF);
+                let want = u64::from((old + 1) & 0xF_FFFF);
                 bench.field(header.message, "RS-2", "generation", new.into(), want);
             }
         }
