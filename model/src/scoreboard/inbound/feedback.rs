@@ -236,6 +236,10 @@ impl Receiving {
                 message.done.get_or_insert((bench.clock, Status::Success as u8));
                 self.live.remove(&name);
             }
+            // At the latest: what came may have been in doubt, or the round not registered.
+            if header.sequence != 0 && message.finishes(&mut self.rounds) {
+                self.sweep(bench);
+            }
             return;
         }
         let settings = &bench.setup.settings;

@@ -12,7 +12,7 @@ use super::chunks::Tracked;
 use crate::bitmap::Block;
 use crate::grant;
 use crate::interval::{Interval, View};
-use crate::rounds;
+use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
 use crate::Ticks;
 
@@ -111,6 +111,8 @@ pub(super) struct Message {
     pub(super) before: VecDeque<Before>,
     /// How often what is left of its round has halved.
     pub(super) halvings: u32,
+    /// It was counted as one done of its round.
+    pub(super) rounded: bool,
     pub(super) probed: bool,
     pub(super) burst: Option<(u64, u32, u32)>,
     /// Expiries with NACKs since the last new packet, and when that undid a loan.
@@ -188,6 +190,7 @@ impl Message {
             soonest: None,
             before: VecDeque::new(),
             halvings: 0,
+            rounded: false,
             probed: false,
             burst: None,
             nacked: 0,
@@ -207,6 +210,15 @@ impl Message {
     /// The round it belongs to.
     pub(super) fn round(&self) -> Option<rounds::Name> {
         Some(((self.local & 0xFF) as u8, self.opener.round()?))
+    }
+
+    /// Counts it as done, once; whether intervals shrink by it.
+    //= RD-3
+    pub(super) fn finishes(&mut self, rounds: &mut Rounds) -> bool {
+        let known = |round: &rounds::Name| rounds.registered(*round).is_some();
+        let Some(round) = self.round().filter(known).filter(|_| !self.rounded) else { return false };
+        self.rounded = true;
+        rounds.finished(round)
     }
 
     pub(super) fn payload_len(&self, index: u32) -> u32 {

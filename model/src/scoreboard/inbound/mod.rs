@@ -305,7 +305,7 @@ impl Receiving {
         message.before.retain(|before| before.clock + lag >= clock);
         message.before.push_back(before);
         let finished = message.complete == Some(clock) && answer.new;
-        let pulls = finished && message.round().is_some_and(|round| self.rounds.finished(round));
+        let pulls = finished && message.finishes(&mut self.rounds);
         message.halvings = message.round().map_or(0, |round| self.rounds.halvings(round));
         Self::owe(&mut self.duties, bench, message, answer, lag);
         let view = message.view();
