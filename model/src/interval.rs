@@ -394,7 +394,7 @@ impl Interval {
         if settings.ld_policy == 0 {
             return settings.ld_fixed as u64;
         }
-        let way = (self.rtt + source.skew).max(source.answer);
+        let way = (self.rtt + source.skew).max(source.answer + source.skew / 2);
         way as u64 + self.spread(view) + settings.guard as u64
     }
 

@@ -176,7 +176,7 @@ fn page(results: &Results, verdicts: &Verdicts, wanted: usize) -> String {
     table(&mut page, &telling, |m| format!("{:.1}", m.block.p99_us));
     page.push_str("## p99 of the best counterpart over ours\n\nAbove 1 ours is shorter; bold where we are behind one.\n\n");
     table(&mut page, &telling, |m| ratio(verdicts, m, |c| (c.p99_ratio, c.p99)));
-    page.push_str("## Retransmissions: needed + spurious\n\n");
+    page.push_str("## Retransmissions: needed + spurious\n\nNeeded: a copy of the packet was lost and none has made up for it yet. All else is spurious, whatever was lost\nbesides, for all transports alike.\n\n");
     table(&mut page, &telling, |m| format!("{} + {}", m.block.needed, m.block.spurious));
     page.truncate(page.trim_end().len());
     page.push('\n');

@@ -41,8 +41,13 @@ fn ld2_a_hole_is_asked_for_when_its_block_had_its_time() {
 
 /// RC-5: the skew in whole ticks of a source of which so many samples came, all 0.
 fn skew_after(samples: u32) -> u64 {
+    skew_from(REGISTERS.skew0, samples)
+}
+
+/// The same of a source that was taken for `skew0`.
+fn skew_from(skew0: u64, samples: u32) -> u64 {
     let fall = |skew: u64, sample: u32| skew - (skew >> if sample < 127 { 6 } else { 10 });
-    (0..samples).fold(REGISTERS.skew0 << 8, fall) >> 8
+    (0..samples).fold(skew0 << 8, fall) >> 8
 }
 
 /// RC-5: what a source's skew starts from is forgotten within 127 samples, what
@@ -202,11 +207,12 @@ fn asked(bench: &mut Bench, context: u64, also: u64) -> Packet {
 
 #[test]
 fn rc10_the_time_of_answers_is_measured() {
-    // Nothing but the answer's own time holds a NACK back.
-    let registers = Registers { rtt_default: 1, answer0: 400, ..REGISTERS };
+    // Nothing but the answer's own time holds a NACK back, and half the skew.
+    let registers = Registers { rtt_default: 1, answer0: 400, skew0: 160, ..REGISTERS };
     run("answer", registers, |bench, _| {
         bench.clocks_per_tick = 16;
         let mut answer = 400;
+        let half_skew = |samples| skew_from(registers.skew0, samples) >> 1;
         // One source: all messages say what the next waits for. The answer comes
         // after so many ticks; a second NACK is not waited for.
         for (context, takes) in [(0, 150), (1, 30), (2, 500)] {
@@ -216,14 +222,15 @@ fn rc10_the_time_of_answers_is_measured() {
                 bench.ticks(takes);
                 answer -= (answer - takes) >> 3;
             } else {
-                within("until measured", bench.next_nack(tick), answer + REGISTERS.guard - 4);
+                let wait = answer + half_skew(54) + REGISTERS.guard - 4;
+                within("until measured", bench.next_nack(tick), wait);
             }
             bench.data(&first, 7, 10, RETX);
             bench.ticks(50);
         }
         let first = asked(bench, 3, 9);
         let tick = bench.nacks().last().unwrap().tick;
-        within("after two samples", bench.next_nack(tick), answer + REGISTERS.guard - 8);
+        within("after two samples", bench.next_nack(tick), answer + half_skew(71) + REGISTERS.guard - 8);
         // What was here already was asked for too early: a quarter more each time.
         let retx = Packet { verdict: 0, ..first.clone() };
         bench.data(&retx, 3, 10, RETX);
@@ -234,7 +241,7 @@ fn rc10_the_time_of_answers_is_measured() {
         bench.data(&first, 9, 10, RETX);
         let first = asked(bench, 4, 99);
         let tick = bench.nacks().last().unwrap().tick;
-        within("after two repeats", bench.next_nack(tick), answer + REGISTERS.guard - 12);
+        within("after two repeats", bench.next_nack(tick), answer + half_skew(89) + REGISTERS.guard - 12);
         bench.data(&first, 7, 10, RETX);
         // Not beyond the sender's backstop.
         let first = asked(bench, 5, 9);
@@ -246,7 +253,7 @@ fn rc10_the_time_of_answers_is_measured() {
         bench.data(&first, 9, 10, RETX);
         let first = asked(bench, 6, 99);
         let tick = bench.nacks().last().unwrap().tick;
-        within("at most", bench.next_nack(tick), registers.rto + REGISTERS.guard);
+        within("at most", bench.next_nack(tick), registers.rto + half_skew(124) + REGISTERS.guard);
         bench.data(&first, 7, 10, RETX);
         bench.settle(4500);
     });

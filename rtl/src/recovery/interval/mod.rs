@@ -313,6 +313,7 @@ pub struct Interval {
     way: Signal<Local, Bits<32>>,
     round_trip: Signal<Local, Bits<32>>,
     answer32: Signal<Local, Bits<32>>,
+    answer_way: Signal<Local, Bits<32>>,
     spread_guard: Signal<Local, Bits<32>>,
     fixed32: Signal<Local, Bits<32>>,
     in_ticks: Signal<Local, Bits<32>>,
@@ -456,6 +457,7 @@ impl Interval {
             way: Default::default(),
             round_trip: Default::default(),
             answer32: Default::default(),
+            answer_way: Default::default(),
             spread_guard: Default::default(),
             fixed32: Default::default(),
             in_ticks: Default::default(),
@@ -669,8 +671,10 @@ impl Logic for Interval {
         self.spread_guard.next = self.in_ticks.val() + self.guard32.val();
         self.way.next = self.rtt32.val() + self.skew32.val();
         self.round_trip.next = self.way.val() + self.guard32.val();
-        if self.way.val() < self.answer32.val() {
-            self.way.next = self.answer32.val();
+        // LD-5: answers spread as far as skew says, to both sides of what was seen last.
+        self.answer_way.next = self.answer32.val() + (self.skew32.val() >> 1);
+        if self.way.val() < self.answer_way.val() {
+            self.way.next = self.answer_way.val();
         }
 
         self.excess.next = self.span.q.val() >> self.halved.q.val();
