@@ -3,10 +3,10 @@
 //! `cargo tessera mutate` breaks every block; here a FIFO is broken, and this
 //! very program runs as its testbench.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use tessera_rtl::prelude::Bits;
 use tessera_rtl::stream::Fifo;
-use tessera_sim::mutate::{Bench, Fate};
+use tessera_sim::mutate::{Bench, Count, Fate};
 use tessera_sim::tb::{self, cycle, Pattern, StreamDriver, StreamMonitor};
 use tessera_sim::tools::cache_dir;
 
@@ -55,8 +55,11 @@ fn every_mutant_of_a_fifo_is_noticed() {
         // With another, one of the few mutants that change nothing may be drawn.
         seed: 2,
     };
-    let ready = bench.prepare(&["fifo"], MUTANTS, &folder.join("designs"));
-    let ready = ready.unwrap_or_else(|error| panic!("{error}"));
+    let prepare = |known: &BTreeSet<String>| {
+        let ready = bench.prepare(&[("fifo", Count::Exactly(MUTANTS))], known, &folder.join("designs"));
+        ready.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let ready = prepare(&BTreeSet::new());
     assert_eq!(ready.mutants.len(), MUTANTS);
     for mutant in &ready.mutants {
         let fate = ready.attempt(mutant).unwrap_or_else(|error| panic!("{error}"));
@@ -76,5 +79,10 @@ fn every_mutant_of_a_fifo_is_noticed() {
     let mut nobody = ready.mutants[0].clone();
     nobody.site.id = "nobody".into();
     assert!(ready.attempt(&nobody).unwrap_err().contains("fifo:nobody"));
+    // Whose fate is known is not tried again.
+    let names: BTreeSet<String> = ready.mutants.iter().map(|mutant| mutant.site.name()).collect();
+    let but_one: BTreeSet<String> = names.iter().skip(1).cloned().collect();
+    assert!(prepare(&names).mutants.is_empty());
+    assert_eq!(prepare(&but_one).mutants[0].site.name(), *names.first().unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }

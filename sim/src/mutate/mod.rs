@@ -161,14 +161,50 @@ pub struct Chosen {
     pub design: PathBuf,
 }
 
-/// Draws mutants of `block` from the designs in `folder`: `count`, and up to
-/// four times as many for a block with many statements. As many kinds of
+/// How many mutants of a block to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// This many, and up to four times as many if it has many statements.
+    BySize(usize),
+    /// This many, however large it is.
+    Exactly(usize),
+}
+
+impl Count {
+    fn of(self, mistakes: usize) -> usize {
+        match self {
+            Count::BySize(count) => count * (1 + mistakes / 250).min(4),
+            Count::Exactly(count) => count,
+        }
+    }
+}
+
+/// A number that only depends on `seed` and `text`.
+fn draw(seed: u64, text: &str) -> u64 {
+    let digest = Sha256::digest(format!("{seed} {text}"));
+    digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Shares of `total` mutants for `blocks`, in their order: as even as can be,
+/// and which get one more than others is drawn. So with fewer mutants than
+/// blocks no block has two, and with more none is without.
+pub fn shares(blocks: &[&str], total: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|at| draw(seed, blocks[*at]));
+    let mut shares = vec![0; blocks.len()];
+    for (turn, at) in order.iter().enumerate() {
+        shares[*at] = (total + blocks.len() - 1 - turn) / blocks.len();
+    }
+    shares
+}
+
+/// Draws mutants of `block` from the designs in `folder`: as many kinds of
 /// mistake as possible, one per line; those that every design with the block
 /// has come first. The same for the same seed.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn choose(folder: &Path, block: &str, count: usize, seed: u64) -> std::io::Result<Vec<Chosen>> {
+pub fn choose(folder: &Path, block: &str, count: Count, seed: u64) -> std::io::Result<Vec<Chosen>> {
     let mut designs = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -189,10 +225,6 @@ pub fn choose(folder: &Path, block: &str, count: usize, seed: u64) -> std::io::R
         }
         !sites.is_empty()
     });
-    let draw = |text: &str| -> u64 {
-        let digest = Sha256::digest(format!("{seed} {text}"));
-        digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-    };
     // Per mistake: in how many designs it is, and where to read it.
     let mut known: BTreeMap<&str, (usize, &Site, &PathBuf)> = BTreeMap::new();
     for (sites, path) in found.iter().zip(&paths) {
@@ -203,18 +235,18 @@ pub fn choose(folder: &Path, block: &str, count: usize, seed: u64) -> std::io::R
     }
     let mut kinds: BTreeMap<Operator, Vec<(usize, u64, &Site, &PathBuf)>> = BTreeMap::new();
     for (id, (designs, site, path)) in &known {
-        kinds.entry(site.operator).or_default().push((found.len() - designs, draw(id), site, path));
+        kinds.entry(site.operator).or_default().push((found.len() - designs, draw(seed, id), site, path));
     }
     let mut kinds: Vec<(u64, Vec<_>)> = kinds
         .into_iter()
         .map(|(operator, mut sites)| {
             // The first is taken from the end.
             sites.sort_by_key(|(missing, drawn, ..)| std::cmp::Reverse((*missing, *drawn)));
-            (draw(&format!("{block} {operator}")), sites)
+            (draw(seed, &format!("{block} {operator}")), sites)
         })
         .collect();
     kinds.sort_by_key(|(drawn, _)| *drawn);
-    let wanted = count * (1 + known.len() / 250).min(4);
+    let wanted = count.of(known.len());
     let mut taken: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut chosen = Vec::new();
     while chosen.len() < wanted && kinds.iter().any(|(_, sites)| !sites.is_empty()) {
@@ -275,6 +307,31 @@ mod tests {
     }
 
     #[test]
+    fn a_total_is_spread_evenly() {
+        let blocks = ["a", "b", "c", "d", "e"];
+        for total in 0..17 {
+            for seed in 1..20 {
+                let shares = shares(&blocks, total, seed);
+                assert_eq!(shares.iter().sum::<usize>(), total);
+                assert!(
+                    shares.iter().all(|share| [total / 5, total.div_ceil(5)].contains(share)),
+                    "{shares:?}"
+                );
+            }
+        }
+        let first = |seed| shares(&blocks, 1, seed).iter().position(|share| *share == 1);
+        assert_eq!(first(3), first(3));
+        assert_eq!((1..40).map(first).collect::<BTreeSet<_>>().len(), 5, "any block may be the one");
+        assert!(shares(&[], 4, 1).is_empty());
+    }
+
+    #[test]
+    fn large_blocks_may_get_more() {
+        assert_eq!([0, 249, 250, 5000].map(|size| Count::BySize(3).of(size)), [3, 3, 6, 12]);
+        assert_eq!(Count::Exactly(3).of(5000), 3);
+    }
+
+    #[test]
     fn the_same_seed_draws_the_same() {
         let folder = std::env::temp_dir().join(format!("tessera-mutate-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -285,7 +342,11 @@ mod tests {
         )
         .unwrap();
         let names = |seed| -> Vec<String> {
-            choose(&folder, "box", 5, seed).unwrap().iter().map(|chosen| chosen.site.name()).collect()
+            choose(&folder, "box", Count::Exactly(5), seed)
+                .unwrap()
+                .iter()
+                .map(|chosen| chosen.site.name())
+                .collect()
         };
         assert_eq!(names(1), names(1));
         assert_ne!(names(1), names(2));

@@ -1,7 +1,7 @@
 //! Runs a test program with one mutant after the other.
 
-use super::{choose, Chosen, LIST, MUTANT, MUTANTS};
-use std::collections::VecDeque;
+use super::{choose, Chosen, Count, LIST, MUTANT, MUTANTS};
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -32,7 +32,7 @@ pub struct Bench {
     pub arguments: Vec<String>,
     /// The folder it runs in.
     pub directory: PathBuf,
-    /// An empty folder, to be removed by its owner.
+    /// A folder of its own, to be removed by its owner.
     pub folder: PathBuf,
     /// `TESSERA_SEED` of its runs, and seed of the choice of mutants.
     pub seed: u64,
@@ -42,7 +42,7 @@ pub struct Bench {
 #[derive(Clone, Debug)]
 pub struct Ready {
     bench: Bench,
-    /// The mutants compiled into its models.
+    /// The mutants compiled into its models; without any there are no models.
     pub mutants: Vec<Chosen>,
     /// How long it takes without a mutant.
     pub takes: Duration,
@@ -56,16 +56,22 @@ enum End {
 }
 
 impl Bench {
-    /// Draws `count` mutants for each of `blocks` from the designs that the
-    /// program builds, builds them, and sees it pass without any. The designs
-    /// stay in `designs`, for the reader.
+    /// Draws mutants of each of `blocks` from the designs that the program
+    /// builds, builds those whose names are not `known`, and sees it pass
+    /// without any. The designs stay in `designs`, for the reader.
     ///
     /// # Errors
     /// Says why the program cannot judge: a block that it does not build, a
     /// test that fails without a mutant, a model that cannot be built.
-    pub fn prepare(&self, blocks: &[&str], count: usize, designs: &Path) -> Result<Ready, String> {
+    pub fn prepare(
+        &self,
+        blocks: &[(&str, Count)],
+        known: &BTreeSet<String>,
+        designs: &Path,
+    ) -> Result<Ready, String> {
         let text = |error: std::io::Error| format!("{}: {error}", self.folder.display());
         std::fs::create_dir_all(&self.folder).map_err(text)?;
+        let _ = std::fs::remove_file(self.folder.join(LIST));
         // Without a list, the program only writes its designs down, and fails.
         self.start(None, PATIENCE, true).map_err(|error| error.to_string())?;
         let _ = std::fs::remove_dir_all(designs);
@@ -77,12 +83,16 @@ impl Bench {
             }
         }
         let mut mutants = Vec::new();
-        for block in blocks {
-            let chosen = choose(designs, block, count, self.seed).map_err(text)?;
+        for (block, count) in blocks {
+            let chosen = choose(designs, block, *count, self.seed).map_err(text)?;
             if chosen.is_empty() {
                 return Err(format!("none of its designs has a block {block} with a statement"));
             }
             mutants.extend(chosen);
+        }
+        mutants.retain(|chosen| !known.contains(&chosen.site.name()));
+        if mutants.is_empty() {
+            return Ok(Ready { bench: self.clone(), mutants, takes: Duration::ZERO });
         }
         let list: String = mutants.iter().map(|chosen| chosen.site.name() + "\n").collect();
         std::fs::write(self.folder.join(LIST), list).map_err(text)?;
