@@ -3,6 +3,7 @@
 
 mod fake;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use fake::Fake;
@@ -421,6 +422,38 @@ fn numbers_run_out_with_a_name_and_come_back() {
     drop(first);
     context.create_cq(4).unwrap();
     assert!(matches!(context.create_cq(5), Err(CreateError::Entries { entries: 5, .. })));
+}
+
+/// A number comes back, to the table entry that had it, after 65,535 others at
+/// the earliest. Each takes a table write and a reclaim of 1023 clocks, so at
+/// 250 MHz that is 268 ms, longer than peers remember what they were told to it.
+#[test]
+fn an_endpoint_number_is_not_given_out_again_for_long() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let cq = context.create_cq(4).unwrap();
+    let pd = context.alloc_pd();
+    let remembered = regs::RX_GIVE_UP.reset + regs::TIME_WAIT.reset;
+    assert!(65_535 * 1023 / 16 > u64::from(remembered), "{remembered} ticks");
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for n in 0..65_535 {
+        let endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+        assert!(seen.insert(endpoint.number()), "{:#x} again after {n} others", endpoint.number());
+        // Some live on meanwhile, so that entries do not just take turns.
+        if n % 30_000 == 0 {
+            kept.push(endpoint);
+        } else {
+            endpoint.destroy().unwrap();
+        }
+        fake.writes.lock().unwrap().clear();
+    }
+    drop(kept);
+    // What is behind the number is the index of the entry that was written.
+    let endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    let word = fake.table(regs::table::ENDPOINT, endpoint.number() & 0xFF);
+    let (lsb, _) = regs::endpoint::NUMBER_HI;
+    assert_eq!(word[lsb / 32] >> (lsb % 32) & 0xFFFF, endpoint.number() >> 8);
 }
 
 #[test]

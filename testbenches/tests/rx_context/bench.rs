@@ -778,6 +778,11 @@ impl<'a> Bench<'a> {
         assert!(self.linked.is_empty());
     }
 
+    /// Timer nodes of a context that are linked.
+    pub fn nodes_linked(&self, context: u64) -> usize {
+        [context, context | 0x1000].iter().filter(|node| self.linked.contains_key(node)).count()
+    }
+
     pub fn nacks(&self) -> Vec<Seen> {
         self.seen.iter().filter(|seen| seen.flags & NACK != 0).cloned().collect()
     }

@@ -164,3 +164,35 @@ fn a_failed_write_is_told_on_both_sides() {
         assert_eq!((end.flags, end.status), (ABORT, REMOTE_DMA));
     });
 }
+
+/// A context that is over keeps its number while the wheel names it, twice if
+/// need be: the next message in it would meet the old one's timers.
+//= RO-11 test
+#[test]
+fn ro11_a_number_waits_for_both_of_its_timer_nodes() {
+    run("nodes", Registers { gap0: 4000, ..REGISTERS }, |bench, _| {
+        bench.clocks_per_tick = 16;
+        // Silence is far away, the tail that a PROBE arms is near.
+        let first = message(4, 3 * 256, 3);
+        bench.data(&first, 0, 10, 0);
+        bench.ticks(4);
+        bench.probe(&first, 3);
+        bench.ticks(4);
+        assert_eq!(bench.nodes_linked(4), 2);
+        bench.fill(&first, 1..3);
+        let limit = bench.now + 100;
+        while bench.messages[&first.generation].phase != Phase::Buried {
+            bench.clock();
+            assert!(bench.now < limit, "the message does not end");
+        }
+        let over = bench.now;
+        assert!(bench.nodes_linked(4) > 0, "both popped before its end: nothing was shown");
+        while bench.owners.contains_key(&4) {
+            bench.clock();
+            assert!(bench.now < over + 2000, "the number never comes back");
+        }
+        assert_eq!(bench.nodes_linked(4), 0);
+        assert!(bench.now > over + 300, "the far node was given up after {} ticks", bench.now - over);
+        bench.settle(100);
+    });
+}

@@ -93,6 +93,49 @@ fn rc5_the_skew_of_a_new_source_is_soon_known() {
     }
 }
 
+/// RC-4, RC-5: what is no property of the way moves no estimate far. Silence
+/// tells them both: (left * gap >> 4) + skew + GUARD.
+#[test]
+fn rc4_and_rc5_stalls_and_retransmissions_spoil_nothing() {
+    let registers = Registers { credit_limit: 32 * 256, ..REGISTERS };
+    // One sample of four times the gap at most, an eighth of it taken.
+    let gap = REGISTERS.gap0 + ((3 * REGISTERS.gap0) >> 3);
+    let end = |bench: &mut Bench, first: &Packet| {
+        bench.fill(first, 0..32);
+        bench.ticks(40);
+        bench.fill(first, 32..50);
+        bench.settle(1500);
+    };
+    run("stall", registers, |bench, _| {
+        let first = message(5, 50 * 256, 32);
+        bench.data(&first, 0, 500, 0);
+        // The sender pauses for thirty packets' time.
+        bench.ticks(60);
+        bench.data(&first, 1, 500, 0);
+        bench.ticks(60);
+        // A retransmission: how long it took, and since when, says nothing.
+        bench.data(&first, 2, 10, RETX);
+        let since = bench.now;
+        let interval = ((29 * gap) >> 4) + skew_after(1) + REGISTERS.guard;
+        within("a stall", bench.next_nack(since), interval);
+        end(bench, &first);
+    });
+    run("detour", registers, |bench, _| {
+        let first = message(5, 50 * 256, 32);
+        bench.data(&first, 0, 510, 0);
+        bench.ticks(2);
+        bench.data(&first, 1, 510, 0);
+        bench.ticks(2);
+        // From another way, 500 ticks shorter: SKEW_MAX is what one may cost.
+        bench.data(&first, 2, 10, 0);
+        bench.data(&first, 3, 10, RETX);
+        let since = bench.now;
+        let interval = ((28 * gap) >> 4) + REGISTERS.skew_max + REGISTERS.guard;
+        within("a detour", bench.next_nack(since), interval);
+        end(bench, &first);
+    });
+}
+
 #[test]
 fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
     run("tail", REGISTERS, |bench, _| {

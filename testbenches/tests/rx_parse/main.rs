@@ -6,7 +6,7 @@ mod reasons;
 mod shape;
 
 use std::collections::VecDeque;
-use tessera_abi::params::{Config, NIC512};
+use tessera_abi::params::{Config, MAX_PACKETS, NIC512};
 use tessera_abi::wire::{self, Form, Trh};
 use tessera_rtl::wire::RxParse;
 use tessera_sim::tb::{self, cycle, AxisDriver, Pattern, Rng, StreamMonitor};
@@ -408,6 +408,46 @@ fn an_index_of_count_is_behind_the_message() {
             let outcome = if *inside { "rx_data" } else { "drop_fields" };
             assert_eq!(bench.results.pop_front().unwrap(), outcome, "{:?}", packet.trh);
             if *inside {
+                bench.expect(packet, &route, arrival);
+            }
+        }
+        bench.expect_nothing_more();
+    });
+}
+
+/// RX-6: 2^24 packets are one too many. All their indexes would fit, and of a
+/// PROBE nothing else is wrong.
+#[test]
+fn a_message_of_too_many_packets_is_malformed() {
+    tb::run("rx_parse::too_many", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let route = packets::route(&THERE, &HERE, 0, 0);
+        let mut due = Vec::new();
+        for (payload_log2, length) in
+            [(8, MAX_PACKETS << 8), (8, (MAX_PACKETS << 8) + 1), (8, u32::MAX), (9, u32::MAX), (12, u32::MAX)]
+        {
+            let size = 1u64 << payload_log2;
+            let count = u64::from(length).div_ceil(size);
+            let possible = count <= u64::from(MAX_PACKETS);
+            for index in [0, 1, MAX_PACKETS - 1, MAX_PACKETS] {
+                let left = u64::from(length).saturating_sub(u64::from(index) * size).min(size);
+                let data = packets::data(rng, left as usize);
+                for (mut packet, right) in
+                    [(packets::probe(rng), u64::from(index) <= count), (data, u64::from(index) < count)]
+                {
+                    let Trh::Data(header) = &mut packet.trh else { unreachable!() };
+                    (header.payload_log2, header.index, header.length) = (payload_log2, index, length);
+                    bench.input.send(packets::frame(&route, &packet));
+                    due.push((possible && right, packet));
+                }
+            }
+        }
+        bench.run(due.len());
+        for (right, packet) in &due {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            let outcome = if *right { kind(packet) } else { "drop_fields" };
+            assert_eq!(bench.results.pop_front().unwrap(), outcome, "{:?}", packet.trh);
+            if *right {
                 bench.expect(packet, &route, arrival);
             }
         }
