@@ -56,6 +56,13 @@ pub struct Source {
     pub answer: u32,
 }
 
+impl Source {
+    /// The lower of each.
+    pub fn least(self, other: Self) -> Self {
+        Self { skew: self.skew.min(other.skew), answer: self.answer.min(other.answer) }
+    }
+}
+
 /// Samples from which a source's skew counts as known.
 const SKEW_KNOWN: u8 = 127;
 

@@ -406,7 +406,9 @@ impl Receiving {
         if nack && message.tracked.is_some() {
             Self::nack_by_order(bench, message, header);
         } else if nack {
-            Self::nacked(bench, message, header, &bits, source);
+            let raised = self.raised.get(&hash(name.0)).filter(|(at, _)| at + lag >= clock);
+            let low = raised.map_or(source, |(_, low)| low.least(source));
+            Self::nacked(bench, message, header, &bits, (source, low));
         }
         let view = message.view();
         message.interval.rearm(now, &view, source, &settings);
@@ -420,7 +422,7 @@ impl Receiving {
         message: &mut Message,
         header: &FeedbackHeader,
         bits: &Block,
-        source: Source,
+        (source, low): (Source, Source),
     ) {
         let (id, clock, now, settings) = (message.name.2, bench.clock, bench.now(), bench.setup.settings);
         let asks = bits.zeros_below(header.limit.saturating_sub(header.base));
@@ -463,8 +465,12 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed && !message.holed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
-        message.soonest = None;
         let (hole, limit) = (header.cumulative, header.limit);
+        // It was decided before it was seen, perhaps before a packet that raised what
+        // is known of the source.
+        let mut early = message.interval.clone();
+        early.nacked_below(hole, now, &view, limit, low, &settings);
+        message.soonest = early.deadline().filter(|_| low != source);
         message.interval.nacked_below(hole, now, &view, limit, source, &settings);
     }
 }

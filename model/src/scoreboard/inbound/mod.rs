@@ -22,7 +22,7 @@ use tessera_abi::wire::{flag, generation_age, Age, DataHeader, MessageId};
 
 use super::{Bench, Duties, Fault};
 use crate::chunks::{area_of, offset, too_short, well_formed};
-use crate::interval::{Interval, SourceTable, View};
+use crate::interval::{Interval, Source, SourceTable, View};
 use crate::queue::{Completion, RecvEntry};
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
@@ -84,6 +84,8 @@ pub(super) struct Receiving {
     buffers: BTreeSet<(u64, (u16, u16))>,
     current: BTreeMap<Place, MessageId>,
     sources: SourceTable,
+    /// By source hash: what was known of it before a packet of this clock raised it.
+    raised: BTreeMap<u8, (u64, Source)>,
     rounds: Rounds,
     duties: Duties<Duty>,
     clocks: TimerWheel<Name>,
@@ -103,6 +105,7 @@ impl Receiving {
             buffers: BTreeSet::new(),
             current: BTreeMap::new(),
             sources: SourceTable::new(settings),
+            raised: BTreeMap::new(),
             rounds: Rounds::default(),
             duties: Duties::default(),
             clocks: TimerWheel::default(),
@@ -301,6 +304,12 @@ impl Receiving {
                 answer.withheld = answer.due && !bench.tolerance.overflow;
                 answer.due &= bench.tolerance.overflow;
             }
+        }
+        let learnt = self.sources.of(hash(origin.gid));
+        if learnt.skew > source.skew || learnt.answer > source.answer {
+            let held = self.raised.get(&hash(origin.gid)).filter(|(at, _)| at + lag >= clock);
+            let low = held.map_or(source, |(_, low)| low.least(source));
+            self.raised.insert(hash(origin.gid), (clock, low));
         }
         message.before.retain(|before| before.clock + lag >= clock);
         message.before.push_back(before);
