@@ -347,19 +347,19 @@ impl Context {
             if self.window.bits(block).zeros_below(below) == 0 {
                 continue;
             }
+            largest = ask.limit;
+            //= HR-8
+            if self.area.is_some() {
+                break;
+            }
             let header = FeedbackHeader { limit: ask.limit, ..self.report(fb::NACK, block) };
             nacks.push(Outgoing { reply: self.reply, header, arrival: None });
-            largest = ask.limit;
         }
-        if nacks.is_empty() {
+        if largest == 0 {
             self.interval.postpone(now, source, settings);
         } else {
             self.nacked += 1;
             self.interval.nacked(now, &view, largest, source, settings);
-        }
-        //= HR-8
-        if self.area.is_some() {
-            nacks.clear();
         }
         nacks
     }

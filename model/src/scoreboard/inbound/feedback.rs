@@ -14,7 +14,6 @@ use crate::chunks::too_short;
 use crate::grant;
 use crate::interval::{Interval, Source};
 use crate::queue::RecvEntry;
-use crate::slots::newer;
 use crate::Ticks;
 
 impl Receiving {
@@ -215,11 +214,6 @@ impl Receiving {
             bench.field(id, "RC-6", "status", header.status as u64, Status::Success as u64);
             bench.field(id, "RC-6", "cumulative", header.cumulative as u64, message.count as u64);
             bench.field(id, "RC-6", "grant", header.grant as u64, message.count as u64);
-            //= HR-8
-            let gaps = message.tracked.is_some();
-            if gaps {
-                message.sequence = header.sequence.wrapping_sub(1);
-            }
             if header.sequence != 0 {
                 bench.field(
                     id,
@@ -297,10 +291,6 @@ impl Receiving {
             return;
         }
         message.sequence = message.sequence.wrapping_add(1);
-        //= HR-8
-        if message.tracked.is_some() && newer(header.sequence, message.sequence) {
-            message.sequence = header.sequence;
-        }
         bench.field(id, "RC-8", "sequence", header.sequence as u64, message.sequence as u64);
         message.sequence = header.sequence;
         bench.field(id, "RC-8", "status", header.status as u64, 0);

@@ -637,8 +637,7 @@ impl Receiving {
                     let since = message.last_feedback;
                     let waiting = message.counted.iter().filter(|&&at| at > since && at <= old).count();
                     let over = message.is_over() || message.complete.is_some();
-                    //= HR-8
-                    if !over && message.by_hardware() && waiting as u32 >= bench.setup.settings.ack_every {
+                    if !over && waiting as u32 >= bench.setup.settings.ack_every {
                         bench.fault(
                             Some(name.2),
                             "RC-7",
