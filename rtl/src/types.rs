@@ -386,6 +386,14 @@ pub struct Receive {
     pub address: Bits<64>,
     pub length: Bits<32>,
     pub entry: Bits<16>,
+    /// It begins with a chunk area of `64 << area_log2` bytes, a bit of it for
+    /// `2^chunk_log2` packets, of `capacity` blocks of packets.
+    pub chunks: Bit,
+    pub chunk_log2: Bits<3>,
+    pub area_log2: Bits<4>,
+    pub capacity: Bits<21>,
+    /// Bytes behind the area.
+    pub room: Bits<32>,
 }
 
 /// Asks the DMA engine for `length` bytes at `address`.
@@ -455,6 +463,10 @@ pub struct RxWork {
     pub buffer: Bits<64>,
     pub entry: Bits<16>,
     pub own: Bit,
+    /// Opened: it is host-recovered, and its chunk area is in front of `buffer`.
+    pub host: Bit,
+    pub chunk_log2: Bits<3>,
+    pub area_log2: Bits<4>,
     pub src_mac: Bits<48>,
     /// Tag control information of its 802.1Q tag, and whether there is one.
     pub vlan: Bits<16>,
@@ -520,6 +532,11 @@ pub struct PlaceCommand {
     pub address: Bits<64>,
     pub length: Bits<13>,
     pub context: Bits<12>,
+    /// Of a fence, and for `chunks`: its message is host-recovered; bits wait for
+    /// it; the message goes on behind it, so its mark stays.
+    pub area: Bit,
+    pub chunk: Bit,
+    pub more: Bit,
 }
 
 /// A fence was reached.
@@ -530,6 +547,38 @@ pub struct PlaceFence {
     pub context: Bits<12>,
     /// A write of this context since it was opened failed.
     pub error: Bit,
+    /// As in its `PlaceCommand`.
+    pub area: Bit,
+    pub chunk: Bit,
+    pub more: Bit,
+}
+
+/// A host-recovered message opens (HR-3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ChunkHeader {
+    /// Where its first byte goes; the area is in front of that.
+    pub buffer: Bits<64>,
+    pub area_log2: Bits<4>,
+    pub chunk_log2: Bits<3>,
+    pub context: Bits<12>,
+    pub generation: Bits<20>,
+    /// Packets.
+    pub count: Bits<24>,
+    pub length: Bits<32>,
+    pub payload_log2: Bits<4>,
+    pub tag: Bits<64>,
+}
+
+/// A chunk is complete once the payload before it is in host memory (HR-4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct ChunkBits {
+    pub buffer: Bits<64>,
+    pub area_log2: Bits<4>,
+    pub chunk_log2: Bits<3>,
+    /// Number of its block in the message.
+    pub block: Bits<16>,
+    /// Packets of the block that arrived.
+    pub bits: Bits<256>,
 }
 
 /// A block's retransmissions to make.

@@ -8,6 +8,7 @@
 //! | [`ctrl_read_mux`] | the two above onto one DMA port |
 //! | [`send_tally`] | send entries in the NIC, by endpoint |
 //! | [`cq_writer`] | completions -> host memory |
+//! | [`ctrl_write_mux`] | the above and chunk areas onto one DMA port |
 //! | [`ring_reader`], [`work_queue`] | rings of many endpoints read in turn; used by both fetchers |
 //! | [`soft_reset`], [`dma_gate`] | the core reset while its neighbours are not |
 //! | [`key_check`] | key, rights and bounds of a buffer; used by both fetchers |
@@ -16,6 +17,7 @@ pub mod byte_order;
 pub mod cleared_ram;
 pub mod cq_writer;
 pub mod ctrl_read_mux;
+pub mod ctrl_write_mux;
 pub mod dma_gate;
 pub mod key_check;
 pub mod registers;

@@ -16,8 +16,8 @@
 //! A tagged receive or a cancel goes to the match table, in the order of the
 //! ring, and gives its place back.
 //!
-//! A bad key (it needs LOCAL_WRITE), bad bounds or a failed ring read end in an
-//! error completion of that entry; the next one is offered instead.
+//! A bad key (it needs LOCAL_WRITE), bad bounds, a chunk area that is none (HR-2)
+//! or a failed ring read end in an error completion of that entry; the next one is offered instead.
 //!
 //! Contract: `answer_valid` comes [`ANSWER_LATENCY`] clocks after `ask_valid`.
 //! The next ask comes no earlier than the answer; `consume` takes the entry last
@@ -53,6 +53,10 @@ pub struct Posted {
     pub address: Bits<64>,
     pub length: Bits<32>,
     pub entry: Bits<16>,
+    /// As in `Receive`.
+    pub chunks: Bit,
+    pub chunk_log2: Bits<3>,
+    pub area_log2: Bits<4>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -106,6 +110,8 @@ pub struct RqFetch {
     wiped: Dff<Bits<8>>,
     state: Dff<Step>,
     raw: Dff<Bits<256>>,
+    /// HR-2: its area is none.
+    misfit: Dff<Bit>,
     /// The next entry is in the upper half of the beat.
     upper: Dff<Bit>,
     /// Entries of the record at the front that are done.
@@ -154,6 +160,12 @@ pub struct RqFetch {
     flags: Signal<Local, Bits<8>>,
     cancel: Signal<Local, Bit>,
     is_tagged: Signal<Local, Bit>,
+    has_chunks: Signal<Local, Bit>,
+    shape: Signal<Local, Bits<8>>,
+    area_len: Signal<Local, Bits<32>>,
+    kept_len: Signal<Local, Bits<32>>,
+    held: Signal<Local, Posted>,
+    units: Signal<Local, Bits<21>>,
     decides: Signal<Local, Bit>,
     /// Its entry goes to the match table.
     for_table: Signal<Local, Bit>,
@@ -174,6 +186,13 @@ pub struct RqFetch {
     at_target: Constant<Bits<8>>,
     cancel_flag: Constant<Bits<8>>,
     tagged_flags: Constant<Bits<8>>,
+    chunks_flag: Constant<Bits<8>>,
+    at_shape: Constant<Bits<8>>,
+    most_chunk_log2: Constant<Bits<3>>,
+    smallest_area: Constant<Bits<32>>,
+    bad_request: Constant<Bits<8>>,
+    two: Constant<Bits<21>>,
+    one: Constant<Bits<21>>,
 }
 
 /// Two entries to a beat.
@@ -223,6 +242,7 @@ impl RqFetch {
             wiped: Default::default(),
             state: Default::default(),
             raw: Default::default(),
+            misfit: Default::default(),
             upper: Default::default(),
             step: Default::default(),
             out: Default::default(),
@@ -266,6 +286,12 @@ impl RqFetch {
             flags: Default::default(),
             cancel: Default::default(),
             is_tagged: Default::default(),
+            has_chunks: Default::default(),
+            shape: Default::default(),
+            area_len: Default::default(),
+            kept_len: Default::default(),
+            held: Default::default(),
+            units: Default::default(),
             decides: Default::default(),
             for_table: Default::default(),
             pushed: Default::default(),
@@ -283,6 +309,13 @@ impl RqFetch {
             at_handle: at(recv::HANDLE),
             at_target: at(recv::TARGET),
             cancel_flag: Constant::new(u64::from(queue::RECV_CANCEL).into()),
+            chunks_flag: Constant::new(u64::from(queue::RECV_CHUNKS).into()),
+            at_shape: at(recv::AREA),
+            most_chunk_log2: Constant::new(u64::from(queue::area::MAX_CHUNK_LOG2).into()),
+            smallest_area: Constant::new(queue::area::ALIGN.into()),
+            bad_request: Constant::new((Status::BadRequest as u64).into()),
+            two: Constant::new(2u64.into()),
+            one: Constant::new(1u64.into()),
             tagged_flags: Constant::new(u64::from(queue::RECV_TAGGED | queue::RECV_CANCEL).into()),
         }
     }
@@ -291,7 +324,7 @@ impl RqFetch {
 impl Logic for RqFetch {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, wipe, wiped, state, raw, upper, step, out, out_valid, asked, asked_at);
+        dff_setup!(self, clk, wipe, wiped, state, raw, misfit, upper, step, out, out_valid, asked, asked_at);
         dff_setup!(self, clk, asked_dead, ahead, ahead_take, looked, looked_at, looked_dead, looked_take);
         dff_setup!(self, clk, there, left, answered, given, last_at, last_take, last_valid);
         self.reader.clk.next = self.clk.val();
@@ -363,8 +396,20 @@ impl Logic for RqFetch {
         self.flags.next = self.raw.q.val().get_bits::<8>(self.at_flags.val().index());
         self.cancel.next = (self.flags.val() & self.cancel_flag.val()) != 0;
         self.is_tagged.next = (self.flags.val() & self.tagged_flags.val()) != 0;
+        // HR-2
+        self.has_chunks.next = (self.flags.val() & self.chunks_flag.val()) != 0;
+        self.shape.next = self.raw.q.val().get_bits::<8>(self.at_shape.val().index());
+        self.area_len.next = self.smallest_area.val() << self.shape.val().get_bits::<4>(4);
+        self.misfit.d.next = self.has_chunks.val()
+            & !self.cancel.val()
+            & (self.is_tagged.val()
+                | (self.shape.val().get_bits::<3>(0) > self.most_chunk_log2.val())
+                | (self.address.val().get_bits::<6>(0) != 0)
+                | (self.length.val() < self.area_len.val()));
         // A cancel names no memory.
-        self.good.next = !self.reader.failed.val() & (self.keys.permitted.val() | self.cancel.val());
+        self.good.next = !self.reader.failed.val()
+            & (self.keys.permitted.val() | self.cancel.val())
+            & !self.misfit.q.val();
         self.bad.next = !self.good.val() & !self.reader.stale.val();
         self.out_free.next = !self.out_valid.q.val() | self.refused_ready.val();
         if self.refused_ready.val() {
@@ -438,6 +483,9 @@ impl Logic for RqFetch {
         self.entries.write_data.next.address = self.address.val();
         self.entries.write_data.next.length = self.length.val();
         self.entries.write_data.next.entry = self.index.val();
+        self.entries.write_data.next.chunks = self.has_chunks.val();
+        self.entries.write_data.next.chunk_log2 = self.shape.val().get_bits::<3>(0);
+        self.entries.write_data.next.area_log2 = self.shape.val().get_bits::<4>(4);
         self.puts_store.write_enable.next = self.store.val() | self.wipe_now.val();
         self.puts_store.write_address.next = self.reader.record_data.val().endpoint;
         self.puts_store.write_data.next = self.next_put.val();
@@ -516,6 +564,13 @@ impl Logic for RqFetch {
         self.looked_dead.d.next = self.asked_dead.q.val()
             | (self.endpoint_write.val() & (self.table_write.val().index == self.asked_at.q.val()));
 
+        // What the area leaves, and how many blocks of packets it has bits for.
+        self.held.next = self.entries.read_data.val();
+        self.kept_len.next = 0.into();
+        if self.held.val().chunks {
+            self.kept_len.next = self.smallest_area.val() << self.held.val().area_log2;
+        }
+        self.units.next = (self.two.val() << self.held.val().area_log2) - self.one.val();
         self.answered.d.next = self.looked.q.val();
         if self.taken.val() {
             self.last_valid.d.next = false;
@@ -528,6 +583,11 @@ impl Logic for RqFetch {
             self.given.d.next.address = self.entries.read_data.val().address;
             self.given.d.next.length = self.entries.read_data.val().length;
             self.given.d.next.entry = self.entries.read_data.val().entry;
+            self.given.d.next.chunks = self.held.val().chunks;
+            self.given.d.next.chunk_log2 = self.held.val().chunk_log2;
+            self.given.d.next.area_log2 = self.held.val().area_log2;
+            self.given.d.next.capacity = self.units.val() << self.held.val().chunk_log2;
+            self.given.d.next.room = self.held.val().length - self.kept_len.val();
             self.last_valid.d.next = self.there.q.val()
                 & !self.looked_dead.q.val()
                 & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
@@ -546,6 +606,9 @@ impl Logic for RqFetch {
             self.out_valid.d.next = true;
             self.out.d.next.receive = true;
             self.out.d.next.status = self.local_protection.val();
+            if self.keys.permitted.val() | self.cancel.val() {
+                self.out.d.next.status = self.bad_request.val();
+            }
             if self.reader.failed.val() {
                 self.out.d.next.status = self.local_dma.val();
             }

@@ -1,6 +1,7 @@
 //! The receiver behind the packet parser: messages being received and their bytes.
 
 mod access;
+mod chunks;
 mod context;
 mod datagram;
 mod fence;
@@ -13,7 +14,10 @@ mod receiver;
 mod words;
 
 pub use access::Access;
-pub use context::{Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock};
+pub use chunks::{AreaWrite, ChunkStep, Chunks, AREA_TAG};
+pub use context::{
+    Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock, WholeChunk,
+};
 pub use datagram::RxDatagram;
 pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;

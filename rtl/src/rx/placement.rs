@@ -13,8 +13,9 @@
 //! that of the write it follows, and is reported when the ring's end reaches it,
 //! so it follows every write before it whatever order the statuses come in. A
 //! failed write leaves a mark on its context which that context's next fence
-//! reports and removes: a message sends one fence, behind its last write, so the
-//! mark means "since it was opened". A datagram is one write with its fence; it
+//! reports and removes: a message sends one such fence, behind its last write, so
+//! the mark means "since it was opened". A fence with `more`, behind a chunk of a
+//! host-recovered message, reports the mark and leaves it. A datagram is one write with its fence; it
 //! has no context, sets no mark and reports none.
 //!
 //! Contract:
@@ -47,6 +48,10 @@ pub struct RingEntry {
     /// A datagram's: marks nothing, and its fence reports its own write.
     pub ud: Bit,
     pub context: Bits<12>,
+    /// As in its command.
+    pub area: Bit,
+    pub chunk: Bit,
+    pub more: Bit,
 }
 
 #[derive(LogicBlock)]
@@ -128,6 +133,8 @@ pub struct Placement {
     bad: Signal<Local, Bit>,
     mark: Signal<Local, Bit>,
     marking: Signal<Local, Bit>,
+    /// A fence that takes its context's mark.
+    ends: Signal<Local, Bit>,
     mark_of: Signal<Local, Bits<12>>,
     retire: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
@@ -219,6 +226,7 @@ impl Placement {
             bad: Default::default(),
             mark: Default::default(),
             marking: Default::default(),
+            ends: Default::default(),
             mark_of: Default::default(),
             retire: Default::default(),
             moves: Default::default(),
@@ -310,6 +318,9 @@ impl Logic for Placement {
         self.entry.next.fence = self.is_fence.val();
         self.entry.next.ud = self.command.val().ud;
         self.entry.next.context = self.command.val().context;
+        self.entry.next.area = self.command.val().area;
+        self.entry.next.chunk = self.command.val().chunk;
+        self.entry.next.more = self.command.val().more;
         self.ring.write_enable.next = self.issue.val() & (self.is_write.val() | self.is_fence.val());
         self.ring.write_address.next = bit_cast::<6, 7>(self.head.q.val());
         self.ring.write_data.next = self.entry.val();
@@ -410,14 +421,15 @@ impl Logic for Placement {
         if self.newer.q.val() {
             self.mark.next = self.newer_mark.q.val();
         }
+        self.ends.next = self.retiring.q.val().fence & !self.retiring.q.val().more;
         self.marking.next =
-            self.retire.val() & !self.retiring.q.val().ud & (self.retiring.q.val().fence | self.bad.val());
+            self.retire.val() & !self.retiring.q.val().ud & (self.ends.val() | self.bad.val());
         self.marks.write_enable.next = self.marking.val();
         self.marks.write_address.next = self.retiring.q.val().context;
-        self.marks.write_data.next = !self.retiring.q.val().fence;
+        self.marks.write_data.next = !self.ends.val();
         // A mark written in this clock is not read by it.
         self.newer.d.next = self.marking.val() & (self.mark_of.val() == self.retiring.q.val().context);
-        self.newer_mark.d.next = !self.retiring.q.val().fence;
+        self.newer_mark.d.next = !self.ends.val();
 
         self.fence_valid.next = self.fence_full.q.val();
         self.fence_data.next = self.fence.q.val();
@@ -431,6 +443,9 @@ impl Logic for Placement {
                 self.fence_full.d.next = true;
                 self.fence.d.next.context = self.retiring.q.val().context;
                 self.fence.d.next.ud = self.retiring.q.val().ud;
+                self.fence.d.next.area = self.retiring.q.val().area;
+                self.fence.d.next.chunk = self.retiring.q.val().chunk;
+                self.fence.d.next.more = self.retiring.q.val().more;
                 self.fence.d.next.error = (self.mark.val() & !self.retiring.q.val().ud) | self.bad.val();
             }
         }

@@ -1,7 +1,7 @@
 //! The receiver's state of messages: contexts, bitmap and timer wheel, wired.
 //!
 //! ```text
-//!  work ──> contexts ──> place, feedback, done, retire
+//!  work ──> contexts ──> place, feedback, done, retire, header, chunk
 //!  fence ─>  │ ^ │ ^
 //!      ops ──┘ │ │ └── pops ──┐
 //!   bitmap ────┘ └─ inserts ──┴─ timer_wheel
@@ -16,7 +16,8 @@ use super::Context;
 use crate::prelude::*;
 use crate::recovery::{Bitmap, TimerWheel};
 use crate::types::{
-    Done, Doorbell, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert, TxFeedback,
+    ChunkBits, ChunkHeader, Done, Doorbell, PlaceCommand, PlaceFence, RecoverOrder, Retire, RxWork, Settings,
+    TimerInsert, TxFeedback,
 };
 use tessera_abi::params::Config;
 
@@ -51,6 +52,18 @@ pub struct Receiver {
     pub retire_valid: Signal<Out, Bit>,
     pub retire_data: Signal<Out, Retire>,
     pub retire_ready: Signal<In, Bit>,
+    /// What host-recovered messages tell of themselves, to `chunks`.
+    pub header_valid: Signal<Out, Bit>,
+    pub header_data: Signal<Out, ChunkHeader>,
+    pub header_ready: Signal<In, Bit>,
+    pub chunk_valid: Signal<Out, Bit>,
+    pub chunk_data: Signal<Out, ChunkBits>,
+    pub chunk_ready: Signal<In, Bit>,
+    /// The host's order; whether it met its message, in the clock it is taken.
+    pub order_valid: Signal<In, Bit>,
+    pub order_data: Signal<In, RecoverOrder>,
+    pub order_ready: Signal<Out, Bit>,
+    pub order_met: Signal<Out, Bit>,
     /// Bytes.
     pub outstanding: Signal<Out, Bits<32>>,
     pub not_granted: Signal<Out, Bit>,
@@ -110,6 +123,16 @@ impl Receiver {
             retire_valid: Default::default(),
             retire_data: Default::default(),
             retire_ready: Default::default(),
+            header_valid: Default::default(),
+            header_data: Default::default(),
+            header_ready: Default::default(),
+            chunk_valid: Default::default(),
+            chunk_data: Default::default(),
+            chunk_ready: Default::default(),
+            order_valid: Default::default(),
+            order_data: Default::default(),
+            order_ready: Default::default(),
+            order_met: Default::default(),
             outstanding: Default::default(),
             not_granted: Default::default(),
             duplicate: Default::default(),
@@ -175,6 +198,16 @@ impl Logic for Receiver {
         self.retire_valid.next = self.contexts.retire_valid.val();
         self.retire_data.next = self.contexts.retire_data.val();
         self.contexts.retire_ready.next = self.retire_ready.val();
+        self.header_valid.next = self.contexts.header_valid.val();
+        self.header_data.next = self.contexts.header_data.val();
+        self.contexts.header_ready.next = self.header_ready.val();
+        self.chunk_valid.next = self.contexts.chunk_valid.val();
+        self.chunk_data.next = self.contexts.chunk_data.val();
+        self.contexts.chunk_ready.next = self.chunk_ready.val();
+        self.contexts.order_valid.next = self.order_valid.val();
+        self.contexts.order_data.next = self.order_data.val();
+        self.order_ready.next = self.contexts.order_ready.val();
+        self.order_met.next = self.contexts.order_met.val();
         self.outstanding.next = self.contexts.outstanding.val();
         self.not_granted.next = self.contexts.not_granted.val();
         self.duplicate.next = self.contexts.duplicate.val();

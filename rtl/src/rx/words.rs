@@ -30,6 +30,12 @@ pub struct ContextFixed {
     /// The entry of the receive taken.
     pub entry: Bits<16>,
     pub own: Bit,
+    /// Its packets carry HOST_RECOVERY; it is host-recovered, and its area is the
+    /// `64 << area_log2` bytes in front of `buffer`.
+    pub asks_host: Bit,
+    pub host: Bit,
+    pub chunk_log2: Bits<3>,
+    pub area_log2: Bits<4>,
 }
 
 /// What moves.

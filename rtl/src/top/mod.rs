@@ -5,7 +5,7 @@
 //!  dma_ctrl <─ ctrl_read_mux <─ sq_fetch ─ request ─> sender ─ packet ─> payload_reader ─> tx_build ─> icrc_insert ─> m_axis
 //!                            <─ rq_fetch ─┐            ^ ^                │ dma_data reads   ^
 //!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │                                   │ feedback (merge, FIFO)
-//!                                         v              │ feedback                          │
+//!           <─ chunks (ctrl_write_mux)    v              │ feedback                          │
 //!  s_axis ─> rx_parse ─> access ─> lookup ─> receiver ─ place ─> placement ─> dma_data writes│
 //!                 └── feedback ─> sender         └──────── feedback ─────────────────────────┘
 //! ```
@@ -29,6 +29,7 @@ use tessera_abi::params::Config;
 
 use crate::host::cq_writer::CqWriter;
 use crate::host::ctrl_read_mux::CtrlReadMux;
+use crate::host::ctrl_write_mux::CtrlWriteMux;
 use crate::host::dma_gate::DmaGate;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
@@ -37,7 +38,7 @@ use crate::host::soft_reset::SoftReset;
 use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::rx::{Access, Lookup, MatchTable, Placement, Receiver, RxDatagram, RxFence};
+use crate::rx::{Access, Chunks, Lookup, MatchTable, Placement, Receiver, RxDatagram, RxFence};
 use crate::stream::{Fifo, Merge};
 use crate::tx::{PayloadReader, Sender, TxDatagram};
 use crate::types::{Done, TxFeedback, TxPacket};
@@ -170,6 +171,7 @@ pub struct TesseraNic {
     send_tally: SendTally,
     rq_fetch: RqFetch,
     ctrl_read_mux: CtrlReadMux,
+    ctrl_write_mux: CtrlWriteMux,
     cq_writer: CqWriter,
     rx_parse: RxParse,
     access: Access,
@@ -179,6 +181,7 @@ pub struct TesseraNic {
     receiver: Receiver,
     placement: Placement,
     rx_datagram: RxDatagram,
+    chunks: Chunks,
     receive_ends: Merge<Done>,
     sender: Sender,
     tx_datagram: TxDatagram,
@@ -292,6 +295,7 @@ impl TesseraNic {
             send_tally: SendTally::new(config),
             rq_fetch: RqFetch::new(config),
             ctrl_read_mux: CtrlReadMux::new(),
+            ctrl_write_mux: CtrlWriteMux::new(),
             cq_writer: CqWriter::new(config),
             rx_parse: RxParse::new(config),
             access: Access::new(config),
@@ -301,6 +305,7 @@ impl TesseraNic {
             receiver: Receiver::new(config),
             placement: Placement::new(config),
             rx_datagram: RxDatagram::new(),
+            chunks: Chunks::new(config),
             receive_ends: Merge::default(),
             sender: Sender::new(config),
             tx_datagram: TxDatagram::new(config),

@@ -29,6 +29,8 @@ impl Logic for TesseraNic {
         self.rq_fetch.rst.next = self.soft_reset.core_rst.val();
         self.ctrl_read_mux.clk.next = self.clk.val();
         self.ctrl_read_mux.rst.next = self.soft_reset.core_rst.val();
+        self.ctrl_write_mux.clk.next = self.clk.val();
+        self.ctrl_write_mux.rst.next = self.soft_reset.core_rst.val();
         self.cq_writer.clk.next = self.clk.val();
         self.cq_writer.rst.next = self.soft_reset.core_rst.val();
         self.rx_parse.clk.next = self.clk.val();
@@ -49,6 +51,8 @@ impl Logic for TesseraNic {
         self.sender.rst.next = self.soft_reset.core_rst.val();
         self.rx_datagram.clk.next = self.clk.val();
         self.rx_datagram.rst.next = self.soft_reset.core_rst.val();
+        self.chunks.clk.next = self.clk.val();
+        self.chunks.rst.next = self.soft_reset.core_rst.val();
         self.receive_ends.clk.next = self.clk.val();
         self.receive_ends.rst.next = self.soft_reset.core_rst.val();
         self.tx_datagram.clk.next = self.clk.val();
@@ -199,25 +203,41 @@ impl Logic for TesseraNic {
         self.cq_writer.done_rq_valid.next = self.rq_fetch.refused_valid.val();
         self.cq_writer.done_rq_data.next = self.rq_fetch.refused_data.val();
         self.rq_fetch.refused_ready.next = self.cq_writer.done_rq_ready.val();
-        self.ctrl_writes.in_desc_valid.next = self.cq_writer.write_desc_valid.val();
-        self.cq_writer.write_desc_ready.next = self.ctrl_writes.in_desc_ready.val();
+        self.ctrl_write_mux.cq_desc_valid.next = self.cq_writer.write_desc_valid.val();
+        self.ctrl_write_mux.cq_desc_data.next = self.cq_writer.write_desc_data.val();
+        self.cq_writer.write_desc_ready.next = self.ctrl_write_mux.cq_desc_ready.val();
+        self.ctrl_write_mux.cq_beat_valid.next = self.cq_writer.write_beat_valid.val();
+        self.ctrl_write_mux.cq_beat_data.next = self.cq_writer.write_beat_data.val();
+        self.cq_writer.write_beat_ready.next = self.ctrl_write_mux.cq_beat_ready.val();
+        self.cq_writer.write_status_valid.next = self.ctrl_write_mux.cq_status_valid.val();
+        self.cq_writer.write_status_data.next = self.ctrl_write_mux.cq_status_data.val();
+        self.ctrl_write_mux.area_desc_valid.next = self.chunks.write_desc_valid.val();
+        self.ctrl_write_mux.area_desc_data.next = self.chunks.write_desc_data.val();
+        self.chunks.write_desc_ready.next = self.ctrl_write_mux.area_desc_ready.val();
+        self.ctrl_write_mux.area_beat_valid.next = self.chunks.write_beat_valid.val();
+        self.ctrl_write_mux.area_beat_data.next = self.chunks.write_beat_data.val();
+        self.chunks.write_beat_ready.next = self.ctrl_write_mux.area_beat_ready.val();
+        self.chunks.write_status_valid.next = self.ctrl_write_mux.area_status_valid.val();
+        self.chunks.write_status_data.next = self.ctrl_write_mux.area_status_data.val();
+        self.ctrl_writes.in_desc_valid.next = self.ctrl_write_mux.write_desc_valid.val();
+        self.ctrl_write_mux.write_desc_ready.next = self.ctrl_writes.in_desc_ready.val();
         self.dma_ctrl_write_desc_valid.next = self.ctrl_writes.out_desc_valid.val();
         self.ctrl_writes.out_desc_ready.next = self.dma_ctrl_write_desc_ready.val();
-        self.dma_ctrl_write_desc_address.next = self.cq_writer.write_desc_data.val().address;
-        self.dma_ctrl_write_desc_length.next = self.cq_writer.write_desc_data.val().length;
-        self.dma_ctrl_write_desc_tag.next = self.cq_writer.write_desc_data.val().tag;
-        self.ctrl_writes.in_data_valid.next = self.cq_writer.write_beat_valid.val();
-        self.ctrl_writes.in_data_last.next = self.cq_writer.write_beat_data.val().tlast;
-        self.cq_writer.write_beat_ready.next = self.ctrl_writes.in_data_ready.val();
+        self.dma_ctrl_write_desc_address.next = self.ctrl_write_mux.write_desc_data.val().address;
+        self.dma_ctrl_write_desc_length.next = self.ctrl_write_mux.write_desc_data.val().length;
+        self.dma_ctrl_write_desc_tag.next = self.ctrl_write_mux.write_desc_data.val().tag;
+        self.ctrl_writes.in_data_valid.next = self.ctrl_write_mux.write_beat_valid.val();
+        self.ctrl_writes.in_data_last.next = self.ctrl_write_mux.write_beat_data.val().tlast;
+        self.ctrl_write_mux.write_beat_ready.next = self.ctrl_writes.in_data_ready.val();
         self.dma_ctrl_write_data_valid.next = self.ctrl_writes.out_data_valid.val();
         self.ctrl_writes.out_data_ready.next = self.dma_ctrl_write_data_ready.val();
         self.ctrl_writes.status.next = self.dma_ctrl_write_status_valid.val();
-        self.dma_ctrl_write_data_tdata.next = self.cq_writer.write_beat_data.val().tdata;
-        self.dma_ctrl_write_data_tkeep.next = self.cq_writer.write_beat_data.val().tkeep;
-        self.dma_ctrl_write_data_tlast.next = self.cq_writer.write_beat_data.val().tlast;
-        self.cq_writer.write_status_valid.next = self.dma_ctrl_write_status_valid.val();
-        self.cq_writer.write_status_data.next.tag = self.dma_ctrl_write_status_tag.val();
-        self.cq_writer.write_status_data.next.error = self.dma_ctrl_write_status_error.val();
+        self.dma_ctrl_write_data_tdata.next = self.ctrl_write_mux.write_beat_data.val().tdata;
+        self.dma_ctrl_write_data_tkeep.next = self.ctrl_write_mux.write_beat_data.val().tkeep;
+        self.dma_ctrl_write_data_tlast.next = self.ctrl_write_mux.write_beat_data.val().tlast;
+        self.ctrl_write_mux.write_status_valid.next = self.dma_ctrl_write_status_valid.val();
+        self.ctrl_write_mux.write_status_data.next.tag = self.dma_ctrl_write_status_tag.val();
+        self.ctrl_write_mux.write_status_data.next.error = self.dma_ctrl_write_status_error.val();
 
         // Endpoints that are given up.
         self.sender.reclaim.next = self.registers.reclaim.val();
@@ -253,9 +273,10 @@ impl Logic for TesseraNic {
         self.rx_fence.ring_head.next = self.placement.ring_head.val();
         self.rx_fence.ring_tail.next = self.placement.ring_tail.val();
         self.registers.fence_busy.next = self.rx_fence.busy.val();
-        // HR-5: no message is host-recovered here, so no order meets one.
-        self.registers.order_ready.next = true;
-        self.registers.order_met.next = false;
+        self.receiver.order_valid.next = self.registers.order_valid.val();
+        self.receiver.order_data.next = self.registers.order_data.val();
+        self.registers.order_ready.next = self.receiver.order_ready.val();
+        self.registers.order_met.next = self.receiver.order_met.val();
         self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
         self.rq_fetch.ask_ring.next = self.lookup.ask_ring.val();
         self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
@@ -293,9 +314,18 @@ impl Logic for TesseraNic {
         self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
         self.placement.payload_data.next = self.rx_parse.payload_data.val();
         self.rx_parse.payload_ready.next = self.placement.payload_ready.val();
-        self.rx_datagram.placed_valid.next = self.placement.fence_valid.val();
-        self.rx_datagram.placed_data.next = self.placement.fence_data.val();
-        self.placement.fence_ready.next = self.rx_datagram.placed_ready.val();
+        self.chunks.header_valid.next = self.receiver.header_valid.val();
+        self.chunks.header_data.next = self.receiver.header_data.val();
+        self.receiver.header_ready.next = self.chunks.header_ready.val();
+        self.chunks.chunk_valid.next = self.receiver.chunk_valid.val();
+        self.chunks.chunk_data.next = self.receiver.chunk_data.val();
+        self.receiver.chunk_ready.next = self.chunks.chunk_ready.val();
+        self.chunks.placed_valid.next = self.placement.fence_valid.val();
+        self.chunks.placed_data.next = self.placement.fence_data.val();
+        self.placement.fence_ready.next = self.chunks.placed_ready.val();
+        self.rx_datagram.placed_valid.next = self.chunks.fence_valid.val();
+        self.rx_datagram.placed_data.next = self.chunks.fence_data.val();
+        self.chunks.fence_ready.next = self.rx_datagram.placed_ready.val();
         self.receiver.fence_valid.next = self.rx_datagram.fence_valid.val();
         self.receiver.fence_data.next = self.rx_datagram.fence_data.val();
         self.rx_datagram.fence_ready.next = self.receiver.fence_ready.val();
@@ -451,7 +481,6 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.rx_parse.drop_endpoint.val().into()) << 9)
             | (bit_cast::<64, 1>(self.rx_parse.drop_q_key.val().into()) << 10)
             | (bit_cast::<64, 1>(self.rx_parse.drop_trh.val().into()) << 11)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_unsupported.val().into()) << 12)
             | (bit_cast::<64, 1>(self.rx_parse.drop_fields.val().into()) << 13)
             | (bit_cast::<64, 1>(self.lookup.stale.val().into()) << 14)
             | (bit_cast::<64, 1>(self.receiver.mismatch.val().into()) << 15)
@@ -502,6 +531,7 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(
                 (self.cq_writer.event_dma_error.val()
                     | self.placement.dma_error.val()
+                    | self.chunks.dma_error.val()
                     | self.payload_reader.failed.val().valid)
                     .into(),
             ) << 52)
@@ -525,7 +555,6 @@ const _: () = {
     assert!(DropReason::Endpoint as u8 == 9);
     assert!(DropReason::QKey as u8 == 10);
     assert!(DropReason::Trh as u8 == 11);
-    assert!(DropReason::Unsupported as u8 == 12);
     assert!(DropReason::Fields as u8 == 13);
     assert!(DropReason::Stale as u8 == 14);
     assert!(DropReason::Mismatch as u8 == 15);

@@ -126,7 +126,6 @@ pub struct RxJudge {
     kind_probe: Constant<Bits<4>>,
     kind_feedback: Constant<Bits<4>>,
     kind_release: Constant<Bits<4>>,
-    refused_flags: Constant<Bits<8>>,
     longest: Constant<Bits<13>>,
     grh_len: Constant<Bits<13>>,
     largest: Constant<Bits<13>>,
@@ -218,7 +217,6 @@ impl RxJudge {
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
             kind_feedback: Constant::new(u64::from(wire::TYPE_FEEDBACK).into()),
             kind_release: Constant::new(u64::from(wire::TYPE_RELEASE).into()),
-            refused_flags: Constant::new(u64::from(wire::flag::HOST_RECOVERY).into()),
             longest: Constant::new((params::MAX_UNTAGGED_FRAME as u64).into()),
             grh_len: Constant::new((wire::GRH_LEN as u64).into()),
             largest: Constant::new((1u64 << params::MAX_PAYLOAD_LOG2).into()),
@@ -271,9 +269,6 @@ impl Logic for RxJudge {
             | (self.trh.q.val().kind == self.kind_release.val());
         self.wrong2.d.next.trh =
             (self.trh.q.val().trh_version != self.trh_version.val()) | !self.type_known.val();
-        self.wrong2.d.next.unsupported = (self.trh.q.val().kind != self.kind_feedback.val())
-            & (self.trh.q.val().kind != self.kind_release.val())
-            & (self.trh.q.val().flags & self.refused_flags.val()).any();
         self.wrong2.d.next.fields = (self.trh.q.val().kind != self.kind_release.val())
             & ((self.trh.q.val().payload_log2 < 8) | (self.trh.q.val().payload_log2 > 12));
 
@@ -418,7 +413,6 @@ impl Logic for RxJudge {
         self.outcome.d.next.endpoint = false;
         self.outcome.d.next.q_key = false;
         self.outcome.d.next.trh = false;
-        self.outcome.d.next.unsupported = false;
         self.outcome.d.next.fields = false;
         self.outcome.d.next.data = false;
         self.outcome.d.next.probe = false;
@@ -457,8 +451,6 @@ impl Logic for RxJudge {
         } else if self.kept5.q.val().feedback {
             self.outcome.d.next.feedback = self.settings.val().enable;
             self.outcome.d.next.disabled = !self.settings.val().enable;
-        } else if self.wrong5.q.val().unsupported {
-            self.outcome.d.next.unsupported = true;
         } else if self.wrong5.q.val().fields {
             self.outcome.d.next.fields = true;
         } else if !self.settings.val().enable {

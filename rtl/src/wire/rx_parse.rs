@@ -84,7 +84,6 @@ pub struct RxParse {
     pub drop_endpoint: Signal<Out, Bit>,
     pub drop_q_key: Signal<Out, Bit>,
     pub drop_trh: Signal<Out, Bit>,
-    pub drop_unsupported: Signal<Out, Bit>,
     pub drop_fields: Signal<Out, Bit>,
     pub drop_disabled: Signal<Out, Bit>,
 
@@ -181,7 +180,6 @@ impl RxParse {
             drop_endpoint: Default::default(),
             drop_q_key: Default::default(),
             drop_trh: Default::default(),
-            drop_unsupported: Default::default(),
             drop_fields: Default::default(),
             drop_disabled: Default::default(),
             strip: VlanStrip::new(),
@@ -453,7 +451,6 @@ impl Logic for RxParse {
         self.drop_endpoint.next = self.event_frame.q.val() & self.counted.q.val().endpoint;
         self.drop_q_key.next = self.event_frame.q.val() & self.counted.q.val().q_key;
         self.drop_trh.next = self.event_frame.q.val() & self.counted.q.val().trh;
-        self.drop_unsupported.next = self.event_frame.q.val() & self.counted.q.val().unsupported;
         self.drop_fields.next = self.event_frame.q.val() & self.counted.q.val().fields;
         self.drop_disabled.next = self.event_frame.q.val() & self.counted.q.val().disabled;
 

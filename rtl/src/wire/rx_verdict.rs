@@ -19,7 +19,6 @@ pub struct Verdict {
     pub endpoint: Bit,
     pub q_key: Bit,
     pub trh: Bit,
-    pub unsupported: Bit,
     pub fields: Bit,
     pub data: Bit,
     pub probe: Bit,
@@ -48,7 +47,6 @@ pub struct Wrong {
     pub endpoint: Bit,
     pub q_key: Bit,
     pub trh: Bit,
-    pub unsupported: Bit,
     pub fields: Bit,
 }
 

@@ -32,11 +32,13 @@ pub struct Arrival {
     has_imm: Signal<Local, Bit>,
     in_round: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
+    asks_host: Signal<Local, Bit>,
     flag_ar: Constant<Bits<8>>,
     flag_retx: Constant<Bits<8>>,
     flag_imm: Constant<Bits<8>>,
     flag_write: Constant<Bits<8>>,
     flag_round: Constant<Bits<8>>,
+    flag_host: Constant<Bits<8>>,
     empty: Constant<Bits<32>>,
 }
 
@@ -63,11 +65,13 @@ impl Arrival {
             has_imm: Default::default(),
             in_round: Default::default(),
             write: Default::default(),
+            asks_host: Default::default(),
             flag_ar: code(flag::AR),
             flag_retx: code(flag::RETX),
             flag_imm: code(flag::IMM),
             flag_write: code(flag::WRITE),
             flag_round: code(flag::ROUND),
+            flag_host: code(flag::HOST_RECOVERY),
             empty: Constant::new(0u64.into()),
         }
     }
@@ -81,6 +85,7 @@ impl Logic for Arrival {
         self.has_imm.next = (self.word.val().flags & self.flag_imm.val()).any();
         self.in_round.next = (self.word.val().flags & self.flag_round.val()).any();
         self.write.next = (self.word.val().flags & self.flag_write.val()).any();
+        self.asks_host.next = (self.word.val().flags & self.flag_host.val()).any();
         self.wants_answer.next = (self.word.val().flags & self.flag_ar.val()).any();
         self.retx.next = (self.word.val().flags & self.flag_retx.val()).any();
         self.whole.next = (self.word.val().count == 1) & !self.word.val().probe;
@@ -92,6 +97,7 @@ impl Logic for Arrival {
             | (self.in_round.val() ^ self.held.val().in_round)
             | (self.in_round.val() & (self.word.val().round != self.held.val().round))
             | (self.write.val() ^ self.held.val().write)
+            | (self.asks_host.val() ^ self.held.val().asks_host)
             | (self.write.val() & (self.word.val().rkey != self.held.val().buffer.get_bits::<32>(0)))
             | (self.word.val().initial_window != self.held.val().initial_window)
             | (self.word.val().endpoint != self.held.val().endpoint)
@@ -124,6 +130,10 @@ impl Logic for Arrival {
         }
         self.opened_fixed.next.entry = self.word.val().entry;
         self.opened_fixed.next.own = self.word.val().own;
+        self.opened_fixed.next.asks_host = self.asks_host.val();
+        self.opened_fixed.next.host = self.word.val().host;
+        self.opened_fixed.next.chunk_log2 = self.word.val().chunk_log2;
+        self.opened_fixed.next.area_log2 = self.word.val().area_log2;
 
         self.window.next = bit_cast::<24, 8>(self.word.val().initial_window);
         if self.word.val().initial_window == 0 {

@@ -33,6 +33,14 @@ impl Logic for Context {
             address,
             bits,
             left,
+            chunk_bits,
+            chunk_done,
+            header,
+            header_full,
+            chunk,
+            chunk_full,
+            ordered,
+            met,
             step,
             nacks,
             nack_limit,
@@ -55,6 +63,8 @@ impl Logic for Context {
         // What the running event does to what a beginning one may change in the
         // same clock: apart, so that no value seems to depend on itself.
         self.ran_bits.next = self.bits.q.val();
+        self.ran_chunk_done.next = self.chunk_done.q.val();
+        self.ran_nack_limit.next = self.nack_limit.q.val();
         self.ran_cumulative_then.next = self.cumulative_then.q.val();
         self.ran_is_again.next = self.is_again.q.val();
         self.ran_is_new.next = self.is_new.q.val();
@@ -90,6 +100,12 @@ impl Logic for Context {
         self.intake.expiry_valid.next = self.interval.expiry_valid.val();
         self.intake.expiry_data.next = self.interval.expiry_data.val();
         self.interval.expiry_ready.next = self.intake.expiry_ready.val();
+        // The order stays on offer until it is answered.
+        self.intake.order_valid.next = self.order_valid.val() & !self.ordered.q.val();
+        self.intake.order_data.next = self.order_data.val();
+        self.order_ready.next = self.ordered.q.val();
+        self.order_met.next = self.met.q.val();
+        self.ordered.d.next = false;
         self.intake.freed_valid.next = self.interval.freed_valid.val();
         self.intake.freed_data.next = self.interval.freed_data.val();
         self.interval.freed_ready.next = self.intake.freed_ready.val();
@@ -138,6 +154,19 @@ impl Logic for Context {
         self.place_full.d.next = self.place_waits.val();
         self.interval.job_valid.next = self.job_full.q.val();
         self.interval.job_data.next = self.job.q.val();
+        self.header_valid.next = self.header_full.q.val();
+        self.header_data.next = self.header.q.val();
+        if self.header_ready.val() {
+            self.header_full.d.next = false;
+        }
+        self.chunk_valid.next = self.chunk_full.q.val();
+        self.chunk_data.next = self.chunk.q.val();
+        self.chunk_room.next = !self.chunk_full.q.val() | self.chunk_ready.val();
+        if self.chunk_ready.val() {
+            self.chunk_full.d.next = false;
+        }
+        self.host.next = self.fixed.q.val().host;
+        self.by_order.next = self.cause.q.val() == ContextEvent::Order;
         self.job_room.next = !self.job_full.q.val() | self.interval.job_ready.val();
         if self.interval.job_ready.val() {
             self.job_full.d.next = false;
@@ -191,7 +220,8 @@ impl Logic for Context {
                 | self.packet.q.val().ce
                 | (self.since.val() >= self.settings.val().ack_every);
         }
-        self.commit.next = self.place_room.val() & self.job_room.val() & self.feedback.room.val();
+        self.commit.next =
+            self.place_room.val() & self.job_room.val() & self.feedback.room.val() & self.chunk_room.val();
 
         self.answers.next = (self.state.q.val() == ContextState::Answer)
             & (!self.done_full.q.val() | self.done_now.val())
@@ -308,11 +338,17 @@ impl Logic for Context {
         self.feedback.request.next.arrival = self.packet.q.val().arrival;
         self.feedback.request.next.timestamp = self.packet.q.val().timestamp;
 
-        // A NACK stops at its limit, at the burst, and at the first block unless the expiry says more.
+        // A NACK stops at its limit, at the burst, and at the first block unless the expiry says more;
+        // one that the host ordered is of one block.
         self.nack_more.next = (self.nack_at.val() < self.nack_limit.q.val())
             & (self.step.q.val() < 4)
-            & (self.nacks.q.val() < self.settings.val().nack_burst)
-            & ((self.step.q.val() == 0) | self.expiry.q.val().burst);
+            & ((self.nacks.q.val() < self.settings.val().nack_burst) | self.by_order.val())
+            & ((self.step.q.val() == 0) | self.expiry.q.val().burst | self.by_order.val());
+        self.order_last.next = self.nack_limit.q.val() - 1;
+        self.order_ahead.next = (self.order_last.val() >> 8) - (self.cumulative.val() >> 8);
+        self.whole_chunk.arrived.next = self.chunk_bits.q.val();
+        self.whole_chunk.index.next = self.packet.q.val().index.get_bits::<8>(0);
+        self.whole_chunk.chunk_log2.next = self.fixed.q.val().chunk_log2;
         self.nack_ask.next = 256.into();
         if (self.nack_limit.q.val() >> 8) == (self.nack_at.val() >> 8) {
             self.nack_ask.next = bit_cast::<9, 8>(self.nack_limit.q.val().get_bits::<8>(0));
@@ -331,6 +367,9 @@ impl Logic for Context {
             ContextState::Drop => {
                 self.place.d.next.kind = 0.into();
                 self.place.d.next.ud = self.packet.q.val().ud;
+                self.place.d.next.area = false;
+                self.place.d.next.chunk = false;
+                self.place.d.next.more = false;
                 if self.packet.q.val().ud {
                     // No context has a part in a datagram.
                     self.place.d.next.kind = 3.into();
@@ -365,6 +404,24 @@ impl Logic for Context {
                     self.is_data.val() & (self.index.val() >= self.granted.val());
                 self.sets.d.next = self.is_data.val() & self.in_window.val();
                 self.ran_state.next = ContextState::Ask;
+                if self.host.val() {
+                    self.ran_state.next = ContextState::Header;
+                }
+            }
+            ContextState::Header => {
+                if !self.header_full.q.val() {
+                    self.header_full.d.next = true;
+                    self.header.d.next.buffer = self.fixed.q.val().buffer;
+                    self.header.d.next.area_log2 = self.fixed.q.val().area_log2;
+                    self.header.d.next.chunk_log2 = self.fixed.q.val().chunk_log2;
+                    self.header.d.next.context = self.owner.q.val();
+                    self.header.d.next.generation = self.fixed.q.val().generation;
+                    self.header.d.next.count = self.count.val();
+                    self.header.d.next.length = self.fixed.q.val().length;
+                    self.header.d.next.payload_log2 = self.fixed.q.val().payload_log2;
+                    self.header.d.next.tag = self.fixed.q.val().tag;
+                    self.ran_state.next = ContextState::Ask;
+                }
             }
             ContextState::Ask => {
                 self.ran_reading.next = self.own.held.val();
@@ -395,6 +452,7 @@ impl Logic for Context {
                             self.ran_own_done.next = true;
                             self.ran_is_new.next = !self.result.val().was_set;
                             self.ran_is_again.next = self.result.val().was_set;
+                            self.chunk_bits.d.next = self.result.val().bits;
                             if !self.result.val().was_set {
                                 if self.past_index.val() > self.live.q.val().highest {
                                     self.ran_live.next.highest = self.past_index.val();
@@ -466,11 +524,28 @@ impl Logic for Context {
                     }
                 }
             }
+            ContextState::Chunk => {
+                self.ran_chunk_done.next = self.is_new.q.val() & self.whole_chunk.whole.val();
+                self.ran_state.next = ContextState::Commit;
+            }
             ContextState::Commit => {
                 self.place.d.next.kind = 0.into();
                 self.place.d.next.ud = false;
+                self.place.d.next.area = self.host.val();
+                self.place.d.next.chunk = self.chunk_done.q.val();
+                self.place.d.next.more = self.host.val() & !self.complete.val();
                 if self.is_new.q.val() {
                     self.place.d.next.kind = 1.into();
+                }
+                if self.chunk_done.q.val() {
+                    self.place.d.next.kind = 3.into();
+                }
+                if self.chunk_room.val() {
+                    self.chunk.d.next.buffer = self.fixed.q.val().buffer;
+                    self.chunk.d.next.area_log2 = self.fixed.q.val().area_log2;
+                    self.chunk.d.next.chunk_log2 = self.fixed.q.val().chunk_log2;
+                    self.chunk.d.next.block = self.index.val().get_bits::<16>(8);
+                    self.chunk.d.next.bits = self.chunk_bits.q.val();
                 }
                 if self.complete.val() {
                     self.place.d.next.kind = 3.into();
@@ -487,8 +562,9 @@ impl Logic for Context {
                 }
                 self.job.d.next.opened = self.opened.q.val();
                 self.job.d.next.fresh = self.is_new.q.val() & !self.retx.q.val();
-                self.job.d.next.repaired = self.is_new.q.val() & self.retx.q.val();
-                self.job.d.next.repeated = self.is_again.q.val() & self.retx.q.val();
+                // HR-8: software asked for it, in its own time.
+                self.job.d.next.repaired = self.is_new.q.val() & self.retx.q.val() & !self.host.val();
+                self.job.d.next.repeated = self.is_again.q.val() & self.retx.q.val() & !self.host.val();
                 self.job.d.next.probe = self.packet.q.val().probe;
                 self.job.d.next.limit = self.index.val();
                 if self.granted.val() < self.index.val() {
@@ -523,6 +599,9 @@ impl Logic for Context {
                     self.feedback.make.next = self.answer.val() & !self.complete.val();
                     self.grant.enter.next = self.enters.val() & !self.complete.val();
                     self.place_full.d.next = self.complete.val() | (self.packet.q.val().payload_len != 0);
+                    if self.chunk_done.q.val() {
+                        self.chunk_full.d.next = true;
+                    }
                     // A message that arrived whole with its first packet was never timed.
                     self.job_full.d.next = !self.complete.val() | self.live.q.val().timed;
                     self.intake.store.next = true;
@@ -549,6 +628,9 @@ impl Logic for Context {
             ContextState::Abort => {
                 self.place.d.next.kind = 2.into();
                 self.place.d.next.ud = false;
+                self.place.d.next.area = self.host.val();
+                self.place.d.next.chunk = false;
+                self.place.d.next.more = false;
                 self.place.d.next.context = self.owner.q.val();
                 self.job.d.next.kind = 3.into();
                 self.job.d.next.opened = false;
@@ -638,9 +720,12 @@ impl Logic for Context {
                 self.feedback.request.next.base = self.nack_at.val();
                 self.feedback.request.next.limit = self.nack_limit.q.val();
                 if self.feedback.room.val() {
-                    self.feedback.make.next = true;
-                    self.ran_live.next.sequence = self.live.q.val().sequence + 1;
-                    self.ran_live.next.since = 0.into();
+                    // HR-8: what hardware finds missing the host is not asked for.
+                    self.feedback.make.next = !self.host.val() | self.by_order.val();
+                    if !self.host.val() | self.by_order.val() {
+                        self.ran_live.next.sequence = self.live.q.val().sequence + 1;
+                        self.ran_live.next.since = 0.into();
+                    }
                     self.ran_nacks.next = self.nacks.q.val() + 1;
                     self.ran_step.next = self.step.q.val() + 1;
                     self.ran_state.next = ContextState::Nack;
@@ -659,18 +744,32 @@ impl Logic for Context {
                 self.job.d.next.limit = self.nack_limit.q.val();
                 // GR-5.
                 self.lends.next = (self.nacks.q.val() != 0)
+                    & !self.by_order.val()
                     & self.live.q.val().nacked
                     & !self.live.q.val().lent
                     & self.settings.val().credit_policy.get_bit(2);
-                self.store.next.nacked = self.live.q.val().nacked | (self.nacks.q.val() != 0);
+                self.store.next.nacked =
+                    self.live.q.val().nacked | ((self.nacks.q.val() != 0) & !self.by_order.val());
                 self.store.next.lent = self.live.q.val().lent | self.lends.val();
                 if self.job_room.val() {
                     if self.lends.val() {
                         self.credit_down.next = bit_cast::<32, 24>(self.live.q.val().credit);
                     }
-                    self.job_full.d.next = true;
+                    // HR-6: an order changes no timer.
+                    self.job_full.d.next = !self.by_order.val();
                     self.intake.store.next = true;
                     self.ran_state.next = ContextState::Idle;
+                }
+            }
+
+            ContextState::OrderBlock => {
+                self.ran_state.next = ContextState::NackDone;
+                if (self.nack_limit.q.val() != 0) & (self.order_ahead.val() < 4) {
+                    self.ran_step.next = self.order_ahead.val().get_bits::<3>(0);
+                    if self.granted.val() < self.nack_limit.q.val() {
+                        self.ran_nack_limit.next = self.granted.val();
+                    }
+                    self.ran_state.next = ContextState::Nack;
                 }
             }
 
@@ -789,7 +888,18 @@ impl Logic for Context {
             }
         }
 
+        // One clock more for what its host is told.
+        if self.host.val()
+            & (self.ran_state.val() == ContextState::Commit)
+            & (self.state.q.val() != ContextState::Commit)
+            & (self.state.q.val() != ContextState::Chunk)
+        {
+            self.ran_state.next = ContextState::Chunk;
+        }
+
         self.bits.d.next = self.ran_bits.val();
+        self.chunk_done.d.next = self.ran_chunk_done.val();
+        self.nack_limit.d.next = self.ran_nack_limit.val();
         self.cumulative_then.d.next = self.ran_cumulative_then.val();
         self.is_again.d.next = self.ran_is_again.val();
         self.is_new.d.next = self.ran_is_new.val();
@@ -848,6 +958,12 @@ impl Logic for Context {
         }
         self.arrival.packet.next = self.next_packet.val();
         self.arrival.fixed.next = self.next_fixed.val();
+        // HR-5
+        self.order.next = self.order_data.val();
+        self.meets.next = self.next_open.val()
+            & self.next_fixed.val().host
+            & (self.order.val().handle.get_bits::<12>(20) == self.intake.owner.val())
+            & (self.order.val().handle.get_bits::<20>(0) == self.next_fixed.val().generation);
 
         // An event begins.
         if self.starts.val() {
@@ -873,6 +989,7 @@ impl Logic for Context {
             self.nacks.d.next = 0.into();
             self.bits.d.next = self.nothing.val();
             self.left.d.next = 0.into();
+            self.chunk_done.d.next = false;
             match self.intake.cause.val() {
                 ContextEvent::Packet => {
                     // Verdict 3 is not this message's packet.
@@ -976,6 +1093,22 @@ impl Logic for Context {
                         self.nack_limit.d.next = self.intake.expiry.val().limit;
                     }
                 }
+                ContextEvent::Order => {
+                    self.ordered.d.next = true;
+                    self.met.d.next = self.meets.val();
+                    self.state.d.next = ContextState::Idle;
+                    self.nack_limit.d.next = self.order.val().value.get_bits::<24>(0);
+                    if self.next_fixed.val().count < self.order.val().value.get_bits::<24>(0) {
+                        self.nack_limit.d.next = self.next_fixed.val().count;
+                    }
+                    if self.meets.val() {
+                        self.state.d.next = ContextState::OrderBlock;
+                        if self.order.val().value.get_bit(31) {
+                            self.live.d.next.status = self.partial.val();
+                            self.state.d.next = ContextState::Release;
+                        }
+                    }
+                }
                 ContextEvent::Freed => {
                     self.live.d.next.untied = true;
                     self.state.d.next = ContextState::Bury;
@@ -1054,6 +1187,9 @@ impl Logic for Context {
             self.state.d.next = ContextState::Idle;
         }
         if self.rst.val() {
+            self.ordered.d.next = false;
+        }
+        if self.rst.val() {
             self.flying.d.next = 0.into();
         }
         if self.rst.val() {
@@ -1063,6 +1199,8 @@ impl Logic for Context {
             self.retire_full.d.next = false;
             self.place_full.d.next = false;
             self.job_full.d.next = false;
+            self.header_full.d.next = false;
+            self.chunk_full.d.next = false;
             self.done_full.d.next = false;
         }
     }

@@ -4,7 +4,8 @@
 //!  work ────┐                   ┌────────── words <──── store ────┐
 //!  fence ───┤                   v                                 │
 //!  expiry ──┼─> choose ─> read ─> one event and its words ──> engine
-//!  freed ───┤                      ^                              │
+//!  order ───┤                      ^                              │
+//!  freed ───┤                      │                              │
 //!  grant ───┘                      └── a store meanwhile ─────────┘
 //! ```
 //!
@@ -24,7 +25,7 @@ use super::ContextEvent;
 use crate::prelude::*;
 use crate::recovery::Expiry;
 use crate::rx::{ContextFixed, ContextLive};
-use crate::types::{PlaceFence, RxWork};
+use crate::types::{PlaceFence, RecoverOrder, RxWork};
 
 #[derive(LogicBlock)]
 pub struct Intake {
@@ -41,6 +42,9 @@ pub struct Intake {
     pub expiry_valid: Signal<In, Bit>,
     pub expiry_data: Signal<In, Expiry>,
     pub expiry_ready: Signal<Out, Bit>,
+    /// Not shown any more from the clock after the engine took it.
+    pub order_valid: Signal<In, Bit>,
+    pub order_data: Signal<In, RecoverOrder>,
     pub freed_valid: Signal<In, Bit>,
     pub freed_data: Signal<In, Bits<12>>,
     pub freed_ready: Signal<Out, Bit>,
@@ -89,10 +93,12 @@ pub struct Intake {
 
     may_choose: Signal<Local, Bit>,
     grants: Signal<Local, Bit>,
+    orders: Signal<Local, Bit>,
     others: Signal<Local, Bit>,
     take_work: Signal<Local, Bit>,
     take_fence: Signal<Local, Bit>,
     take_expiry: Signal<Local, Bit>,
+    take_order: Signal<Local, Bit>,
     take_freed: Signal<Local, Bit>,
     take_grant: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
@@ -118,6 +124,8 @@ impl Intake {
             expiry_valid: Default::default(),
             expiry_data: Default::default(),
             expiry_ready: Default::default(),
+            order_valid: Default::default(),
+            order_data: Default::default(),
             freed_valid: Default::default(),
             freed_data: Default::default(),
             freed_ready: Default::default(),
@@ -156,10 +164,12 @@ impl Intake {
             is_same: Default::default(),
             may_choose: Default::default(),
             grants: Default::default(),
+            orders: Default::default(),
             others: Default::default(),
             take_work: Default::default(),
             take_fence: Default::default(),
             take_expiry: Default::default(),
+            take_order: Default::default(),
             take_freed: Default::default(),
             take_grant: Default::default(),
             takes: Default::default(),
@@ -209,22 +219,34 @@ impl Logic for Intake {
         self.grants.next = self.grant_valid.val()
             & !self.granting.val()
             & !(self.full.q.val() & (self.event_cause.q.val() == ContextEvent::Grant));
-        self.others.next =
-            self.fence_valid.val() | self.expiry_valid.val() | self.freed_valid.val() | self.grants.val();
+        self.orders.next =
+            self.order_valid.val() & !(self.full.q.val() & (self.event_cause.q.val() == ContextEvent::Order));
+        self.others.next = self.fence_valid.val()
+            | self.expiry_valid.val()
+            | self.orders.val()
+            | self.freed_valid.val()
+            | self.grants.val();
         self.take_work.next =
             self.may_choose.val() & self.work_valid.val() & (!self.others.val() | !self.other_turn.q.val());
         self.take_fence.next = self.may_choose.val() & !self.take_work.val() & self.fence_valid.val();
         self.take_expiry.next =
             self.may_choose.val() & !self.take_work.val() & !self.fence_valid.val() & self.expiry_valid.val();
+        self.take_order.next = self.may_choose.val()
+            & !self.take_work.val()
+            & !self.fence_valid.val()
+            & !self.expiry_valid.val()
+            & self.orders.val();
         self.take_freed.next = self.may_choose.val()
             & !self.take_work.val()
             & !self.fence_valid.val()
             & !self.expiry_valid.val()
+            & !self.orders.val()
             & self.freed_valid.val();
         self.take_grant.next = self.may_choose.val()
             & !self.take_work.val()
             & !self.fence_valid.val()
             & !self.expiry_valid.val()
+            & !self.orders.val()
             & !self.freed_valid.val()
             & self.grants.val();
         self.takes.next = self.may_choose.val() & (self.work_valid.val() | self.others.val());
@@ -238,6 +260,9 @@ impl Logic for Intake {
         }
         if self.take_expiry.val() {
             self.named.next = self.expiry_data.val().context;
+        }
+        if self.take_order.val() {
+            self.named.next = self.order_data.val().handle.get_bits::<12>(20);
         }
         if self.take_freed.val() {
             self.named.next = self.freed_data.val();
@@ -303,6 +328,9 @@ impl Logic for Intake {
             }
             if self.take_expiry.val() {
                 self.event_cause.d.next = ContextEvent::Expiry;
+            }
+            if self.take_order.val() {
+                self.event_cause.d.next = ContextEvent::Order;
             }
             if self.take_freed.val() {
                 self.event_cause.d.next = ContextEvent::Freed;

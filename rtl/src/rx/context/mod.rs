@@ -49,19 +49,21 @@ mod ending;
 mod engine;
 mod intake;
 mod stock;
+mod whole_chunk;
 
 pub use arrival::Arrival;
 pub use block_slot::BlockSlot;
 pub use ending::Ending;
 pub use intake::Intake;
 pub use stock::Stock;
+pub use whole_chunk::WholeChunk;
 
 use super::{ContextFixed, ContextLive, Grant};
 use crate::prelude::*;
 use crate::recovery::{Expiry, Feedback, Interval, IntervalJob, Rounds};
 use crate::types::{
-    BitmapOp, BitmapResult, Done, Doorbell, PlaceCommand, PlaceFence, Retire, RxWork, Settings, TimerInsert,
-    TxFeedback,
+    BitmapOp, BitmapResult, ChunkBits, ChunkHeader, Done, Doorbell, PlaceCommand, PlaceFence, RecoverOrder,
+    Retire, RxWork, Settings, TimerInsert, TxFeedback,
 };
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
@@ -79,6 +81,9 @@ pub enum ContextState {
     Wait,
     Advance,
     Commit,
+    // Of a host-recovered message: it opens; is the packet's chunk complete?
+    Header,
+    Chunk,
     // Reading the block of `cumulative` anew, for a packet or a grant.
     Reread,
     // An abort: its blocks go back one per clock.
@@ -93,6 +98,8 @@ pub enum ContextState {
     NackWait,
     NackSend,
     NackDone,
+    /// The host orders a NACK: of which block?
+    OrderBlock,
     // The head of the grant queue.
     Room,
     Quota,
@@ -112,6 +119,7 @@ pub enum ContextEvent {
     Expiry,
     Freed,
     Grant,
+    Order,
 }
 
 /// What is counted, one pulse each.
@@ -173,6 +181,18 @@ pub struct Context {
     pub retire_valid: Signal<Out, Bit>,
     pub retire_data: Signal<Out, Retire>,
     pub retire_ready: Signal<In, Bit>,
+    /// What a host-recovered message tells of itself, to `chunks`.
+    pub header_valid: Signal<Out, Bit>,
+    pub header_data: Signal<Out, ChunkHeader>,
+    pub header_ready: Signal<In, Bit>,
+    pub chunk_valid: Signal<Out, Bit>,
+    pub chunk_data: Signal<Out, ChunkBits>,
+    pub chunk_ready: Signal<In, Bit>,
+    /// The host's order; whether it met its message, in the clock it is taken.
+    pub order_valid: Signal<In, Bit>,
+    pub order_data: Signal<In, RecoverOrder>,
+    pub order_ready: Signal<Out, Bit>,
+    pub order_met: Signal<Out, Bit>,
     /// Bytes.
     pub outstanding: Signal<Out, Bits<32>>,
     pub not_granted: Signal<Out, Bit>,
@@ -204,6 +224,7 @@ pub struct Context {
     /// The same of the next event.
     next_own: BlockSlot,
     next_other: BlockSlot,
+    whole_chunk: WholeChunk,
 
     state: Dff<ContextState>,
     cause: Dff<ContextEvent>,
@@ -234,6 +255,17 @@ pub struct Context {
     address: Dff<Bits<64>>,
     bits: Dff<Bits<256>>,
     left: Dff<Bits<9>>,
+
+    /// The packet's own block with its bit; its chunk is complete with it.
+    chunk_bits: Dff<Bits<256>>,
+    chunk_done: Dff<Bit>,
+    header: Dff<ChunkHeader>,
+    header_full: Dff<Bit>,
+    chunk: Dff<ChunkBits>,
+    chunk_full: Dff<Bit>,
+    /// The order is taken; it met its message.
+    ordered: Dff<Bit>,
+    met: Dff<Bit>,
 
     // An expiry's walk over blocks.
     step: Dff<Bits<3>>,
@@ -290,6 +322,13 @@ pub struct Context {
     expected: Signal<Local, Bit>,
     place_room: Signal<Local, Bit>,
     job_room: Signal<Local, Bit>,
+    chunk_room: Signal<Local, Bit>,
+    host: Signal<Local, Bit>,
+    by_order: Signal<Local, Bit>,
+    order_last: Signal<Local, Bits<24>>,
+    order_ahead: Signal<Local, Bits<24>>,
+    meets: Signal<Local, Bit>,
+    order: Signal<Local, RecoverOrder>,
     commit: Signal<Local, Bit>,
     complete: Signal<Local, Bit>,
     answer: Signal<Local, Bit>,
@@ -312,6 +351,8 @@ pub struct Context {
     done_now: Signal<Local, Bit>,
     // What the running event leaves.
     ran_bits: Signal<Local, Bits<256>>,
+    ran_chunk_done: Signal<Local, Bit>,
+    ran_nack_limit: Signal<Local, Bits<24>>,
     ran_cumulative_then: Signal<Local, Bits<24>>,
     ran_is_again: Signal<Local, Bit>,
     ran_is_new: Signal<Local, Bit>,
@@ -335,6 +376,7 @@ pub struct Context {
     replaced: Constant<Bits<8>>,
     released: Constant<Bits<8>>,
     destroyed: Constant<Bits<8>>,
+    partial: Constant<Bits<8>>,
     remote_access_status: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
 }
@@ -389,6 +431,16 @@ impl Context {
             retire_valid: Default::default(),
             retire_data: Default::default(),
             retire_ready: Default::default(),
+            header_valid: Default::default(),
+            header_data: Default::default(),
+            header_ready: Default::default(),
+            chunk_valid: Default::default(),
+            chunk_data: Default::default(),
+            chunk_ready: Default::default(),
+            order_valid: Default::default(),
+            order_data: Default::default(),
+            order_ready: Default::default(),
+            order_met: Default::default(),
             outstanding: Default::default(),
             not_granted: Default::default(),
             duplicate: Default::default(),
@@ -415,6 +467,7 @@ impl Context {
             other: BlockSlot::new(),
             next_own: BlockSlot::new(),
             next_other: BlockSlot::new(),
+            whole_chunk: WholeChunk::new(),
             state: Default::default(),
             cause: Default::default(),
             owner: Default::default(),
@@ -439,6 +492,14 @@ impl Context {
             address: Default::default(),
             bits: Default::default(),
             left: Default::default(),
+            chunk_bits: Default::default(),
+            chunk_done: Default::default(),
+            header: Default::default(),
+            header_full: Default::default(),
+            chunk: Default::default(),
+            chunk_full: Default::default(),
+            ordered: Default::default(),
+            met: Default::default(),
             step: Default::default(),
             nacks: Default::default(),
             nack_limit: Default::default(),
@@ -490,6 +551,13 @@ impl Context {
             expected: Default::default(),
             place_room: Default::default(),
             job_room: Default::default(),
+            chunk_room: Default::default(),
+            host: Default::default(),
+            by_order: Default::default(),
+            order_last: Default::default(),
+            order_ahead: Default::default(),
+            meets: Default::default(),
+            order: Default::default(),
             commit: Default::default(),
             complete: Default::default(),
             answer: Default::default(),
@@ -511,6 +579,8 @@ impl Context {
             lends: Default::default(),
             done_now: Default::default(),
             ran_bits: Default::default(),
+            ran_chunk_done: Default::default(),
+            ran_nack_limit: Default::default(),
             ran_cumulative_then: Default::default(),
             ran_is_again: Default::default(),
             ran_is_new: Default::default(),
@@ -533,6 +603,7 @@ impl Context {
             replaced: code(Status::Replaced as u8),
             released: code(Status::Released as u8),
             destroyed: code(Status::Destroyed as u8),
+            partial: code(Status::Partial as u8),
             remote_access_status: code(Status::RemoteAccess as u8),
             nothing: Constant::new(Bits::<256>::default()),
         }

@@ -76,6 +76,8 @@ pub struct LookupJudge {
     pub no_context: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub opened: Signal<Out, Bit>,
+    /// What opens is host-recovered.
+    pub host: Signal<Out, Bit>,
     /// UD-3: the datagram goes into the receive; there is none for it.
     pub deliver: Signal<Out, Bit>,
     pub ud_receive: Signal<Out, Bit>,
@@ -93,12 +95,15 @@ pub struct LookupJudge {
     has_place: Signal<Local, Bit>,
     resources: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
+    /// That the area has bits for.
+    packets: Signal<Local, Bits<29>>,
     is_write: Signal<Local, Bit>,
     needs_receive: Signal<Local, Bit>,
 
     est_flag: Constant<Bits<8>>,
     write_flag: Constant<Bits<8>>,
     imm_flag: Constant<Bits<8>>,
+    host_flag: Constant<Bits<8>>,
     remote_access: Constant<Bits<8>>,
     complete: Constant<Bits<8>>,
     complete_low: Constant<Bits<8>>,
@@ -148,6 +153,7 @@ impl LookupJudge {
             no_context: Default::default(),
             finished: Default::default(),
             opened: Default::default(),
+            host: Default::default(),
             deliver: Default::default(),
             ud_receive: Default::default(),
             est: Default::default(),
@@ -161,11 +167,13 @@ impl LookupJudge {
             has_place: Default::default(),
             resources: Default::default(),
             fits: Default::default(),
+            packets: Default::default(),
             is_write: Default::default(),
             needs_receive: Default::default(),
             est_flag: Constant::new((u64::from(flag::EST)).into()),
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
             imm_flag: Constant::new((u64::from(flag::IMM)).into()),
+            host_flag: Constant::new((u64::from(flag::HOST_RECOVERY)).into()),
             remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             complete: Constant::new((u64::from(fb::COMPLETE)).into()),
             complete_low: Constant::new((u64::from(fb::COMPLETE | fb::RELEASE_REQ)).into()),
@@ -212,7 +220,15 @@ impl Logic for LookupJudge {
                 & !self.used_up.val()
                 & self.needs_receive.val()
                 & !self.packet.val().denied);
-        self.fits.next = self.is_write.val() | (self.receive.val().length >= self.packet.val().length);
+        // HR-1, HR-2
+        self.host.next = self.receive.val().chunks
+            & ((self.packet.val().flags & self.host_flag.val()) != 0)
+            & (self.packet.val().count != 1)
+            & !self.is_write.val();
+        self.packets.next = bit_cast::<29, 21>(self.receive.val().capacity) << 8;
+        self.fits.next = self.is_write.val()
+            | ((self.receive.val().room >= self.packet.val().length)
+                & (!self.host.val() | (bit_cast::<29, 24>(self.packet.val().count) <= self.packets.val())));
 
         self.open.next = false;
         self.consumes.next = false;

@@ -637,6 +637,7 @@ impl Logic for Lookup {
         self.reply.destroyed.next = self.reclaims.val();
         self.reply.packet.next = self.packet.q.val();
         self.reply.receive.next = self.posted.val();
+        self.reply.host.next = self.judge.host.val();
         self.reply.own.next = self.is_match.val();
         self.reply.work.next = self.judge.work.val() | self.reclaims.val();
         self.reply.verdict.next = self.judge.verdict.val();

@@ -11,6 +11,7 @@
 
 use crate::prelude::*;
 use crate::types::{Receive, RxData, RxWork, TxFeedback};
+use tessera_abi::queue::area;
 use tessera_abi::wire::{fb, flag};
 
 #[derive(LogicBlock)]
@@ -23,6 +24,8 @@ pub struct LookupReply {
     pub receive: Signal<In, Receive>,
     /// It is a tagged one.
     pub own: Signal<In, Bit>,
+    /// What opens is host-recovered.
+    pub host: Signal<In, Bit>,
     /// Of the context found or opened.
     pub number: Signal<In, Bits<12>>,
     pub work: Signal<In, Bit>,
@@ -52,9 +55,11 @@ pub struct LookupReply {
 
     ce_flag: Signal<Local, Bits<8>>,
     count: Signal<Local, Bits<24>>,
+    area_len: Signal<Local, Bits<64>>,
 
     ce: Constant<Bits<8>>,
     write_flag: Constant<Bits<8>>,
+    smallest_area: Constant<Bits<64>>,
 }
 
 impl LookupReply {
@@ -66,6 +71,7 @@ impl LookupReply {
             packet: Default::default(),
             receive: Default::default(),
             own: Default::default(),
+            host: Default::default(),
             number: Default::default(),
             work: Default::default(),
             verdict: Default::default(),
@@ -89,8 +95,10 @@ impl LookupReply {
             feedback_waits: Default::default(),
             ce_flag: Default::default(),
             count: Default::default(),
+            area_len: Default::default(),
             ce: Constant::new((u64::from(fb::CE)).into()),
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
+            smallest_area: Constant::new(area::ALIGN.into()),
         }
     }
 }
@@ -99,6 +107,7 @@ impl Logic for LookupReply {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, work_word, work_waits, feedback_word, feedback_waits);
+        self.area_len.next = self.smallest_area.val() << self.receive.val().area_log2;
         self.free.next = !self.work_waits.q.val() & !self.feedback_waits.q.val();
 
         if self.work_ready.val() {
@@ -111,11 +120,18 @@ impl Logic for LookupReply {
             self.work_word.d.next.destroyed = self.destroyed.val();
             self.work_word.d.next.context = self.number.val();
             self.work_word.d.next.buffer = self.receive.val().address;
+            // HR-2: a send's payload lies behind the area.
+            if self.receive.val().chunks & !self.packet.val().ud {
+                self.work_word.d.next.buffer = self.receive.val().address + self.area_len.val();
+            }
             if (self.packet.val().flags & self.write_flag.val()) != 0 {
                 self.work_word.d.next.buffer = self.packet.val().tag;
             }
             self.work_word.d.next.entry = self.receive.val().entry;
             self.work_word.d.next.own = self.own.val();
+            self.work_word.d.next.host = self.host.val();
+            self.work_word.d.next.chunk_log2 = self.receive.val().chunk_log2;
+            self.work_word.d.next.area_log2 = self.receive.val().area_log2;
             self.work_word.d.next.src_mac = self.packet.val().src_mac;
             self.work_word.d.next.vlan = self.packet.val().vlan;
             self.work_word.d.next.vlan_valid = self.packet.val().vlan_valid;

@@ -394,6 +394,11 @@ impl Logic for MatchTable {
         self.answer.next.address = self.nodes.node.val().address;
         self.answer.next.length = self.nodes.node.val().length;
         self.answer.next.entry = self.nodes.node.val().entry;
+        self.answer.next.chunks = false;
+        self.answer.next.chunk_log2 = 0.into();
+        self.answer.next.area_log2 = 0.into();
+        self.answer.next.capacity = 0.into();
+        self.answer.next.room = self.nodes.node.val().length;
 
         // What is told.
         if self.done_ready.val() {

@@ -1,0 +1,620 @@
+//! Writes what host-recovered messages tell of themselves into host memory.
+//!
+//! ```text
+//!  header ─────────────────────┐
+//!  chunk ──> pending ──────────┴─> eight places ──> pack, address ──> write_desc, write_beat
+//!               ^                   ^       │                           (beside completions)
+//!  placed ──────┴── payload is there        │ done                      write_status
+//!     │                             └───────│─────────────────────────────────┘
+//!     ├─ a message's last ──> asides: until its places are free ──┐
+//!     └─ of others: on at once, or behind those that wait ────────┴─> ends ──> fence
+//! ```
+//!
+//! A block's bits are taken when a packet completes a chunk, and wait here until
+//! placement's fence behind that packet comes back: host memory never says more
+//! than it holds. Fences come in the order of the bits, so a FIFO joins them. A
+//! fence with an error throws its bits away; the mark of that stays with its
+//! context until the message has ended, so nothing of it follows (HR-4).
+//!
+//! The host sees writes in any order, so one write of a block is under way at a
+//! time: it has a place until its status is back, and newer bits of that block
+//! wait in the place meanwhile, the newest alone: each says what those before it
+//! said. A header has a place too, for which the bits of its message wait.
+//!
+//! The last fence of such a message waits aside until no place is of its message,
+//! so nothing of the area is written behind the completion; fences of others
+//! overtake it. Those that wait do so in the order they came.
+//!
+//! Placement is never held up by the engine here, which may itself be waiting for
+//! placement: what the engine does not take at once waits in a FIFO, as do the
+//! last fences; all that holds a chunk's fence is the host's statuses.
+//!
+//! Contract:
+//! - a header is taken while a place is free; it is offered before the fence of any
+//!   chunk of its message;
+//!   bits are taken while there is room for them: at most as many wait as
+//!   placement has commands and entries, which is less than there is room for, so
+//!   `chunk` never stalls;
+//! - `placed` with `chunk` comes for each word of `chunk`, in the same order, and
+//!   later than that; it is taken while its block has a place or one is free. No
+//!   fence of a host-recovered message is taken while a header comes;
+//! - fences of other messages and of datagrams pass in the clock they come, if
+//!   `fence` is ready and none waits, and keep their order;
+//! - bits are offered `chunk_log2 + 5` clocks after their fence was taken, if
+//!   nothing is in the way. The last fence goes two clocks after the last
+//!   status at the earliest;
+//! - a write is one beat; descriptor and beat are offered in the same clock. Its
+//!   tag has bit 7 set;
+//! - `dma_error` pulses one clock after a failed status, which changes nothing
+//!   else.
+//!
+//! Verified by `testbenches/tests/chunks.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+use crate::types::{Beat, ChunkBits, ChunkHeader, DmaDescriptor, DmaStatus, PlaceFence};
+use tessera_abi::params::Config;
+use tessera_abi::queue::area;
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum ChunkStep {
+    Idle,
+    Read,
+    /// Two bits become one, once per level of the chunk's size.
+    Pack,
+    Write,
+}
+
+/// A write into an area, before its bits are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct AreaWrite {
+    pub buffer: Bits<64>,
+    pub area_log2: Bits<4>,
+    /// A header: its bytes are `bits`, and `chunk_log2` is 0.
+    pub head: Bit,
+    pub chunk_log2: Bits<3>,
+    pub block: Bits<16>,
+    pub bits: Bits<256>,
+}
+
+#[derive(LogicBlock)]
+pub struct Chunks {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub header_valid: Signal<In, Bit>,
+    pub header_data: Signal<In, ChunkHeader>,
+    pub header_ready: Signal<Out, Bit>,
+    pub chunk_valid: Signal<In, Bit>,
+    pub chunk_data: Signal<In, ChunkBits>,
+    pub chunk_ready: Signal<Out, Bit>,
+    pub placed_valid: Signal<In, Bit>,
+    pub placed_data: Signal<In, PlaceFence>,
+    pub placed_ready: Signal<Out, Bit>,
+    pub fence_valid: Signal<Out, Bit>,
+    pub fence_data: Signal<Out, PlaceFence>,
+    pub fence_ready: Signal<In, Bit>,
+    pub write_desc_valid: Signal<Out, Bit>,
+    pub write_desc_data: Signal<Out, DmaDescriptor>,
+    pub write_desc_ready: Signal<In, Bit>,
+    pub write_beat_valid: Signal<Out, Bit>,
+    pub write_beat_data: Signal<Out, Beat>,
+    pub write_beat_ready: Signal<In, Bit>,
+    pub write_status_valid: Signal<In, Bit>,
+    pub write_status_data: Signal<In, DmaStatus>,
+    pub dma_error: Signal<Out, Bit>,
+
+    pending: Fifo<ChunkBits, 7>,
+    words: SdpRam<AreaWrite, 3>,
+    /// Places, a bit each: something is to be written; a write is under way; it
+    /// is a header.
+    dirty: Dff<Bits<8>>,
+    open: Dff<Bits<8>>,
+    heads: Dff<Bits<8>>,
+    contexts: [Dff<Bits<12>>; 8],
+    blocks: [Dff<Bits<16>>; 8],
+    /// Headers that are to be there first.
+    waits: [Dff<Bits<8>>; 8],
+    /// Places behind the one served last.
+    behind: Dff<Bits<8>>,
+
+    step: Dff<ChunkStep>,
+    word: Dff<AreaWrite>,
+    serves: Dff<Bits<3>>,
+    levels: Dff<Bits<3>>,
+    base: Dff<Bits<64>>,
+    offset: Dff<Bits<22>>,
+
+    desc: Dff<DmaDescriptor>,
+    desc_valid: Dff<Bit>,
+    beat: Dff<Beat>,
+    beat_valid: Dff<Bit>,
+
+    asides: Fifo<PlaceFence, 7>,
+    ends: Fifo<PlaceFence, 7>,
+    /// Fences in `ends`.
+    held: Dff<Bits<8>>,
+    broke: Dff<Bit>,
+
+    fence: Signal<Local, PlaceFence>,
+    told: Signal<Local, ChunkBits>,
+    opens: Signal<Local, ChunkHeader>,
+    busy: Signal<Local, Bits<8>>,
+    free: Signal<Local, Bits<8>>,
+    first_free: Signal<Local, Bits<8>>,
+    /// Of the fence's message; of its chunk's block.
+    of_message: Signal<Local, Bits<8>>,
+    of_block: Signal<Local, Bits<8>>,
+    status_bit: Signal<Local, Bits<8>>,
+    /// Places that are free from the next clock on.
+    done: Signal<Local, Bits<8>>,
+    /// The place that is written now.
+    target: Signal<Local, Bits<8>>,
+    blocked: Signal<Local, Bits<8>>,
+    may: Signal<Local, Bits<8>>,
+    may_behind: Signal<Local, Bits<8>>,
+    pick: Signal<Local, Bits<8>>,
+    taken: Signal<Local, Bits<8>>,
+    /// The oldest aside, and whether a place is its message's.
+    oldest: Signal<Local, PlaceFence>,
+    drained: Signal<Local, Bit>,
+    others: Signal<Local, Bit>,
+    passes: Signal<Local, Bit>,
+    kept: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    comes: Signal<Local, Bit>,
+    goes: Signal<Local, Bit>,
+    announces: Signal<Local, Bit>,
+    writes: Signal<Local, Bit>,
+    may_begin: Signal<Local, Bit>,
+    may_end: Signal<Local, Bit>,
+    takes: Signal<Local, Bit>,
+    begins: Signal<Local, Bit>,
+    out_free: Signal<Local, Bit>,
+    pairs: Signal<Local, Bits<256>>,
+    by2: Signal<Local, Bits<256>>,
+    by4: Signal<Local, Bits<256>>,
+    by8: Signal<Local, Bits<256>>,
+    by16: Signal<Local, Bits<256>>,
+    by32: Signal<Local, Bits<256>>,
+    by64: Signal<Local, Bits<256>>,
+    half: Signal<Local, Bits<256>>,
+    area_len: Signal<Local, Bits<64>>,
+    length: Signal<Local, Bits<13>>,
+    keep: Signal<Local, Bits<64>>,
+    handle: Signal<Local, Bits<32>>,
+
+    one: Constant<Bits<8>>,
+    number: [Constant<Bits<3>>; 8],
+    area_tag: Constant<Bits<8>>,
+    even1: Constant<Bits<256>>,
+    even2: Constant<Bits<256>>,
+    even4: Constant<Bits<256>>,
+    even8: Constant<Bits<256>>,
+    even16: Constant<Bits<256>>,
+    even32: Constant<Bits<256>>,
+    even64: Constant<Bits<256>>,
+    smallest: Constant<Bits<64>>,
+    at_handle: Constant<Bits<9>>,
+    at_packets: Constant<Bits<9>>,
+    at_length: Constant<Bits<9>>,
+    at_chunk_log2: Constant<Bits<9>>,
+    at_payload_log2: Constant<Bits<9>>,
+    at_tag: Constant<Bits<9>>,
+    is_open: Constant<Bits<256>>,
+}
+
+/// Tags of area writes have this bit, and the place's number.
+pub const AREA_TAG: u64 = 0x80;
+
+/// A block's bytes and the header are as long, and never longer.
+const _: () = assert!(area::HEADER_LEN == 32 && area::block_len(0) == 32 && area::MAX_CHUNK_LOG2 == 5);
+
+/// Every bit `i` of 256 with `i & run == 0`.
+fn every_other(run: usize) -> Constant<Bits<256>> {
+    let mut mask = Bits::<256>::default();
+    for at in (0..256).filter(|at| at & run == 0) {
+        mask = mask.replace_bit(at, true);
+    }
+    Constant::new(mask)
+}
+
+impl Chunks {
+    /// No message, nothing open. There is room for as many bits as placement has
+    /// entries and commands.
+    pub fn new(config: &Config) -> Self {
+        let small = config.write_tags_log2 <= 4;
+        let pending = Fifo::new(if small { 6 } else { 7 });
+        let asides = || Fifo::new(if small { 6 } else { 7 }).with_style("distributed");
+        let at = |byte: usize| Constant::new((8 * byte as u64).into());
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            header_valid: Default::default(),
+            header_data: Default::default(),
+            header_ready: Default::default(),
+            chunk_valid: Default::default(),
+            chunk_data: Default::default(),
+            chunk_ready: Default::default(),
+            placed_valid: Default::default(),
+            placed_data: Default::default(),
+            placed_ready: Default::default(),
+            fence_valid: Default::default(),
+            fence_data: Default::default(),
+            fence_ready: Default::default(),
+            write_desc_valid: Default::default(),
+            write_desc_data: Default::default(),
+            write_desc_ready: Default::default(),
+            write_beat_valid: Default::default(),
+            write_beat_data: Default::default(),
+            write_beat_ready: Default::default(),
+            write_status_valid: Default::default(),
+            write_status_data: Default::default(),
+            dma_error: Default::default(),
+            // Small configurations are short of block RAM.
+            pending: if small { pending.with_style("distributed") } else { pending },
+            words: SdpRam::new(3).with_style("distributed"),
+            dirty: Default::default(),
+            open: Default::default(),
+            heads: Default::default(),
+            contexts: std::array::from_fn(|_| Dff::default()),
+            blocks: std::array::from_fn(|_| Dff::default()),
+            waits: std::array::from_fn(|_| Dff::default()),
+            behind: Default::default(),
+            step: Default::default(),
+            word: Default::default(),
+            serves: Default::default(),
+            levels: Default::default(),
+            base: Default::default(),
+            offset: Default::default(),
+            desc: Default::default(),
+            desc_valid: Default::default(),
+            beat: Default::default(),
+            beat_valid: Default::default(),
+            asides: asides(),
+            ends: asides(),
+            held: Default::default(),
+            broke: Default::default(),
+            fence: Default::default(),
+            told: Default::default(),
+            opens: Default::default(),
+            busy: Default::default(),
+            free: Default::default(),
+            first_free: Default::default(),
+            of_message: Default::default(),
+            of_block: Default::default(),
+            status_bit: Default::default(),
+            done: Default::default(),
+            target: Default::default(),
+            blocked: Default::default(),
+            may: Default::default(),
+            may_behind: Default::default(),
+            pick: Default::default(),
+            taken: Default::default(),
+            oldest: Default::default(),
+            drained: Default::default(),
+            others: Default::default(),
+            passes: Default::default(),
+            kept: Default::default(),
+            leaves: Default::default(),
+            comes: Default::default(),
+            goes: Default::default(),
+            announces: Default::default(),
+            writes: Default::default(),
+            may_begin: Default::default(),
+            may_end: Default::default(),
+            takes: Default::default(),
+            begins: Default::default(),
+            out_free: Default::default(),
+            pairs: Default::default(),
+            by2: Default::default(),
+            by4: Default::default(),
+            by8: Default::default(),
+            by16: Default::default(),
+            by32: Default::default(),
+            by64: Default::default(),
+            half: Default::default(),
+            area_len: Default::default(),
+            length: Default::default(),
+            keep: Default::default(),
+            handle: Default::default(),
+            even1: every_other(1),
+            even2: every_other(2),
+            even4: every_other(4),
+            even8: every_other(8),
+            even16: every_other(16),
+            even32: every_other(32),
+            even64: every_other(64),
+            smallest: Constant::new(area::ALIGN.into()),
+            one: Constant::new(1u64.into()),
+            number: std::array::from_fn(|i| Constant::new((i as u64).into())),
+            area_tag: Constant::new(AREA_TAG.into()),
+            at_handle: at(area::HANDLE),
+            at_packets: at(area::PACKETS),
+            at_length: at(area::LENGTH),
+            at_chunk_log2: at(area::CHUNK_LOG2),
+            at_payload_log2: at(area::PAYLOAD_LOG2),
+            at_tag: at(area::TAG),
+            is_open: Constant::new(Bits::<256>::default().replace_bit(8 * area::OPEN, true)),
+        }
+    }
+}
+
+impl Logic for Chunks {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(self, clk, dirty, open, heads, behind, step, word, serves, levels, base, offset);
+        dff_setup!(self, clk, desc, desc_valid, beat, beat_valid, held, broke);
+        self.words.clock.next = self.clk.val();
+        self.pending.clk.next = self.clk.val();
+        self.pending.rst.next = self.rst.val();
+        self.pending.in_valid.next = self.chunk_valid.val();
+        self.pending.in_data.next = self.chunk_data.val();
+        self.chunk_ready.next = self.pending.in_ready.val();
+        self.asides.clk.next = self.clk.val();
+        self.asides.rst.next = self.rst.val();
+        self.ends.clk.next = self.clk.val();
+        self.ends.rst.next = self.rst.val();
+        self.told.next = self.pending.out_data.val();
+        self.fence.next = self.placed_data.val();
+        self.opens.next = self.header_data.val();
+
+        // Places.
+        self.busy.next = self.dirty.q.val() | self.open.q.val();
+        self.free.next = !self.busy.val();
+        self.first_free.next = self.free.val() & (self.busy.val() + 1);
+        self.status_bit.next = 0.into();
+        if self.write_status_valid.val() {
+            self.status_bit.next = self.one.val() << self.write_status_data.val().tag.get_bits::<3>(0);
+        }
+        self.done.next = self.status_bit.val() & !self.dirty.q.val();
+        self.of_message.next = 0.into();
+        self.of_block.next = 0.into();
+        self.oldest.next = self.asides.out_data.val();
+        self.drained.next = true;
+        for i in 0..8 {
+            if self.busy.val().get_bit(i) & (self.contexts[i].q.val() == self.oldest.val().context) {
+                self.drained.next = false;
+            }
+            if self.busy.val().get_bit(i) & (self.contexts[i].q.val() == self.fence.val().context) {
+                self.of_message.next = self.of_message.val().replace_bit(i, true);
+                if !self.heads.q.val().get_bit(i) & (self.blocks[i].q.val() == self.told.val().block) {
+                    self.of_block.next = self.of_block.val().replace_bit(i, true);
+                }
+            }
+        }
+
+        // A header takes a place.
+        self.header_ready.next = self.free.val().any();
+        self.announces.next = self.header_valid.val() & self.free.val().any();
+
+        // Fences: one of a chunk takes its bits on, the last one of a message goes aside.
+        self.writes.next = self.fence.val().chunk & !self.fence.val().error;
+        self.may_begin.next = !self.header_valid.val()
+            & (!self.fence.val().chunk
+                | (self.pending.out_valid.val()
+                    & (self.fence.val().error | self.of_block.val().any() | self.free.val().any())));
+        self.may_end.next = self.fence.val().more | self.asides.in_ready.val();
+        self.takes.next =
+            self.placed_valid.val() & self.fence.val().area & self.may_begin.val() & self.may_end.val();
+        self.begins.next = self.takes.val() & self.writes.val();
+        self.pending.out_ready.next = self.takes.val() & self.fence.val().chunk;
+        self.asides.in_valid.next = self.takes.val() & !self.fence.val().more;
+        self.asides.in_data.next = self.fence.val();
+
+        // What goes to the engine: those that wait, or else what comes.
+        self.others.next = self.placed_valid.val() & !self.fence.val().area;
+        self.passes.next = self.held.q.val() == 0;
+        self.kept.next = self.others.val() & !(self.passes.val() & self.fence_ready.val());
+        self.leaves.next =
+            self.asides.out_valid.val() & self.drained.val() & !self.kept.val() & self.ends.in_ready.val();
+        self.asides.out_ready.next = self.leaves.val();
+        self.ends.in_valid.next = self.kept.val() | self.leaves.val();
+        self.ends.in_data.next = self.oldest.val();
+        if self.kept.val() {
+            self.ends.in_data.next = self.fence.val();
+        }
+        self.ends.out_ready.next = self.fence_ready.val();
+        self.fence_valid.next = self.ends.out_valid.val() | (self.passes.val() & self.others.val());
+        self.fence_data.next = self.ends.out_data.val();
+        if self.passes.val() {
+            self.fence_data.next = self.fence.val();
+        }
+        self.comes.next = self.ends.in_valid.val() & self.ends.in_ready.val();
+        self.goes.next = self.ends.out_valid.val() & self.fence_ready.val();
+        if self.comes.val() & !self.goes.val() {
+            self.held.d.next = self.held.q.val() + 1;
+        }
+        if !self.comes.val() & self.goes.val() {
+            self.held.d.next = self.held.q.val() - 1;
+        }
+        self.placed_ready.next = self.ends.in_ready.val() | (self.passes.val() & self.fence_ready.val());
+        if self.fence.val().area {
+            self.placed_ready.next = self.may_begin.val() & self.may_end.val();
+        }
+        self.target.next = 0.into();
+        if self.begins.val() {
+            self.target.next = self.of_block.val();
+            if !self.of_block.val().any() {
+                self.target.next = self.first_free.val();
+            }
+        }
+        if self.announces.val() {
+            self.target.next = self.first_free.val();
+        }
+
+        // What a place holds.
+        self.handle.next = (bit_cast::<32, 12>(self.opens.val().context) << 20)
+            | bit_cast::<32, 20>(self.opens.val().generation);
+        self.words.write_enable.next = self.target.val().any();
+        self.words.write_address.next = 0.into();
+        self.words.write_data.next.buffer = self.told.val().buffer;
+        self.words.write_data.next.area_log2 = self.told.val().area_log2;
+        self.words.write_data.next.head = false;
+        self.words.write_data.next.chunk_log2 = self.told.val().chunk_log2;
+        self.words.write_data.next.block = self.told.val().block;
+        self.words.write_data.next.bits = self.told.val().bits;
+        if self.announces.val() {
+            self.words.write_data.next.buffer = self.opens.val().buffer;
+            self.words.write_data.next.area_log2 = self.opens.val().area_log2;
+            self.words.write_data.next.head = true;
+            self.words.write_data.next.chunk_log2 = 0.into();
+            self.words.write_data.next.block = 0.into();
+            self.words.write_data.next.bits = (bit_cast::<256, 32>(self.handle.val())
+                << self.at_handle.val())
+                | (bit_cast::<256, 24>(self.opens.val().count) << self.at_packets.val())
+                | (bit_cast::<256, 32>(self.opens.val().length) << self.at_length.val())
+                | (bit_cast::<256, 3>(self.opens.val().chunk_log2) << self.at_chunk_log2.val())
+                | (bit_cast::<256, 4>(self.opens.val().payload_log2) << self.at_payload_log2.val())
+                | (bit_cast::<256, 64>(self.opens.val().tag) << self.at_tag.val())
+                | self.is_open.val();
+        }
+        self.blocked.next = 0.into();
+        for i in 0..8 {
+            self.contexts[i].clock.next = self.clk.val();
+            self.contexts[i].d.next = self.contexts[i].q.val();
+            self.blocks[i].clock.next = self.clk.val();
+            self.blocks[i].d.next = self.blocks[i].q.val();
+            self.waits[i].clock.next = self.clk.val();
+            self.waits[i].d.next = self.waits[i].q.val() & !self.done.val();
+            if self.waits[i].q.val().any() {
+                self.blocked.next = self.blocked.val().replace_bit(i, true);
+            }
+            if self.target.val().get_bit(i) {
+                self.words.write_address.next = self.number[i].val();
+                self.contexts[i].d.next = self.fence.val().context;
+                self.blocks[i].d.next = self.told.val().block;
+                self.waits[i].d.next = self.of_message.val() & self.heads.q.val() & !self.done.val();
+                if self.announces.val() {
+                    self.contexts[i].d.next = self.opens.val().context;
+                    self.waits[i].d.next = 0.into();
+                }
+            }
+        }
+        self.heads.d.next = self.heads.q.val() & !self.target.val();
+        if self.announces.val() {
+            self.heads.d.next = self.heads.q.val() | self.target.val();
+        }
+
+        // Which place is served: in turn, of those whose last write is done.
+        self.may.next = self.dirty.q.val() & !self.open.q.val() & !self.blocked.val() & !self.target.val();
+        self.may_behind.next = self.may.val() & self.behind.q.val();
+        self.pick.next = self.may.val() & (!self.may.val() + 1);
+        if self.may_behind.val().any() {
+            self.pick.next = self.may_behind.val() & (!self.may_behind.val() + 1);
+        }
+        self.taken.next = 0.into();
+        self.words.read_address.next = 0.into();
+        for i in 0..8 {
+            if self.pick.val().get_bit(i) {
+                self.words.read_address.next = self.number[i].val();
+            }
+        }
+        if (self.step.q.val() == ChunkStep::Idle) & self.may.val().any() {
+            self.taken.next = self.pick.val();
+            self.behind.d.next = !(self.pick.val() | (self.pick.val() - 1));
+            self.serves.d.next = self.words.read_address.val();
+        }
+        self.dirty.d.next = (self.dirty.q.val() & !self.taken.val()) | self.target.val();
+        self.open.d.next = (self.open.q.val() & !self.status_bit.val()) | self.taken.val();
+
+        // Bits: as many halvings as the chunk's size says, and their place.
+        self.pairs.next = self.word.q.val().bits & (self.word.q.val().bits >> 1) & self.even1.val();
+        self.by2.next = (self.pairs.val() | (self.pairs.val() >> 1)) & self.even2.val();
+        self.by4.next = (self.by2.val() | (self.by2.val() >> 2)) & self.even4.val();
+        self.by8.next = (self.by4.val() | (self.by4.val() >> 4)) & self.even8.val();
+        self.by16.next = (self.by8.val() | (self.by8.val() >> 8)) & self.even16.val();
+        self.by32.next = (self.by16.val() | (self.by16.val() >> 16)) & self.even32.val();
+        self.by64.next = (self.by32.val() | (self.by32.val() >> 32)) & self.even64.val();
+        self.half.next = bit_cast::<256, 128>((self.by64.val() | (self.by64.val() >> 64)).get_bits::<128>(0));
+        self.out_free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
+            & (!self.beat_valid.q.val() | self.write_beat_ready.val());
+        if self.write_desc_ready.val() {
+            self.desc_valid.d.next = false;
+        }
+        if self.write_beat_ready.val() {
+            self.beat_valid.d.next = false;
+        }
+        self.area_len.next = self.smallest.val() << self.word.q.val().area_log2;
+        self.keep.next = 0xFFFF_FFFF_u64.into();
+        self.length.next = 32.into();
+        match self.word.q.val().chunk_log2.index() {
+            0 => {}
+            1 => {
+                self.keep.next = 0xFFFF.into();
+                self.length.next = 16.into();
+            }
+            2 => {
+                self.keep.next = 0xFF.into();
+                self.length.next = 8.into();
+            }
+            3 => {
+                self.keep.next = 0xF.into();
+                self.length.next = 4.into();
+            }
+            4 => {
+                self.keep.next = 0x3.into();
+                self.length.next = 2.into();
+            }
+            _ => {
+                self.keep.next = 0x1.into();
+                self.length.next = 1.into();
+            }
+        }
+        match self.step.q.val() {
+            ChunkStep::Idle => {
+                if self.may.val().any() {
+                    self.step.d.next = ChunkStep::Read;
+                }
+            }
+            ChunkStep::Read => {
+                self.word.d.next = self.words.read_data.val();
+                self.levels.d.next = self.words.read_data.val().chunk_log2;
+                self.step.d.next = ChunkStep::Pack;
+            }
+            ChunkStep::Pack => {
+                self.base.d.next = self.word.q.val().buffer - self.area_len.val();
+                self.offset.d.next =
+                    ((bit_cast::<22, 16>(self.word.q.val().block) << 5) >> self.word.q.val().chunk_log2) + 32;
+                if self.word.q.val().head {
+                    self.offset.d.next = 0.into();
+                }
+                self.levels.d.next = self.levels.q.val() - 1;
+                self.word.d.next.bits = self.half.val();
+                if self.levels.q.val() == 0 {
+                    self.word.d.next.bits = self.word.q.val().bits;
+                    self.step.d.next = ChunkStep::Write;
+                }
+            }
+            ChunkStep::Write => {
+                if self.out_free.val() {
+                    self.desc_valid.d.next = true;
+                    self.desc.d.next.address = self.base.q.val() + bit_cast::<64, 22>(self.offset.q.val());
+                    self.desc.d.next.length = self.length.val();
+                    self.desc.d.next.tag = self.area_tag.val() | bit_cast::<8, 3>(self.serves.q.val());
+                    self.beat_valid.d.next = true;
+                    self.beat.d.next.tdata = bit_cast::<512, 256>(self.word.q.val().bits);
+                    self.beat.d.next.tkeep = self.keep.val();
+                    self.beat.d.next.tlast = true;
+                    self.step.d.next = ChunkStep::Idle;
+                }
+            }
+        }
+
+        self.broke.d.next = self.write_status_valid.val() & self.write_status_data.val().error;
+        self.dma_error.next = self.broke.q.val();
+        self.write_desc_valid.next = self.desc_valid.q.val();
+        self.write_desc_data.next = self.desc.q.val();
+        self.write_beat_valid.next = self.beat_valid.q.val();
+        self.write_beat_data.next = self.beat.q.val();
+
+        if self.rst.val() {
+            self.dirty.d.next = 0.into();
+            self.open.d.next = 0.into();
+            self.step.d.next = ChunkStep::Idle;
+            self.desc_valid.d.next = false;
+            self.beat_valid.d.next = false;
+            self.held.d.next = 0.into();
+            self.broke.d.next = false;
+        }
+    }
+}
