@@ -183,7 +183,7 @@ pub fn any_length(rng: &mut Rng) -> usize {
 
 /// Flags of DATA and PROBE that this version knows.
 fn data_flags(rng: &mut Rng) -> u8 {
-    (rng.bits(8) as u8) & !(wire::flag::HOST_RECOVERY | wire::flag::ROUND)
+    (rng.bits(8) as u8) & !wire::flag::ROUND
 }
 
 /// A DATA packet with this payload length, right in all its fields.

@@ -161,7 +161,11 @@ pub struct Pair {
 impl Pair {
     /// Two instances of `model`, opened with `settings`.
     pub fn new(model: &Model, nic: &NicOptions, fabric: FabricOptions, settings: &[(Reg, u32)]) -> Self {
-        let cluster = SharedCluster::new(Cluster::new(model, 2, nic, fabric).unwrap());
+        Self::on(SharedCluster::new(Cluster::new(model, 2, nic, fabric).unwrap()), settings)
+    }
+
+    /// The two NICs of `cluster`, opened with `settings`.
+    pub fn on(cluster: SharedCluster, settings: &[(Reg, u32)]) -> Self {
         let a = Side::open(&cluster, 0, settings);
         let b = Side::open(&cluster, 1, settings);
         Self { cluster, a, b }

@@ -12,6 +12,8 @@ const FENCE: u64 = 2;
 const LAST: u64 = 3;
 /// Write and fence of a datagram.
 const DATAGRAM: u64 = 4;
+/// Write and fence of a chunk, behind which its message goes on.
+const CHUNK: u64 = 5;
 /// Contexts from here on are none: one for each datagram.
 const NOBODY: u64 = 1 << 32;
 /// Clocks from a command taken to its first beat on offer.
@@ -55,8 +57,8 @@ struct Bench<'a> {
     due: VecDeque<Write>,
     due_beats: VecDeque<Word>,
     open: Vec<Open>,
-    /// Fences to come: context and how many writes precede.
-    due_fences: VecDeque<(u64, u64)>,
+    /// Fences to come: context, how many writes precede, whether its message goes on.
+    due_fences: VecDeque<(u64, u64, bool)>,
     failed: HashMap<u64, Vec<u64>>,
     issued: u64,
     written: u64,
@@ -118,7 +120,10 @@ impl<'a> Bench<'a> {
         let address = self.rng.next_u64();
         let ud = kind == DATAGRAM;
         self.place.send_fields(&[
-            ("kind", if ud { LAST } else { kind }),
+            ("kind", if ud || kind == CHUNK { LAST } else { kind }),
+            ("area", u64::from(kind == CHUNK)),
+            ("chunk", u64::from(kind == CHUNK)),
+            ("more", u64::from(kind == CHUNK)),
             ("ud", ud.into()),
             ("address", address),
             ("length", length),
@@ -130,15 +135,15 @@ impl<'a> Bench<'a> {
             self.payload.send(beat.clone());
         }
         match kind {
-            WRITE | LAST | DATAGRAM => {
+            WRITE | LAST | DATAGRAM | CHUNK => {
                 self.due_beats.extend(beats);
                 self.due.push_back(Write { address, length, context });
                 self.written += 1;
                 if kind != WRITE {
-                    self.due_fences.push_back((context, self.written));
+                    self.due_fences.push_back((context, self.written, kind == CHUNK));
                 }
             }
-            FENCE => self.due_fences.push_back((context, self.written)),
+            FENCE => self.due_fences.push_back((context, self.written, false)),
             _ => {}
         }
     }
@@ -186,7 +191,7 @@ impl<'a> Bench<'a> {
         }
         while let Some(got) = self.fences.take() {
             let shape = self.fences.shape();
-            let (context, writes) = self.due_fences.pop_front().expect("a fence nobody asked for");
+            let (context, writes, more) = self.due_fences.pop_front().expect("a fence nobody asked for");
             assert_eq!(shape.get(&got.word, "ud"), u64::from(context >= NOBODY));
             assert!(context >= NOBODY || shape.get(&got.word, "context") == context);
             assert!(self.issued >= writes, "a fence passed a write that was not even issued");
@@ -195,7 +200,11 @@ impl<'a> Bench<'a> {
             }
             let failed = self.failed.entry(context).or_default();
             let error = failed.iter().any(|serial| *serial < writes);
-            failed.retain(|serial| *serial >= writes);
+            // A message that goes on keeps its mark (HR-4).
+            failed.retain(|serial| more || *serial >= writes);
+            for name in ["area", "chunk", "more"] {
+                assert_eq!(shape.get(&got.word, name), u64::from(more), "{name}");
+            }
             assert_eq!(shape.get(&got.word, "error") != 0, error, "context {context}");
         }
     }
@@ -233,7 +242,7 @@ fn every_byte_every_fence_under_every_pattern() {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.status = *rng.pick(&[0.02, 0.3, 1.0]);
             for _ in 0..400 {
-                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE, LAST, DATAGRAM]);
+                let kind = *rng.pick(&[DROP, WRITE, WRITE, WRITE, FENCE, LAST, DATAGRAM, CHUNK, CHUNK]);
                 let length = if rng.chance(0.1) { rng.range(1..4097) } else { rng.range(1..200) };
                 bench.command(kind, rng.below(16), length);
             }
@@ -311,6 +320,13 @@ fn a_failed_write_marks_its_context_until_its_fence() {
         bench.command(LAST, 6, 64);
         bench.drain();
         assert_eq!(bench.errors, 5);
+        // A chunk's fence reports what failed, its own write too, and the message's last one does.
+        bench.command(WRITE, 7, 64);
+        bench.error = 0.0;
+        for kind in [CHUNK, CHUNK, FENCE, CHUNK, FENCE] {
+            bench.command(kind, 7, 64);
+        }
+        bench.drain();
     });
 }
 

@@ -23,6 +23,8 @@ struct Recv {
     lkey: u32,
     /// Tagged or cancel: flags, tag, target and handle.
     tagged: Option<(u8, u64, u16, u16)>,
+    /// With a chunk area: log2 of its packets per chunk, and of its bytes in units of 64.
+    area: Option<(u8, u8)>,
 }
 
 impl Recv {
@@ -33,7 +35,10 @@ impl Recv {
         put(recv::LENGTH, &self.length.to_le_bytes());
         put(recv::LKEY, &self.lkey.to_le_bytes());
         let (flags, tag, target, handle) = self.tagged.unwrap_or_default();
-        put(recv::FLAGS, &[flags]);
+        put(recv::FLAGS, &[flags | if self.area.is_some() { queue::RECV_CHUNKS } else { 0 }]);
+        if let Some((n, k)) = self.area {
+            put(recv::AREA, &[n | k << 4]);
+        }
         put(recv::TAG, &tag.to_le_bytes());
         put(recv::TARGET, &target.to_le_bytes());
         put(recv::HANDLE, &handle.to_le_bytes());
@@ -55,7 +60,18 @@ fn verdict(entry: &Recv) -> Status {
         && u128::from(entry.address) + u128::from(entry.length) <= u128::from(BASE + LENGTH);
     let cancel = entry.tagged.is_some_and(|(flags, ..)| flags & queue::RECV_CANCEL != 0);
     if cancel || entry.length == 0 || (entry.lkey == WRITABLE && inside) {
-        Status::Success
+        //= HR-2 test
+        match entry.area.filter(|_| !cancel) {
+            Some((n, k))
+                if n > 5
+                    || !entry.address.is_multiple_of(64)
+                    || u64::from(entry.length) < 64 << k
+                    || entry.tagged.is_some() =>
+            {
+                Status::BadRequest
+            }
+            _ => Status::Success,
+        }
     } else {
         Status::LocalProtection
     }
@@ -64,7 +80,7 @@ fn verdict(entry: &Recv) -> Status {
 fn plain(rng: &mut Rng) -> Recv {
     let length = rng.below(1 << 20) as u32;
     let address = BASE + rng.below(LENGTH - u64::from(length) + 1);
-    Recv { address, length, lkey: WRITABLE, tagged: None }
+    Recv { address, length, lkey: WRITABLE, tagged: None, area: None }
 }
 
 /// One entry in four has something wrong with it.
@@ -73,6 +89,15 @@ fn any(rng: &mut Rng) -> Recv {
     if rng.chance(0.2) {
         let flags = *rng.pick(&[queue::RECV_TAGGED, queue::RECV_CANCEL]);
         entry.tagged = Some((flags, rng.next_u64(), rng.bits(16) as u16, rng.bits(12) as u16));
+    }
+    if rng.chance(0.3) {
+        entry.area = Some((rng.below(6) as u8, rng.below(16) as u8));
+        if rng.chance(0.7) {
+            entry.address &= !63;
+        }
+        if rng.chance(0.1) {
+            entry.area = Some((rng.range(6..8) as u8, 0));
+        }
     }
     if rng.chance(0.75) {
         return entry;
@@ -95,6 +120,8 @@ struct Answer {
     address: u64,
     length: u64,
     entry: u16,
+    /// Whether it has an area, its shape, what it leaves, and for how many blocks it is.
+    area: [u64; 5],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +139,7 @@ struct Asker {
     consume: PortId,
     answer_valid: PortId,
     fields: [PortId; 5],
+    area: [PortId; 5],
     rng: Rng,
     endpoints: Vec<u8>,
     /// Chance that an answer is consumed, and that there is no pause.
@@ -134,6 +162,8 @@ impl Asker {
             consume: port("consume"),
             answer_valid: port("answer_valid"),
             fields: ["available", "address", "length", "entry", "coming"]
+                .map(|f| port(&format!("answer.{f}"))),
+            area: ["chunks", "chunk_log2", "area_log2", "room", "capacity"]
                 .map(|f| port(&format!("answer.{f}"))),
             rng: rng.fork(),
             endpoints: Vec::new(),
@@ -180,10 +210,18 @@ impl Agent for Asker {
         assert_eq!(answered, dut.cycles() == asked + ANSWER_LATENCY, "asked in clock {asked}");
         if answered {
             let [available, address, length, entry, coming] = self.fields.map(|port| dut.sampled(port));
+            let area = self.area.map(|port| dut.sampled(port));
             self.told.push((available != 0, coming != 0));
             self.told.dedup();
-            let answer =
-                Answer { asked, endpoint, available: available != 0, address, length, entry: entry as u16 };
+            let answer = Answer {
+                asked,
+                endpoint,
+                available: available != 0,
+                address,
+                length,
+                entry: entry as u16,
+                area,
+            };
             self.answers.push_back(answer);
             self.phase = Phase::Idle;
             if answer.available && self.rng.chance(self.take) {
@@ -368,6 +406,15 @@ impl<'a> Bench<'a> {
                 "endpoint {}",
                 answer.endpoint
             );
+            let [chunks, n, k, room, capacity] = answer.area;
+            match meant.area {
+                None => assert_eq!((chunks, room), (0, answer.length)),
+                Some((log2, area_log2)) => {
+                    assert_eq!((chunks, n, k), (1, log2.into(), area_log2.into()));
+                    assert_eq!(room, answer.length - (64 << k));
+                    assert_eq!(capacity, ((64 << k) - 32) / (32 >> n));
+                }
+            }
         }
         while let Some(transfer) = self.tagged.take() {
             let shape = self.tagged.shape().clone();
@@ -480,7 +527,7 @@ fn refusals_have_their_reason() {
         bench.endpoint(4, 0x1000, 6);
         bench.asker.endpoints = vec![4];
         bench.asker.take = 1.0;
-        let good = Recv { address: BASE, length: LENGTH as u32, lkey: WRITABLE, tagged: None };
+        let good = Recv { address: BASE, length: LENGTH as u32, lkey: WRITABLE, tagged: None, area: None };
         let cases = [
             (good.clone(), Status::Success),
             (Recv { lkey: READ_ONLY, ..good.clone() }, Status::LocalProtection),
@@ -492,15 +539,24 @@ fn refusals_have_their_reason() {
             (Recv { address: BASE + LENGTH - 1, length: 1, ..good.clone() }, Status::Success),
             (Recv { address: BASE + LENGTH, length: 1, ..good.clone() }, Status::LocalProtection),
             (Recv { address: u64::MAX, length: 1, ..good.clone() }, Status::LocalProtection),
-            (Recv { address: 0, length: 0, lkey: 0, tagged: None }, Status::Success),
+            (Recv { address: 0, length: 0, lkey: 0, tagged: None, area: None }, Status::Success),
         ];
-        for (entry, status) in cases {
+        let area = Recv { area: Some((5, 3)), length: 512, ..good.clone() };
+        let areas = [
+            (area.clone(), Status::Success),
+            (Recv { length: 511, ..area.clone() }, Status::BadRequest),
+            (Recv { address: BASE + 32, ..area.clone() }, Status::BadRequest),
+            (Recv { area: Some((6, 0)), ..area.clone() }, Status::BadRequest),
+            (Recv { tagged: Some((queue::RECV_TAGGED, 1, 0, 0)), ..area.clone() }, Status::BadRequest),
+            (Recv { lkey: READ_ONLY, length: 511, ..area }, Status::LocalProtection),
+        ];
+        for (entry, status) in cases.into_iter().chain(areas) {
             assert_eq!(verdict(&entry), status, "the reference on {entry:x?}");
             bench.post(4, entry, false);
         }
         bench.ring(4);
         bench.drain(2000);
-        assert_eq!(bench.taken.len(), 3);
+        assert_eq!(bench.taken.len(), 4);
     });
 }
 
@@ -512,7 +568,7 @@ fn a_failed_ring_read_refuses_exactly_its_entries() {
         bench.asker.endpoints = vec![5];
         bench.memory.borrow_mut().poisoned.push(0x10_0000 + 9 * 32..0x10_0000 + 9 * 32 + 1);
         for i in 0..32 {
-            let entry = Recv { tagged: None, ..any(rng) };
+            let entry = Recv { tagged: None, area: None, ..any(rng) };
             bench.post(5, entry, (8..16).contains(&i));
         }
         bench.ring(5);
@@ -544,7 +600,7 @@ fn an_entry_on_its_way_is_told() {
         assert_eq!(bench.asker.told, [nothing, coming, there, nothing]);
         // One that is refused came in vain.
         bench.asker.told.clear();
-        let refused = Recv { address: BASE, length: 1, lkey: READ_ONLY, tagged: None };
+        let refused = Recv { address: BASE, length: 1, lkey: READ_ONLY, tagged: None, area: None };
         bench.post(3, refused, false);
         bench.ring(3);
         bench.drain(1000);

@@ -43,6 +43,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "soft_reset", blocks: &["soft_reset", "dma_gate"] },
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
+    Judge { test: "ctrl_write_mux", blocks: &["ctrl_write_mux"] },
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
     Judge {
         test: "rx_parse",
@@ -80,6 +81,7 @@ pub const JUDGES: &[Judge] = &[
             "ending",
             "stock",
             "block_slot",
+            "whole_chunk",
             "interval",
             "rounds",
             "aim",
@@ -90,6 +92,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "grant_order", blocks: &["grant_order"] },
     Judge { test: "access", blocks: &["access", "rx_fence"] },
     Judge { test: "placement", blocks: &["placement"] },
+    Judge { test: "chunks", blocks: &["chunks"] },
     Judge { test: "datagrams", blocks: &["rx_datagram", "tx_datagram"] },
     Judge { test: "bitmap", blocks: &["bitmap", "zero_scan"] },
     Judge { test: "timer_wheel", blocks: &["timer_wheel", "timer_place"] },

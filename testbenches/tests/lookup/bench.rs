@@ -88,13 +88,18 @@ struct Ports {
     coming: PortId,
     address: PortId,
     length: PortId,
+    room: PortId,
+    chunks: PortId,
+    chunk_log2: PortId,
+    area_log2: PortId,
+    capacity: PortId,
     entry: PortId,
     consume: PortId,
     match_ask: PortId,
     match_endpoint: PortId,
     match_tag: PortId,
     match_known: PortId,
-    match_answer: [PortId; 5],
+    match_answer: [PortId; 6],
     match_settle: PortId,
     match_take: PortId,
     match_unexpected: PortId,
@@ -125,13 +130,18 @@ impl<'a> Bench<'a> {
             coming: port("answer.coming"),
             address: port("answer.address"),
             length: port("answer.length"),
+            room: port("answer.room"),
+            chunks: port("answer.chunks"),
+            chunk_log2: port("answer.chunk_log2"),
+            area_log2: port("answer.area_log2"),
+            capacity: port("answer.capacity"),
             entry: port("answer.entry"),
             consume: port("consume"),
             match_ask: port("match_ask"),
             match_endpoint: port("match_endpoint"),
             match_tag: port("match_tag"),
             match_known: port("match_known"),
-            match_answer: ["available", "coming", "address", "length", "entry"]
+            match_answer: ["available", "coming", "address", "length", "entry", "room"]
                 .map(|f| port(&format!("match_answer.{f}"))),
             match_settle: port("match_settle"),
             match_take: port("match_take"),
@@ -474,9 +484,15 @@ impl<'a> Bench<'a> {
             self.reference.late = late;
             self.dut.set(self.ports.coming, late);
             self.dut.set(self.ports.available, head.is_some() && !late);
-            let head = head.unwrap_or(Posted { address: 0, length: 0, entry: 0 });
+            let head = head.unwrap_or(Posted { address: 0, length: 0, entry: 0, area: None });
             self.dut.set(self.ports.address, head.address);
             self.dut.set(self.ports.length, u64::from(head.length));
+            self.dut.set(self.ports.room, head.room());
+            let (n, k) = head.area.unwrap_or_default();
+            self.dut.set(self.ports.chunks, head.area.is_some());
+            self.dut.set(self.ports.chunk_log2, n);
+            self.dut.set(self.ports.area_log2, k);
+            self.dut.set(self.ports.capacity, ((64u64 << k) - 32) / (32 >> n));
             self.dut.set(self.ports.entry, u64::from(head.entry));
         }
     }
@@ -505,8 +521,9 @@ impl<'a> Bench<'a> {
             let key = (endpoint, self.dut.sampled(self.ports.match_tag));
             self.match_key = Some(key);
             let oldest = self.tagged.get(&key).and_then(|list| list.front()).copied();
-            let found = oldest.unwrap_or(Posted { address: 77, length: 0, entry: 0 });
-            let answer = [oldest.is_some().into(), 0, found.address, found.length.into(), found.entry.into()];
+            let found = oldest.unwrap_or(Posted { address: 77, length: 0, entry: 0, area: None });
+            let length = u64::from(found.length);
+            let answer = [oldest.is_some().into(), 0, found.address, length, found.entry.into(), length];
             for (port, value) in self.ports.match_answer.iter().zip(answer) {
                 self.dut.set(*port, value);
             }

@@ -30,7 +30,7 @@ fn post_all(bench: &mut Bench, count: u16) {
     for endpoint in 0..4 {
         for entry in 0..count {
             let address = u64::from(entry) << 20 | u64::from(endpoint);
-            bench.post(endpoint, Posted { address, length: 1 << 20, entry });
+            bench.post(endpoint, Posted { address, length: 1 << 20, entry, area: None });
         }
     }
 }
@@ -104,7 +104,7 @@ fn ro_4_newer_generation_waits_for_the_unfinished_one() {
 fn ro_4_a_tombstone_stays_while_the_newer_one_is_refused() {
     tb::run("lookup::stays", &design("lookup", &SMALL), |dut, rng| {
         let mut bench = small(dut, rng);
-        bench.post(0, Posted { address: 0, length: 1 << 20, entry: 0 });
+        bench.post(0, Posted { address: 0, length: 1 << 20, entry: 0, area: None });
         let mut packet = bench.some_packet(KEY, 7, 0, rng);
         packet.set("endpoint", 0);
         bench.offer(packet);
@@ -132,7 +132,7 @@ fn ro_6_every_refusal_in_its_order() {
         one(&mut bench, 1, flag::EST, rng);
         // Too short: not consumed, and remembered.
         for endpoint in 0..4 {
-            bench.post(endpoint, Posted { address: 1, length: 99, entry: 3 });
+            bench.post(endpoint, Posted { address: 1, length: 99, entry: 3, area: None });
         }
         let mut long = bench.some_packet(KEY, 1, 0, rng);
         long.set("length", 100);
@@ -148,6 +148,57 @@ fn ro_6_every_refusal_in_its_order() {
         bench.settle();
         assert_eq!(bench.last.event, Some("opened"));
         assert_eq!(bench.tombstones(), 0);
+    });
+}
+
+//= HR-1 test
+//= HR-2 test
+#[test]
+fn hr_2_an_area_takes_part_of_the_receive() {
+    tb::run("lookup::areas", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        let mut slot = 0;
+        // Packets, length, flags, and what becomes of it: its status, or whether it is host-recovered.
+        const HOST: u8 = flag::HOST_RECOVERY;
+        let cases = [
+            (1, 100, HOST, Ok(0)),
+            (256, 1000, HOST, Ok(1)),
+            (256, 1000, 0, Ok(0)),
+            (257, 1000, HOST, Err(())),
+            (257, 1000, 0, Ok(0)),
+            (2, 1001, 0, Err(())),
+            (2, 1001, HOST, Err(())),
+            (300, 5000, HOST | flag::WRITE | flag::IMM, Ok(0)),
+        ];
+        for (count, length, flags, expected) in cases {
+            slot += 1;
+            // One block of bits for chunks of one packet.
+            let area = Some((0, 0));
+            bench.post(2, Posted { address: 1 << 12, length: 1064, entry: slot as u16, area });
+            let mut packet = bench.some_packet((3, 3, slot), 5, flags, rng);
+            for (field, value) in [("endpoint", 2), ("count", count), ("length", length), ("denied", 0)] {
+                packet.set(field, value);
+            }
+            bench.offer(packet);
+            bench.settle();
+            let seen = bench.last.work.as_ref().filter(|work| work.get("verdict") == 1);
+            match (expected, seen) {
+                (Ok(host), Some(work)) => assert_eq!(work.get("host"), host, "{count} packets"),
+                (Err(()), None) => {
+                    let answer = bench.last.feedback.as_ref().expect("it is told");
+                    assert_eq!(answer.get("status"), tessera_abi::status::Status::Length as u128);
+                    // It is still there, for who fits.
+                    let mut fits = bench.some_packet((4, 4, slot), 5, 0, rng);
+                    for (field, value) in [("endpoint", 2), ("count", 1), ("length", 10)] {
+                        fits.set(field, value);
+                    }
+                    bench.offer(fits);
+                    bench.settle();
+                    assert_eq!(bench.last.event, Some("opened"));
+                }
+                other => panic!("{count} packets of {length} bytes: {other:?}"),
+            }
+        }
     });
 }
 
@@ -170,7 +221,7 @@ fn wr_1_writes_open_without_a_receive_and_denied_ones_are_barred() {
         assert_eq!(write(&mut bench, 1, 0, 0, true), Some("opened"));
         // With an immediate a receive is needed, but no room in it.
         assert_eq!(write(&mut bench, 2, flag::IMM, 0, true), Some("busy_receive"));
-        bench.post(1, Posted { address: 0, length: 0, entry: 9 });
+        bench.post(1, Posted { address: 0, length: 0, entry: 9, area: None });
         assert_eq!(write(&mut bench, 2, flag::IMM, 0, true), Some("opened"));
         assert_eq!(write(&mut bench, 3, flag::IMM, 0, true), Some("busy_receive"), "it was consumed");
         // Not permitted: for good, whatever is posted; it comes before the receive.
@@ -557,9 +608,11 @@ fn random(dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) -> BTreeMap<&'st
             // The ring, the blocks and the ends move between packets.
             if rng.chance(0.36) {
                 let short = *rng.pick(&[1 << 12, 1 << 20]);
-                let length = if rng.chance(0.15) { rng.below(short) } else { 1 << 20 } as u32;
+                let area = rng.chance(0.3).then(|| (rng.below(6) as u8, rng.below(9) as u8));
+                let least = area.map_or(0, |(_, k)| 64 << k);
+                let length = if rng.chance(0.15) { least + rng.below(short) } else { 1 << 20 } as u32;
                 let ring = *rng.pick(&[0, 1, 200, 200]);
-                bench.post(ring, Posted { address: rng.next_u64(), length, entry });
+                bench.post(ring, Posted { address: rng.next_u64(), length, entry, area });
                 entry = entry.wrapping_add(1);
             }
             bench.reference.block_available = rng.chance(0.95);
@@ -570,7 +623,11 @@ fn random(dut: &mut Dut, patterns: [Pattern; 3], rng: &mut Rng) -> BTreeMap<&'st
         }
         if rng.chance(0.01) {
             let length = if rng.chance(0.1) { rng.below(1 << 20) } else { 1 << 20 } as u32;
-            bench.post_tagged(0, rng.below(3) << 40, Posted { address: rng.next_u64(), length, entry });
+            bench.post_tagged(
+                0,
+                rng.below(3) << 40,
+                Posted { address: rng.next_u64(), length, entry, area: None },
+            );
             entry = entry.wrapping_add(1);
         }
         if bench.retiring() == 0 {
@@ -731,7 +788,8 @@ fn ro_12_a_tagged_receive_comes_before_the_ring() {
     tb::run("lookup::tags", &design("lookup", &SMALL), |dut, rng| {
         let mut bench = small(dut, rng);
         bench.tags(2);
-        let posted = |entry: u16, length: u32| Posted { address: u64::from(entry) << 32, length, entry };
+        let posted =
+            |entry: u16, length: u32| Posted { address: u64::from(entry) << 32, length, entry, area: None };
         for entry in 0..2 {
             bench.post(2, posted(entry, 1 << 20));
             bench.post_tagged(2, 5, posted(10 + entry, 1 << 20));
@@ -781,7 +839,10 @@ fn what_replaces_an_expired_tombstone_is_not_swept() {
         let mut offer_all = |bench: &mut Bench, generation, posts: bool, rng: &mut Rng| {
             for slot in 0..KEYS {
                 if posts {
-                    bench.post(0, Posted { address: u64::from(entry) << 21, length: 1 << 20, entry });
+                    bench.post(
+                        0,
+                        Posted { address: u64::from(entry) << 21, length: 1 << 20, entry, area: None },
+                    );
                     entry = entry.wrapping_add(1);
                 }
                 let mut packet = bench.some_packet((9, 9, slot), generation, 0, rng);
@@ -819,10 +880,13 @@ fn ro_6_endpoints_that_share_a_ring_take_its_receives_in_order() {
             bench.tenant(index, 200, 0);
         }
         for entry in 0..9 {
-            bench.post(200, Posted { address: 1 << 32 | u64::from(entry), length: 1 << 20, entry });
+            bench.post(
+                200,
+                Posted { address: 1 << 32 | u64::from(entry), length: 1 << 20, entry, area: None },
+            );
         }
         // Their own rings are not looked at.
-        bench.post(1, Posted { address: 7, length: 1 << 20, entry: 700 });
+        bench.post(1, Posted { address: 7, length: 1 << 20, entry: 700, area: None });
         for slot in 0..12u128 {
             let mut packet = bench.some_packet((4, 4, slot), 0, 0, rng);
             packet.set("endpoint", slot % 4);
@@ -850,7 +914,7 @@ fn ro_6_a_quota_stops_one_endpoint_and_no_other() {
         for index in 0..=255 {
             bench.tenant(index, index, quota(index));
             for entry in 0..6 {
-                bench.post(index, Posted { address: 0, length: 1 << 20, entry });
+                bench.post(index, Posted { address: 0, length: 1 << 20, entry, area: None });
             }
         }
         // The flood first, then everyone, twice as much as they may.

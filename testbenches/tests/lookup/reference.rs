@@ -37,6 +37,33 @@ pub struct Posted {
     pub address: u64,
     pub length: u32,
     pub entry: u16,
+    /// log2 of its packets per chunk, and of its area in units of 64 bytes.
+    pub area: Option<(u8, u8)>,
+}
+
+impl Posted {
+    pub fn area_len(&self) -> u64 {
+        self.area.map_or(0, |(_, k)| 64 << k)
+    }
+
+    pub fn room(&self) -> u64 {
+        u64::from(self.length) - self.area_len()
+    }
+
+    //= HR-1 test
+    //= HR-2 test
+    fn is_too_short(&self, packet: &Record) -> bool {
+        let blocks = packet.get("count").div_ceil(256) as u64;
+        let told = |(n, k): (u8, u8)| 32 + (32 >> n) * blocks <= 64 << k;
+        let untold = self.hosts(packet) && !self.area.is_some_and(told);
+        u128::from(self.room()) < packet.get("length") || untold
+    }
+
+    fn hosts(&self, packet: &Record) -> bool {
+        let flags = packet.get("flags") as u8;
+        let asked = flags & (flag::HOST_RECOVERY | flag::WRITE) == flag::HOST_RECOVERY;
+        self.area.is_some() && asked && packet.get("count") > 1
+    }
 }
 
 /// What a packet must cause.
@@ -266,7 +293,7 @@ impl Reference {
                 let mut word = work(packet, 2, 0, None);
                 word.set("denied", 1);
                 outcome.work = Some(word);
-            } else if !write && receive.is_some_and(|r| u128::from(r.length) < packet.get("length")) {
+            } else if !write && receive.is_some_and(|r| r.is_too_short(packet)) {
                 barred = Some(Status::Length as u8);
             }
             let held = if let Some(status) = barred {
@@ -289,6 +316,16 @@ impl Reference {
                     word.set("buffer", packet.get("tag"));
                 }
                 word.set("own", u128::from(matching.is_some()));
+                let hosts = receive.is_some_and(|receive| receive.hosts(packet));
+                word.set("host", u128::from(hosts));
+                if let Some(receive) = receive.filter(|_| !write) {
+                    let start = receive.address.wrapping_add(receive.area_len());
+                    word.set("buffer", u128::from(start));
+                }
+                if let Some((n, k)) = receive.and_then(|receive| receive.area).filter(|_| hosts) {
+                    word.set("chunk_log2", u128::from(n));
+                    word.set("area_log2", u128::from(k));
+                }
                 outcome.work = Some(word);
                 Held::Context { number, away: false }
             };

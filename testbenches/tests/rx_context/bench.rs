@@ -6,7 +6,7 @@
 //! exact, not windows.
 
 use super::reference::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_sim::tb::{Agent, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Dut, PortId};
 
@@ -56,8 +56,18 @@ pub const REGISTERS: Registers = Registers {
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
     Drop,
-    Write { address: u64, length: u64, context: u64 },
-    Fence { context: u64 },
+    Write {
+        address: u64,
+        length: u64,
+        context: u64,
+    },
+    Fence {
+        context: u64,
+    },
+    /// A fence of a chunk, behind which the message goes on.
+    Chunk {
+        context: u64,
+    },
 }
 
 /// Feedback as it was seen.
@@ -93,6 +103,8 @@ pub struct Bench<'a> {
     feedback: StreamMonitor,
     done: StreamMonitor,
     retire: StreamMonitor,
+    header: StreamMonitor,
+    chunk: StreamMonitor,
     place_ready: PortId,
     feedback_ready: PortId,
     now_port: PortId,
@@ -127,6 +139,13 @@ pub struct Bench<'a> {
     unequal: u64,
     /// Tick of the last grant seen.
     granted_at: u64,
+    /// Messages whose header was seen; generation, block and bits to be told of.
+    announced: BTreeSet<u64>,
+    told: VecDeque<(u64, u64, [u64; 4])>,
+    chunk_words: u64,
+    chunk_fences: u64,
+    /// The limit last ordered, until its NACK is seen.
+    pub ordered: Option<u64>,
 }
 
 /// Ticks a grant may wait for the monitor of `feedback`.
@@ -162,6 +181,8 @@ impl<'a> Bench<'a> {
         let feedback = StreamMonitor::new(dut, "feedback", stall, rng).unwrap();
         let done = StreamMonitor::new(dut, "done", stall, rng).unwrap();
         let retire = StreamMonitor::new(dut, "retire", stall, rng).unwrap();
+        let header = StreamMonitor::new(dut, "header", stall, rng).unwrap();
+        let chunk = StreamMonitor::new(dut, "chunk", stall, rng).unwrap();
         let names = [
             "not_granted",
             "duplicate",
@@ -198,6 +219,8 @@ impl<'a> Bench<'a> {
             feedback,
             done,
             retire,
+            header,
+            chunk,
             linked: BTreeMap::new(),
             messages: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -214,6 +237,11 @@ impl<'a> Bench<'a> {
             last_mac: 0,
             last_taken: 0,
             unequal: 0,
+            announced: BTreeSet::new(),
+            told: VecDeque::new(),
+            chunk_words: 0,
+            chunk_fences: 0,
+            ordered: None,
         };
         bench.reset();
         bench
@@ -244,7 +272,7 @@ impl<'a> Bench<'a> {
             self.dut.set(port, value);
         }
         let rst = self.dut.port("rst").unwrap();
-        for name in ["work_valid", "fence_valid", "doorbell.valid"] {
+        for name in ["work_valid", "fence_valid", "order_valid", "doorbell.valid"] {
             let port = self.dut.port(name).unwrap();
             self.dut.set(port, 0u64);
         }
@@ -313,6 +341,9 @@ impl<'a> Bench<'a> {
             ("buffer", packet.buffer),
             ("entry", packet.entry),
             ("own", packet.entry & 1),
+            ("host", u64::from(packet.host)),
+            ("chunk_log2", packet.chunk_log2),
+            ("area_log2", packet.area_log2),
             ("src_mac", packet.mac),
             ("src_endpoint", packet.src_endpoint),
             ("endpoint", packet.endpoint),
@@ -394,6 +425,8 @@ impl<'a> Bench<'a> {
             &mut self.feedback,
             &mut self.done,
             &mut self.retire,
+            &mut self.header,
+            &mut self.chunk,
         ] {
             agent.drive(self.dut);
         }
@@ -410,6 +443,8 @@ impl<'a> Bench<'a> {
             &mut self.feedback,
             &mut self.done,
             &mut self.retire,
+            &mut self.header,
+            &mut self.chunk,
         ] {
             agent.sample(self.dut);
         }
@@ -432,6 +467,12 @@ impl<'a> Bench<'a> {
         }
         while let Some(retire) = self.retire.take() {
             self.on_retire(&retire.word);
+        }
+        while let Some(header) = self.header.take() {
+            self.on_header(&header.word);
+        }
+        while let Some(chunk) = self.chunk.take() {
+            self.on_chunk(&chunk.word);
         }
         if self.offered.is_some() && self.work.pending() == 0 {
             let packet = self.offered.take().unwrap();
@@ -530,6 +571,13 @@ impl<'a> Bench<'a> {
                 Place::Drop
             });
         }
+        if verdict == Verdict::New && message.first.host && message.chunk_is_whole(packet.index) {
+            let block = packet.index >> 8;
+            self.told.push_back((packet.generation, block, message.bits(block << 8)));
+            if !complete {
+                self.places.push_back(Place::Chunk { context: packet.context });
+            }
+        }
         if complete {
             self.places.push_back(Place::Fence { context: packet.context });
         }
@@ -552,7 +600,11 @@ impl<'a> Bench<'a> {
             _ => self.placed(Place::Write { address: get("address"), length: get("length"), context }),
         }
         if kind >= 2 {
-            self.placed(Place::Fence { context });
+            let (chunk, more) = (get("chunk"), get("more"));
+            assert_eq!(get("area") != 0, self.messages[&self.owners[&context]].first.host);
+            self.chunk_fences += chunk;
+            assert!(chunk != 0 || more == 0, "a fence for nothing");
+            self.placed(if more != 0 { Place::Chunk { context } } else { Place::Fence { context } });
         }
     }
 
@@ -654,6 +706,14 @@ impl<'a> Bench<'a> {
             assert_eq!(bits, message.bits(base));
             let asks = (base..limit.min(base + 256)).any(|i| !message.arrived[i as usize]);
             assert!(asks, "LD-4: a NACK that asks for nothing");
+            if first.host {
+                //= HR-8 test
+                let ordered = self.ordered.take().expect("HR-8: a NACK that nobody ordered");
+                assert_eq!((base, limit), ((ordered - 1) >> 8 << 8, ordered.min(message.grant)));
+                message.since = 0;
+                assert_eq!(get("grant"), message.grant);
+                return;
+            }
             // The NACKs of one expiry come one after the other, oldest block first.
             let same =
                 goes_on && message.last_nack.is_some_and(|(_, c, b)| c == message.cumulative && base > b);
@@ -761,6 +821,65 @@ impl<'a> Bench<'a> {
         }
     }
 
+    //= HR-3 test
+    fn on_header(&mut self, word: &Word) {
+        let shape = self.header.shape().clone();
+        let get = |name: &str| shape.get(word, name);
+        let message = self.messages.get(&get("generation")).expect("a header of a message");
+        let first = &message.first;
+        assert!(first.host && self.announced.insert(first.generation), "a second header, or of no area");
+        assert_eq!((get("context"), get("buffer")), (first.context, first.buffer));
+        assert_eq!((get("area_log2"), get("chunk_log2")), (first.area_log2, first.chunk_log2));
+        assert_eq!((get("count"), get("length")), (first.count(), first.length));
+        assert_eq!((get("payload_log2"), get("tag")), (first.log2, first.tag));
+    }
+
+    //= HR-4 test
+    fn on_chunk(&mut self, word: &Word) {
+        let shape = self.chunk.shape().clone();
+        let get = |name: &str| shape.get(word, name);
+        let (generation, block, bits) = self.told.pop_front().expect("bits that no packet completed");
+        let first = &self.messages[&generation].first;
+        assert!(self.announced.contains(&generation), "bits before the header");
+        assert_eq!((get("buffer"), get("block")), (first.buffer, block));
+        assert_eq!((get("area_log2"), get("chunk_log2")), (first.area_log2, first.chunk_log2));
+        let fields = self.dut.model().fields("chunk_data");
+        let lsb = fields.into_iter().find(|(name, ..)| name == "bits").expect("the field").1;
+        let seen: [u64; 4] = std::array::from_fn(|i| word.bits(lsb + 64 * i, 64));
+        assert_eq!(seen, bits);
+        self.chunk_words += 1;
+    }
+
+    /// Gives an order; whether it met its message.
+    pub fn order(&mut self, context: u64, generation: u64, value: u64) -> bool {
+        let port = |dut: &Dut, name: &str| dut.port(name).unwrap();
+        let [valid, handle, order, ready, met] =
+            ["order_valid", "order_data.handle", "order_data.value", "order_ready", "order_met"]
+                .map(|name| port(self.dut, name));
+        self.dut.set(handle, context << 20 | generation);
+        self.dut.set(order, value);
+        self.dut.set(valid, 1u64);
+        let start = self.dut.cycles();
+        loop {
+            self.clock();
+            if self.dut.sampled(ready) != 0 {
+                break;
+            }
+            assert!(self.dut.cycles() < start + 200, "an order is not taken");
+        }
+        self.dut.set(valid, 0u64);
+        let met = self.dut.sampled(met) != 0;
+        if met && value >> 31 != 0 {
+            let message = self.messages.get_mut(&generation).unwrap();
+            (message.phase, message.status) = (Phase::Fencing, PARTIAL);
+            self.places.push_back(Place::Fence { context });
+            expect(&mut self.events, "rx_aborted");
+        } else if met {
+            self.ordered = Some(value);
+        }
+        met
+    }
+
     /// Runs until every message has ended and every context is free.
     pub fn settle(&mut self, ticks: u64) {
         let limit = self.now + ticks;
@@ -776,6 +895,10 @@ impl<'a> Bench<'a> {
         }
         assert_eq!(self.dut.sampled(self.outstanding), 0);
         assert!(self.linked.is_empty());
+        assert!(self.told.is_empty(), "bits that are not told of");
+        assert_eq!(self.chunk_fences, self.chunk_words, "each with its fence");
+        let hosted = self.messages.values().filter(|message| message.first.host).count();
+        assert_eq!(self.announced.len(), hosted, "HR-3");
     }
 
     /// Timer nodes of a context that are linked.

@@ -5,6 +5,7 @@
 mod bench;
 mod credit;
 mod ends;
+mod host;
 mod loss;
 mod network;
 mod reference;

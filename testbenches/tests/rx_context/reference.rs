@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 pub const AR: u64 = 1;
 pub const RETX: u64 = 2;
 pub const WRITE: u64 = 4;
+pub const HOST: u64 = tessera_abi::wire::flag::HOST_RECOVERY as u64;
 pub const ROUND: u64 = 16;
 pub const IMM: u64 = 32;
 pub const COMPLETE: u64 = 1;
@@ -18,6 +19,7 @@ pub const GAVE_UP: u64 = 3;
 pub const REPLACED: u64 = 4;
 pub const REMOTE_DMA: u64 = 5;
 pub const REMOTE_ACCESS: u64 = 6;
+pub const PARTIAL: u64 = 7;
 pub const RELEASED: u64 = 8;
 pub const DESTROYED: u64 = 9;
 pub const LOCAL_DMA: u64 = 21;
@@ -55,6 +57,10 @@ pub struct Packet {
     pub arrival: u64,
     pub buffer: u64,
     pub entry: u64,
+    /// It is host-recovered, with an area of that shape.
+    pub host: bool,
+    pub chunk_log2: u64,
+    pub area_log2: u64,
 }
 
 impl Packet {
@@ -209,9 +215,16 @@ impl Message {
         bits
     }
 
+    /// Whether all of a packet's chunk has arrived.
+    pub fn chunk_is_whole(&self, index: u64) -> bool {
+        let first = index >> self.first.chunk_log2 << self.first.chunk_log2;
+        let mut chunk = first..(first + (1 << self.first.chunk_log2)).min(self.count());
+        chunk.all(|index| self.arrived[index as usize])
+    }
+
     fn differs(&self, p: &Packet) -> bool {
         let f = &self.first;
-        if (p.flags ^ f.flags) & WRITE != 0 || (f.flags & WRITE != 0 && p.rkey != f.rkey) {
+        if (p.flags ^ f.flags) & (WRITE | HOST) != 0 || (f.flags & WRITE != 0 && p.rkey != f.rkey) {
             return true;
         }
         (p.length, p.log2, p.tag, p.flags & IMM, p.imm, p.window, p.endpoint, p.src_endpoint)

@@ -89,7 +89,6 @@ const SPOILS: &[Spoil] = &[
     ("drop_trh", "type", None, |f, rng, form| {
         f[form.trh_at()] = f[form.trh_at()] & 0xF0 | *rng.pick(&[0, 5, 6, 8, 15])
     }),
-    ("drop_unsupported", "flag", None, |f, _, form| f[form.trh_at() + 1] |= wire::flag::HOST_RECOVERY),
     ("drop_fields", "payload size", None, |f, rng, form| {
         let at = form.trh_at() + 3;
         f[at] = f[at] & 0xF | *rng.pick(&[0, 0x70, 0xD0, 0xF0])
