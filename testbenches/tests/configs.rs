@@ -1,11 +1,13 @@
 //! Every configuration that can be exported: its Verilog is clean, and two of
-//! its NICs deliver files to each other over a fabric that loses frames.
+//! its NICs, reset at work before, deliver files to each other over a fabric that
+//! loses frames.
 //!
 //! Short runs of all of them; `TESSERA_CONFIG=<name> cargo tessera test` runs
 //! the whole suites of one.
 
 use tessera_abi::params::{Config, CONFIGS};
 use tessera_abi::regs::{self, Counter};
+use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{Access, DmaMemory};
 use tessera_rtl::export;
 use tessera_rtl::memories::memories;
@@ -22,6 +24,42 @@ fn content(from: usize, number: usize) -> Vec<u8> {
     (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
 }
 
+/// Both NICs are reset with frames and accesses under way, in the gears too: no
+/// frame is cut, and their neighbours have nothing left of before.
+//= RS-1 test
+fn reset_at_work(cluster: &SharedCluster, seed: u64) {
+    for pause in [2, 9, 23] {
+        let mut session = Session::open(cluster.clone(), 2, seed, 1024, &[(regs::PATH_COUNT, 4)]).unwrap();
+        let mut regions = Vec::new();
+        for (from, to) in [(0, 1), (1, 0)] {
+            for number in [3, 4] {
+                let sink = session.register(to, &DmaMemory::new(SIZES[4]), Access::LOCAL_WRITE).unwrap();
+                session.recv(to, &sink, 0..SIZES[4], 0).unwrap();
+                let memory = DmaMemory::from_slice(&content(from, number));
+                let source = session.register(from, &memory, Access::READ).unwrap();
+                session.send(&source, 0..SIZES[number], (1, from, to, number)).unwrap();
+                regions.extend([sink, source]);
+            }
+        }
+        let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
+        (0..pause).for_each(|_| contexts[0].wait().unwrap());
+        for (nic, context) in contexts.iter().enumerate() {
+            context.reset().unwrap();
+            assert_eq!(cluster.lock().nics()[nic].open_accesses(), 0, "NIC {nic}, {pause} windows");
+        }
+        // The sessions' endpoints have the same numbers: nothing of before may come.
+        (0..60).for_each(|_| contexts[0].wait().unwrap());
+        for (nic, context) in contexts.iter().enumerate() {
+            for reason in [DropReason::Frame, DropReason::Length, DropReason::Icrc] {
+                assert_eq!(context.dropped(reason).unwrap(), 0, "NIC {nic}: {reason:?}");
+            }
+        }
+    }
+    for nic in cluster.lock().nics() {
+        assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0));
+    }
+}
+
 fn delivers_files(config: &'static Config) {
     let seed = tessera_testbenches::seed(&format!("configs::{}", config.name));
     let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
@@ -36,8 +74,10 @@ fn delivers_files(config: &'static Config) {
     let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
     let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
     let cluster = Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap();
+    let cluster = SharedCluster::new(cluster);
+    reset_at_work(&cluster, seed);
     let settings = [(regs::PATH_COUNT, 4)];
-    let mut session = Session::open(SharedCluster::new(cluster), 2, seed, 1024, &settings).unwrap();
+    let mut session = Session::open(cluster, 2, seed, 1024, &settings).unwrap();
     let largest = SIZES[SIZES.len() - 1];
     let mut sinks = Vec::new();
     for nic in 0..2 {
