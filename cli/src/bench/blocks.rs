@@ -119,7 +119,7 @@ pub fn lookup(config: &'static Config, tools: &ToolOptions, rng: &mut Rng) -> Re
     for (name, value) in settings.into_iter().chain([("block_available", 1)]) {
         set(&mut dut, name, value)?;
     }
-    for (name, value) in [("answer.available", 1), ("answer.length", 1 << 30)] {
+    for (name, value) in [("answer.available", 1), ("answer.length", 1 << 30), ("answer.room", 1 << 30)] {
         set(&mut dut, name, value)?;
     }
     // Enabling draws the keys of the hashes.
