@@ -317,7 +317,7 @@ fn the_last_packets_go_in_one_turn() {
         bench.enable();
         // The short ones end when all have long begun: until then a packet may leave
         // before the one behind it is back in line.
-        let counts = [40, 40, 25, 22, 26, 40];
+        let counts = [40, 40, 26, 26, 26, 40];
         for count in counts {
             bench.post(Request::packets(count, count));
         }
