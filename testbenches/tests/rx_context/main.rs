@@ -216,9 +216,16 @@ fn ro9_also_of_the_packet_right_behind_the_first() {
             bench.passing(&other, 1);
             bench.passing(&first, 2);
         }
+        // Nor is one that does not differ held against what the context held before.
+        for context in 6..12 {
+            let first = message(context, 2000, 16);
+            bench.passing(&first, 0);
+            bench.passing(&first, 1);
+        }
         bench.ticks(40);
         assert_eq!(bench.event("mismatch"), 6);
-        for context in 0..6 {
+        assert_eq!(bench.event("rx_new"), 6 * 2 + 6 * 2);
+        for context in 0..12 {
             bench.fill(&message(context, 2000, 16), 0..8);
         }
         bench.settle(1000);
