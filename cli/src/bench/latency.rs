@@ -51,7 +51,8 @@ pub fn wire_to_completion(events: &[NicEvent]) -> Vec<u64> {
 }
 
 /// Clocks from a NACK's last beat to the first retransmission's first beat,
-/// less the payload's read.
+/// less the payload's read. Only of NACKs that find nothing on its way out: behind
+/// packets that are being read or sent already, it is their length that counts.
 pub fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
     let mut found = Vec::new();
     let (mut nack, mut payload) = (None, 0);
@@ -64,6 +65,7 @@ pub fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
             NicEvent::Sent(frame) if PacketClass::of(&frame.bytes) == PacketClass::Retransmission => {
                 found.extend(nack.take().map(|at| (frame.first - at).saturating_sub(payload)));
             }
+            NicEvent::Sent(frame) if nack.is_some_and(|at| frame.last > at) => nack = None,
             _ => {}
         }
     }

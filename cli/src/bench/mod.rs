@@ -326,7 +326,7 @@ impl Bench<'_> {
         let rows = [
             ("work request in to first beat out, without DMA", request, "<= 40", 40.0),
             ("last beat in to completion entry out, without DMA", completion, "<= 40", 40.0),
-            ("NACK in to retransmission out, without DMA", nack, "<= 64", 64.0),
+            ("NACK in to retransmission out, without DMA or queue", nack, "<= 64", 64.0),
         ];
         for (what, value, target, limit) in rows {
             match value {
