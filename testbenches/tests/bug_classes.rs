@@ -429,6 +429,7 @@ fn forged_packets_reach_nothing() {
             },
             DropReason::Stale,
         ),
+        ("feedback's Q_Key", 0, feedback.clone(), |f| f[wire::DETH_AT + 3] ^= 1, DropReason::QKey),
         ("feedback's source", 0, feedback.clone(), |f| f[wire::IP_AT + 15] ^= 1, DropReason::FeedbackForged),
         (
             "feedback's endpoint",
