@@ -379,23 +379,29 @@ impl Receiving {
     /// When a missing NACK would show.
     fn watch(&mut self, bench: &Bench, name: Name) {
         let Some(message) = self.messages.get(&name) else { return };
-        let settings = &bench.setup.settings;
         let over = message.is_over()
             || message.complete.is_some()
             || message.replaced
             || message.denied
             || message.let_go
             || !message.by_hardware();
+        let now = bench.now();
         let due = message.interval.deadline().filter(|_| !over).map(|deadline| {
-            let source = self.sources.of(hash(name.0));
-            // The NIC may still count a message of the round as unfinished.
-            let view = View { halvings: 0, ..message.view() };
-            let span = message.interval.interval(&view, source, settings);
-            let tail = Interval::tail(source, settings);
-            let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64 + span + 2 * tail;
-            deadline.max(bench.now()) + slack + (deadline.saturating_sub(bench.now())) / 4
+            let slack = self.slack(bench, message);
+            deadline.max(now) + slack + (deadline.saturating_sub(now)) / 4
         });
         self.clocks.set(name, due);
+    }
+
+    /// How long after its deadline a NIC may ask, ticks.
+    fn slack(&self, bench: &Bench, message: &Message) -> Ticks {
+        let settings = &bench.setup.settings;
+        let source = self.sources.of(hash(message.name.0));
+        // The NIC may still count a message of the round as unfinished.
+        let view = View { halvings: 0, ..message.view() };
+        let span = message.interval.interval(&view, source, settings);
+        let tail = Interval::tail(source, settings);
+        bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64 + span + 2 * tail
     }
 
     pub(super) fn wrote(&mut self, bench: &mut Bench, address: u64, bytes: &[u8]) {
@@ -660,8 +666,16 @@ impl Receiving {
         let (now, settings) = (bench.now(), bench.setup.settings);
         while let Some(name) = self.clocks.pop(now) {
             let source = self.sources.of(hash(name.0));
-            let Some(message) = self.messages.get_mut(&name) else { continue };
+            let Some(message) = self.messages.get(&name) else { continue };
             let view = message.view();
+            // Since the deadline was set, others of the source may have raised its skew.
+            let late = message.interval.deadline().max(message.interval.rule(&view, source, &settings));
+            let late = late.map(|deadline| deadline + self.slack(bench, message));
+            if late.is_some_and(|late| late > now) {
+                self.clocks.set(name, late);
+                continue;
+            }
+            let Some(message) = self.messages.get_mut(&name) else { continue };
             let ask = message.interval.expire(now, &view, source, &settings);
             let missing = view.cumulative < ask.limit;
             if missing && message.open_since.is_some() && !bench.tolerance.overflow {
