@@ -264,7 +264,7 @@ impl Receiving {
             let margin = (bench.tolerance.pipeline + bench.tolerance.timer) as u64;
             let (interval, index, grant) = (&mut message.interval, packet.index, message.grant);
             let soonest = interval.probe_within(now, index, grant, source, &settings, margin);
-            message.soonest = message.soonest.or(soonest);
+            message.soonest = [message.soonest, soonest].into_iter().flatten().min();
         } else if message.arrived[packet.index as usize] {
             message.duplicates += 1;
         } else {
