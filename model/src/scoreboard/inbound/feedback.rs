@@ -102,6 +102,7 @@ impl Receiving {
         header: &FeedbackHeader,
     ) {
         let (room, lag) = (self.has_room(bench, &name), Self::lag(bench));
+        let source = self.sources.of(hash(name.0));
         let Some(message) = self.messages.get_mut(&name) else { return };
         let blank = [
             ("sequence", header.sequence as u64),
@@ -135,6 +136,14 @@ impl Receiving {
         if new || probe {
             message.before.clear();
             message.interval = Interval::new(bench.now(), &bench.setup.settings);
+            // What came behind it may have been let in, and counts.
+            let tail = Interval::tail(source, &bench.setup.settings);
+            let later = message.answers.iter().filter(|a| a.probe && !a.answered && a.clock > clock);
+            message.soonest = later.map(|a| bench.tick_at(a.clock) + tail).min();
+            if message.distinct > 0 {
+                let view = message.view();
+                message.interval.rearm(bench.now(), &view, source, &bench.setup.settings);
+            }
             message.counted.retain(|&at| at > clock);
         }
         if message.distinct == 0 {
