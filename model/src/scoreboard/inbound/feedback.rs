@@ -441,7 +441,13 @@ impl Receiving {
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
         let lag = Self::lag(bench);
-        let crossed = |before: &&Before| before.clock + lag >= clock && before.is_crossed_by(header, bits);
+        // The engine may decide when a packet is in the bitmap, and so in the NACK,
+        // but has not moved the deadline yet.
+        let late = bench.tolerance.pipeline as u64;
+        let was_due = |before: &Before| before.deadline.is_some_and(|due| due <= before.now + late);
+        let crossed = |before: &&Before| {
+            before.clock + lag >= clock && (before.is_crossed_by(header, bits) || was_due(before))
+        };
         let crossed = || message.before.iter().filter(crossed);
         match message.interval.deadline() {
             Some(deadline) => {

@@ -43,6 +43,7 @@ pub(super) struct Answerable {
 /// What held before a packet that a NACK may have crossed on its way out.
 pub(super) struct Before {
     pub(super) clock: u64,
+    pub(super) now: Ticks,
     /// Of a new packet: a NACK that shows it was composed after it.
     pub(super) index: Option<u32>,
     pub(super) deadline: Option<Ticks>,

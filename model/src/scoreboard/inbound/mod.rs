@@ -249,7 +249,7 @@ impl Receiving {
         }
         let source = self.sources.of(hash(origin.gid));
         let (deadline, last_heard) = (message.interval.deadline(), message.last_heard);
-        let mut before = Before { clock, index: None, deadline, last_heard };
+        let mut before = Before { clock, now, index: None, deadline, last_heard };
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
         if !packet.probe && packet.flags & flag::RETX != 0 && message.by_hardware() {
