@@ -68,6 +68,21 @@ pub struct Message {
     pub round: Option<u16>,
     /// The sender tells its number by immediate too.
     pub immediate: bool,
+    /// Sent for the receiver's software to recover.
+    pub by_host: bool,
+}
+
+/// How software recovers what comes to [`Port::Own`].
+#[derive(Clone, Copy, Debug)]
+pub struct Recovery {
+    /// Packets per chunk.
+    pub chunk: u32,
+    /// Most packets of a message to that port.
+    pub most_packets: u32,
+    /// Polls without news after which it asks again.
+    pub patience: u32,
+    /// How often it ends a message as it is instead.
+    pub partial: f64,
 }
 
 /// What messages look like, all in all.
@@ -120,6 +135,8 @@ pub struct Round {
     pub windows: Vec<usize>,
     pub habits: Vec<Habits>,
     pub pause: f64,
+    /// Rounds in which receives of [`Port::Own`] have chunk areas.
+    pub recovery: Option<Recovery>,
 }
 
 fn settings(rng: &mut Rng, paths: usize) -> Settings {
@@ -271,6 +288,7 @@ impl Round {
                 tag,
                 round,
                 immediate,
+                by_host: false,
             });
             packets += (len as u64).div_ceil(1 << payload_log2).max(1);
         }
@@ -289,6 +307,7 @@ impl Round {
         let habits = habits.collect();
         let pause = *rng.pick(&[0.0, 0.0, 0.001, 0.003]);
         let form = *rng.pick(&Form::ALL);
+        let recovery = Self::recovery(seed, &mut messages);
         Self {
             seed,
             nics,
@@ -304,7 +323,34 @@ impl Round {
             windows,
             habits,
             pause,
+            recovery,
         }
+    }
+
+    /// Has software recover some messages. Drawn apart from all else.
+    fn recovery(seed: u64, messages: &mut [Vec<Message>]) -> Option<Recovery> {
+        let mut rng = Rng::new(seed ^ 0x6368_756E_6B73);
+        if !rng.chance(0.3) {
+            return None;
+        }
+        let share = *rng.pick(&[0.3, 1.0]);
+        let mut most = 1;
+        for message in messages.iter_mut().flatten().filter(|message| message.ports.1 == Port::Own) {
+            most = most.max(message.packets());
+            message.by_host = message.kind == Kind::Send && rng.chance(share);
+        }
+        Some(Recovery {
+            chunk: 1 << rng.below(6),
+            most_packets: most as u32,
+            patience: rng.range(4..60) as u32,
+            partial: *rng.pick(&[0.0, 0.0, 0.1]),
+        })
+    }
+}
+
+impl Message {
+    pub fn packets(&self) -> usize {
+        self.len.div_ceil(1 << self.payload_log2).max(1)
     }
 }
 
@@ -321,6 +367,10 @@ impl fmt::Display for Round {
         writeln!(f, "paths {:?} clocks, {:?}", fabric.path_delays, fabric.faults)?;
         writeln!(f, "marked above {:?}, quotas {quotas:?}, {habits:?}", fabric.mark_above)?;
         writeln!(f, "{form:?}, pauses {pause}, {:?}, {:?}", nic.dma_ctrl, nic.dma_data)?;
+        if let Some(recovery) = &self.recovery {
+            let by_host = self.messages.iter().flatten().filter(|message| message.by_host).count();
+            writeln!(f, "{by_host} messages recovered by software, {recovery:?}")?;
+        }
         write!(f, "{settings:?}")
     }
 }
@@ -369,5 +419,8 @@ mod tests {
         assert!(all.iter().any(|round| !round.fabric.faults.dead_paths.is_empty()));
         assert!(all.iter().any(|round| round.fabric.faults.mark > 0.0));
         assert!(all.iter().any(|round| round.habits[0].datagrams > 0));
+        let by_host = |round: &Round| round.messages.iter().flatten().any(|message| message.by_host);
+        assert!(all.iter().any(by_host) && !all.iter().all(by_host));
+        assert!(all.iter().any(|round| round.recovery.is_some_and(|recovery| recovery.partial > 0.0)));
     }
 }

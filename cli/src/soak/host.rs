@@ -1,6 +1,7 @@
 //! The host program of one NIC in a round: five endpoints, one completion queue.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use tessera_abi::wire::GRH_LEN;
 use tessera_driver::{
@@ -15,6 +16,7 @@ use tessera_sim::session::nic_seed;
 use tessera_sim::tb::Rng;
 
 use super::draw::{Habits, Kind, Message, Port, Round};
+use super::recovery::{Outcome, Software};
 use super::round::Violated;
 
 /// Ring sizes.
@@ -51,6 +53,8 @@ pub enum Ended {
     Sent(usize),
     /// A message arrived, with these bytes if it is no write.
     Came(Name, Option<Vec<u8>>),
+    /// Software ended a message: with these bytes, of which these may be anything.
+    Partly(Name, Vec<u8>, Vec<Range<usize>>),
 }
 
 /// A tagged receive's place.
@@ -65,16 +69,22 @@ struct Tagged {
 /// Receives of one ring.
 struct Sink {
     region: MemoryRegion,
-    /// Bytes of each.
+    /// Bytes of each, of which the first are a chunk area.
     room: usize,
+    area: usize,
     free: Vec<usize>,
 }
 
 impl Sink {
     fn new(context: &Pool, room: usize, places: usize) -> Result<Self, Violated> {
+        Self::with_area(context, 0, room, places)
+    }
+
+    fn with_area(context: &Pool, area: usize, room: usize, places: usize) -> Result<Self, Violated> {
+        let room = if area > 0 { (area + room).next_multiple_of(64) } else { room };
         let memory = DmaMemory::new((room * places).max(1));
         let region = context.pd.register(&memory, Access::LOCAL_WRITE)?;
-        Ok(Self { region, room, free: (0..places).collect() })
+        Ok(Self { region, room, area, free: (0..places).collect() })
     }
 
     fn request(&self, work_id: u64, place: usize) -> RecvRequest<'_> {
@@ -84,8 +94,8 @@ impl Sink {
 
     /// Takes the bytes out of a place and cleans it.
     fn take(&self, place: usize, len: usize) -> Vec<u8> {
-        let start = place * self.room;
-        let got = self.region.memory().to_vec(start, len.min(self.room));
+        let start = place * self.room + self.area;
+        let got = self.region.memory().to_vec(start, len.min(self.room - self.area));
         self.region.memory().write(start, &vec![0; got.len()]);
         got
     }
@@ -111,6 +121,8 @@ pub struct Host {
     pub window: MemoryRegion,
     /// Receives of the own, the shared and the tagged endpoint's ring.
     sinks: [Sink; 3],
+    /// Of the own endpoint's ring, in rounds that have it.
+    pub software: Option<Software>,
     tagged: Sink,
     places: Vec<Tagged>,
     /// Tagged places by age.
@@ -188,8 +200,12 @@ impl Host {
             round.messages.iter().flatten().filter(mine).map(|message| message.len).max().unwrap_or(0)
         };
         let sink = |of: usize| Sink::new(&pool, room(of).max(1), habits.posted);
-        let sinks = [sink(0)?, sink(1)?, sink(2)?];
+        let software = round.recovery.as_ref().map(|recovery| Software::new(recovery, habits.posted));
+        let area = software.as_ref().and_then(|software| software.options().area_len()).unwrap_or(0);
+        let own = Sink::with_area(&pool, area, room(0).max(1), habits.posted)?;
+        let sinks = [own, sink(1)?, sink(2)?];
         Ok(Self {
+            software,
             nic,
             source: pool.pd.register(&DmaMemory::from_slice(bytes), Access::READ)?,
             window: pool.pd.register(&DmaMemory::new(round.windows[nic].max(1)), Access::REMOTE_WRITE)?,
@@ -231,6 +247,9 @@ impl Host {
         if rng.chance(self.habits.diligence[1]) {
             self.post_receives(round, rng)?;
         }
+        if let Some(software) = &mut self.software {
+            software.work(&self.context, rng)?;
+        }
         if flow && self.datagrams_left > 0 && rng.chance(0.3) {
             self.send_datagrams(peers, rng)?;
         }
@@ -260,7 +279,7 @@ impl Host {
         let payload_size = 1 << payload_log2;
         if kind == Kind::Send {
             let by_tag = port == Port::Tagged;
-            endpoint.post_send(&SendRequest {
+            let request = SendRequest {
                 work_id,
                 region: &self.source,
                 range,
@@ -269,7 +288,11 @@ impl Host {
                 immediate: (by_tag || message.immediate).then_some(told),
                 round: message.round,
                 payload_size,
-            })?;
+            };
+            match message.by_host {
+                true => endpoint.post_recoverable_send(&request)?,
+                false => endpoint.post_send(&request)?,
+            }
         } else {
             let RemoteMemory { address, rkey } = peers[to].window;
             endpoint.post_write(&WriteRequest {
@@ -299,8 +322,12 @@ impl Host {
                 if outstanding == ENTRIES {
                     break;
                 }
-                match of {
-                    1 => self.shared.post_recv(&request)?,
+                match (of, &mut self.software) {
+                    (0, Some(software)) => {
+                        let watch = self.endpoints[0].post_chunked_recv(&request, software.options())?;
+                        software.watch(place, watch);
+                    }
+                    (1, _) => self.shared.post_recv(&request)?,
                     _ => self.endpoints[if of == 0 { 0 } else { 3 }].post_recv(&request)?,
                 }
                 sink.free.pop();
@@ -401,7 +428,11 @@ impl Host {
             CompletionEvent::Ended if of == RECV_TAGGED && done.status == Status::NoTagSpace => {
                 self.release(number);
             }
-            CompletionEvent::Ended if done.status != Status::Success => {
+            CompletionEvent::Ended if done.status == Status::Partial && of == SEND => {
+                self.under_way -= 1;
+                return Ok(Some(Ended::Sent(number)));
+            }
+            CompletionEvent::Ended if done.status != Status::Success && !self.ended_by_software(done) => {
                 let what = if done.receive { "receive" } else { "send" };
                 let name = done.status.name();
                 return Err(Violated(format!(
@@ -422,14 +453,53 @@ impl Host {
                     return Ok(Some(Ended::Came(self.name(done), Some(got))));
                 }
                 _ => {
-                    let sink = &mut self.sinks[(done.work_id >> 32 & 3) as usize];
+                    let ring = (done.work_id >> 32 & 3) as usize;
+                    let sink = &mut self.sinks[ring];
                     sink.free.push(number);
                     let got = (!done.write).then(|| sink.take(number, done.len as usize));
-                    return Ok(Some(Ended::Came(self.name(done), got)));
+                    let outcome =
+                        self.software.as_mut().filter(|_| ring == 0).and_then(|all| all.ended(number));
+                    let name = self.name(done);
+                    return match (outcome, got) {
+                        (Some(outcome), Some(got)) => self.recovered(done, name, outcome, got).map(Some),
+                        (_, got) => Ok(Some(Ended::Came(name, got))),
+                    };
                 }
             },
         }
         Ok(None)
+    }
+
+    fn ended_by_software(&self, done: &WorkCompletion) -> bool {
+        done.status == Status::Partial
+            && done.receive
+            && self.software.is_some()
+            && done.work_id & 3 << 32 == 0
+    }
+
+    /// A receive with an area has ended: what that says and the completion agree.
+    fn recovered(
+        &self,
+        done: &WorkCompletion,
+        name: Name,
+        outcome: Outcome,
+        got: Vec<u8>,
+    ) -> Result<Ended, Violated> {
+        let Outcome { message, missing } = outcome;
+        let partly = done.status == Status::Partial;
+        let Some(message) = message else {
+            let of_nothing = || Violated(format!("NIC {}: a part of no message {name:?}", self.nic));
+            return if partly { Err(of_nothing()) } else { Ok(Ended::Came(name, Some(got))) };
+        };
+        if (message.len, message.tag) != (done.len, done.tag) {
+            return Err(Violated(format!("NIC {}: {message:?} ended as {done:?}", self.nic)));
+        }
+        if !partly && !missing.is_empty() {
+            return Err(Violated(format!("NIC {}: {message:?} ended whole without {missing:?}", self.nic)));
+        }
+        let bytes = |packet: u32| (packet as usize * message.payload_size as usize).min(got.len());
+        let unknown = missing.iter().map(|run| bytes(run.start)..bytes(run.end)).collect();
+        Ok(if partly { Ended::Partly(name, got, unknown) } else { Ended::Came(name, Some(got)) })
     }
 
     fn release(&mut self, place: usize) {

@@ -3,9 +3,10 @@
 
 mod draw;
 mod host;
+mod recovery;
 mod round;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -35,7 +36,10 @@ pub struct SoakArgs {
     /// Rounds at once [default: one per processor]
     #[arg(long)]
     jobs: Option<usize>,
-    /// Write the result as JSON
+    /// Go on when a rule is broken, and name every round that broke one at the end
+    #[arg(long)]
+    keep_going: bool,
+    /// Write the result as JSON, after every round
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -65,7 +69,8 @@ struct Report<'a> {
     wall_s: f64,
     packets_per_s: f64,
     totals: &'a Totals,
-    broken: &'a Option<Broken>,
+    /// Rounds that broke a rule, by seed; nothing of them is in the totals.
+    broken: &'a [Broken],
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,20 +83,23 @@ struct Soak<'a> {
     config: &'static Config,
     packets: u64,
     seed: u64,
+    revision: String,
     jobs: usize,
+    keep_going: bool,
+    json: Option<&'a Path>,
 }
 
 impl Soak<'_> {
-    /// Totals, the first seed that was not run, and the broken round of the
-    /// lowest seed if any.
-    fn run(&self, progress: &Progress) -> Result<(Totals, u64, Option<Broken>), Failure> {
+    /// Totals, the first seed that was not run, and the broken rounds by seed.
+    fn run(&self, progress: &Progress) -> Result<(Totals, u64, Vec<Broken>), Failure> {
         let next = AtomicU64::new(self.seed);
-        let state = Mutex::new((Totals::default(), None::<Broken>, None::<Failure>));
+        let state = Mutex::new((Totals::default(), Vec::<Broken>::new(), None::<Failure>));
         let begun = Instant::now();
         let work = || loop {
             {
                 let locked = lock(&state);
-                if locked.0.frames >= self.packets || locked.1.is_some() {
+                let broken = !locked.1.is_empty() && !self.keep_going;
+                if locked.0.frames >= self.packets || broken || locked.2.is_some() {
                     break;
                 }
             }
@@ -105,9 +113,8 @@ impl Soak<'_> {
                     let command = format!("cargo tessera soak --packets 1 --jobs 1 --seed {seed}");
                     let (what, round) = (what.to_string(), round.to_string());
                     let broken = Broken { seed, what, round, command };
-                    if locked.1.as_ref().is_none_or(|known| seed < known.seed) {
-                        locked.1 = Some(broken);
-                    }
+                    let at = locked.1.partition_point(|known| known.seed < seed);
+                    locked.1.insert(at, broken);
                 }
             }
             let (done, elapsed) = (locked.0.frames, begun.elapsed().as_secs_f64());
@@ -119,6 +126,10 @@ impl Soak<'_> {
                 done as f64 / elapsed,
                 words(left)
             ));
+            let (totals, broken, _) = &*locked;
+            if let Err(failure) = self.write(totals, next.load(Ordering::Relaxed), broken, elapsed) {
+                locked.2 = Some(failure);
+            }
         };
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
@@ -131,6 +142,22 @@ impl Soak<'_> {
         });
         let (totals, broken, failed) = std::mem::take(&mut *lock(&state));
         failed.map_or(Ok((totals, next.into_inner(), broken)), Err)
+    }
+
+    fn write(&self, totals: &Totals, next_seed: u64, broken: &[Broken], wall_s: f64) -> Result<(), Failure> {
+        let Some(path) = self.json else { return Ok(()) };
+        let report = Report {
+            ok: broken.is_empty() && totals.frames >= self.packets,
+            configuration: self.config.name,
+            revision: self.revision.clone(),
+            seed: self.seed,
+            next_seed,
+            wall_s,
+            packets_per_s: totals.frames as f64 / wall_s,
+            totals,
+            broken,
+        };
+        output::write_json(path, &report)
     }
 }
 
@@ -145,6 +172,8 @@ fn print(totals: &Totals) {
     println!(
         "  {busy} answers of BUSY, {overflows} frames without buffer, {cancels} tagged receives taken back"
     );
+    let Totals { by_host, partly, orders, .. } = totals;
+    println!("  {by_host} messages recovered by software with {orders} orders, {partly} of them in part;");
     let Totals { lost, duplicated, corrupted, marked, clocks, judged, .. } = totals;
     println!("  the fabric lost {lost}, copied {duplicated}, damaged {corrupted}, marked {marked}");
     println!("  {judged} frames, writes and completions judged in {clocks} clocks of NICs");
@@ -161,30 +190,35 @@ pub fn run(args: &SoakArgs) -> Result<(), Failure> {
     println!("{}, revision {revision}: {} packets, seed {}", config.name, args.packets, args.seed);
     let begun = Instant::now();
     let progress = Progress::start("soak");
-    let soak = Soak { model: &model, config, packets: args.packets, seed: args.seed, jobs };
+    let soak = Soak {
+        model: &model,
+        config,
+        packets: args.packets,
+        seed: args.seed,
+        revision,
+        jobs,
+        keep_going: args.keep_going,
+        json: args.json.as_deref(),
+    };
     let (totals, next_seed, broken) = soak.run(&progress)?;
     drop(progress);
     let wall_s = begun.elapsed().as_secs_f64();
     let packets_per_s = totals.frames as f64 / wall_s;
     print(&totals);
     println!("  {} at {packets_per_s:.0} packets/s; 10^7 take {}", words(wall_s), words(1e7 / packets_per_s));
-    if let Some(path) = &args.json {
-        let ok = broken.is_none();
-        let (configuration, seed) = (config.name, args.seed);
-        let (totals, broken) = (&totals, &broken);
-        let report =
-            Report { ok, configuration, revision, seed, next_seed, wall_s, packets_per_s, totals, broken };
-        output::write_json(path, &report)?;
+    soak.write(&totals, next_seed, &broken, wall_s)?;
+    let Some(last) = broken.last() else {
+        println!("no rule was broken");
+        return Ok(());
+    };
+    for Broken { seed, what, round, command } in &broken[..broken.len() - 1] {
+        eprintln!("the round of seed {seed}: {what}\n{round}\nrepeat it with: {command}\n");
     }
-    match broken {
-        None => {
-            println!("no rule was broken");
-            Ok(())
-        }
-        Some(Broken { seed, what, round, command }) => {
-            Err(Failure::new(format!("the round of seed {seed}: {what}\n{round}\nrepeat it with: {command}")))
-        }
-    }
+    let Broken { seed, what, round, command } = last;
+    let count = broken.len();
+    Err(Failure::new(format!(
+        "the round of seed {seed}: {what}\n{round}\nrepeat it with: {command}\n{count} rounds broke a rule"
+    )))
 }
 
 #[cfg(test)]
@@ -201,10 +235,19 @@ mod tests {
             .unwrap_or_else(|failure| panic!("{failure}"));
         // Fixed: this is about the soak itself; what fresh seeds find, it says when it is run.
         // In this one, frames overflowed behind packets that waited for receives (RO-13).
-        let soak = Soak { model: &model, config: &NIC512, packets: 10_000, seed: 9, jobs: 1 };
+        let soak = Soak {
+            model: &model,
+            config: &NIC512,
+            packets: 10_000,
+            seed: 9,
+            revision: String::new(),
+            jobs: 1,
+            keep_going: false,
+            json: None,
+        };
         let (totals, next, broken) =
             soak.run(&Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
-        if let Some(Broken { what, round, command, .. }) = broken {
+        if let [Broken { what, round, command, .. }, ..] = &broken[..] {
             panic!("{what}\n{round}\n{command}");
         }
         assert!(totals.frames >= 10_000 && next == 10);

@@ -12,7 +12,7 @@ use tessera_sim::judged::Judged;
 use tessera_sim::tb::Rng;
 use tessera_sim::verilator::Model;
 
-use super::draw::{Kind, Round};
+use super::draw::{Kind, Message, Round};
 use super::host::{Ended, Host, Peer};
 
 /// Windows in which completions and feedback still under way arrive.
@@ -37,6 +37,11 @@ pub struct Totals {
     pub messages: u64,
     pub writes: u64,
     pub bytes: u64,
+    /// Messages that software recovered; those of them it ended as they were; its
+    /// orders.
+    pub by_host: u64,
+    pub partly: u64,
+    pub orders: u64,
     /// Tagged receives taken back, or too late for that.
     pub cancels: u64,
     pub lost: u64,
@@ -74,6 +79,10 @@ impl Totals {
         self.duplicated += duplicated;
         self.corrupted += corrupted;
         self.marked += marked;
+        let Self { by_host, partly, orders, .. } = other;
+        self.by_host += by_host;
+        self.partly += partly;
+        self.orders += orders;
         let Self { busy, overflows, clocks, judged, .. } = other;
         self.busy += busy;
         self.overflows += overflows;
@@ -149,9 +158,11 @@ impl Round {
                 let end = message.start + message.len;
                 counts[message.to] = counts[message.to].wrapping_add(1);
                 if message.len >= 2 {
-                    let count = counts[message.to].to_le_bytes();
-                    bytes[message.start..message.start + 2].copy_from_slice(&count);
-                    bytes[end - 2..end].copy_from_slice(&count);
+                    // What changes with every message is outermost: the last packet may be
+                    // one byte.
+                    let count = counts[message.to];
+                    bytes[message.start..message.start + 2].copy_from_slice(&count.to_le_bytes());
+                    bytes[end - 2..end].copy_from_slice(&count.to_be_bytes());
                 }
             }
             all.push(bytes);
@@ -160,7 +171,7 @@ impl Round {
     }
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
     fn run(&mut self, rng: &mut Rng) -> Result<(), Violated> {
         self.judged.begin();
         let peers: Vec<Peer> = self.hosts.iter().map(|host| host.peer(self.round)).collect();
@@ -244,8 +255,18 @@ impl Running<'_> {
             Ended::Sent(_) => return Ok(()),
             Ended::Came((from, number), got) => {
                 let kind = if got.is_some() { Kind::Send } else { Kind::Notify };
-                let sent = self.round.messages.get(from).and_then(|of| of.get(number));
-                (from, number, got, sent.filter(|sent| sent.to == nic && sent.kind == kind))
+                (from, number, got, self.sent(from, number, nic, kind))
+            }
+            Ended::Partly((from, number), mut got, unknown) => {
+                let sent = self.sent(from, number, nic, Kind::Send).filter(|sent| sent.by_host);
+                if let Some(sent) = sent.filter(|sent| sent.len == got.len()) {
+                    let bytes = self.hosts[from].source.memory().to_vec(sent.start, sent.len);
+                    for run in unknown {
+                        got[run.clone()].copy_from_slice(&bytes[run]);
+                    }
+                }
+                self.totals.partly += 1;
+                (from, number, Some(got), sent)
             }
         };
         let Some(sent) = sent else {
@@ -264,8 +285,15 @@ impl Running<'_> {
         }
         self.totals.bytes += sent.len as u64;
         self.totals.writes += u64::from(sent.kind != Kind::Send);
+        self.totals.by_host += u64::from(sent.by_host);
         self.left -= 1;
         Ok(())
+    }
+
+    /// What NIC `from` sent as its `number`th, if it is of this kind and to `to`.
+    fn sent(&self, from: usize, number: usize, to: usize, kind: Kind) -> Option<&'a Message> {
+        let sent = self.round.messages.get(from).and_then(|of| of.get(number));
+        sent.filter(|sent| sent.to == to && sent.kind == kind)
     }
 
     /// Adds up what happened.
@@ -284,6 +312,7 @@ impl Running<'_> {
         }
         let overflows = sum(regs::counter(DropReason::Overflow as u32))?;
         let cancels = self.hosts.iter().map(|host| host.cancels).sum();
+        let orders = self.hosts.iter().filter_map(|host| host.software.as_ref()).map(|all| all.orders).sum();
         let datagrams = self.round.habits.iter().map(|habits| habits.datagrams as u64).sum();
         let cluster = self.judged.cluster().lock();
         let (stats, tracker) = (cluster.fabric().stats(), cluster.fabric().tracker());
@@ -297,6 +326,7 @@ impl Running<'_> {
             nacks: tracker.nacks,
             datagrams,
             cancels,
+            orders,
             lost: stats.lost + stats.dead_path,
             duplicated: stats.duplicated,
             corrupted: stats.corrupted,

@@ -5,11 +5,14 @@
 
 #[macro_use]
 mod bench;
+// Its text is what rtl/tests/emit looks at.
+#[path = "../../../rtl/tests/emit/blocks.rs"]
 mod blocks;
 mod expressions;
 mod kernels;
 mod leaf;
 mod random;
 mod recipe;
+mod sampler;
 mod tree;
 mod values;
