@@ -13,7 +13,7 @@
 //! Contract: one event per counter and clock; `value_valid` pulses 3 to 67 clocks
 //! after `read`. Counters start from 0 at reset and wrap.
 //!
-//! Verified by `testbenches/tests/registers.rs`.
+//! Verified by `testbenches/tests/registers/`.
 
 use crate::prelude::*;
 use tessera_abi::regs;

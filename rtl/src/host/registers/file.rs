@@ -4,7 +4,7 @@
 //! Contract: a write shows in `settings` two clocks later. `value` and `known`
 //! are combinational on `read_address`.
 //!
-//! Verified by `testbenches/tests/registers.rs`.
+//! Verified by `testbenches/tests/registers/`.
 
 use crate::prelude::*;
 use crate::types::Settings;

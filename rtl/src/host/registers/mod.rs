@@ -21,7 +21,7 @@
 //! never closer. An order is offered with the handle that RECOVER_MESSAGE held
 //! when it was given, until it is taken. Outputs are registered.
 //!
-//! Verified by `testbenches/tests/registers.rs`.
+//! Verified by `testbenches/tests/registers/`.
 
 mod counters;
 mod file;

@@ -13,7 +13,7 @@
 //! read waits for a clock without an event. Counters start from 0 after reset
 //! (`ready`: 1024 clocks later; what happens before is not counted) and wrap.
 //!
-//! Verified by `testbenches/tests/registers.rs`.
+//! Verified by `testbenches/tests/registers/`.
 
 use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
