@@ -189,6 +189,11 @@ impl Interval {
         }
     }
 
+    /// State of a context opened at `now` by a packet that was heard already.
+    pub fn reopened(&self, now: Ticks, settings: &Settings) -> Self {
+        Self { rtt: self.rtt, ..Self::new(now, settings) }
+    }
+
     /// Any packet of the context.
     //= RC-3
     //= LD-5

@@ -135,7 +135,7 @@ impl Receiving {
         }
         if new || probe {
             message.before.clear();
-            message.interval = Interval::new(bench.now(), &bench.setup.settings);
+            message.interval = message.interval.reopened(bench.now(), &bench.setup.settings);
             // What came behind it may have been let in, and counts.
             let tail = Interval::tail(source, &bench.setup.settings);
             let later = message.answers.iter().filter(|a| a.probe && !a.answered && a.clock > clock);
