@@ -106,7 +106,7 @@ pub fn registers(out: &mut dyn Write) -> Result {
 }
 
 fn counters(out: &mut dyn Write) -> Result {
-    out.write_str("\n## Counters\n\nDrop reasons in order of precedence, then events.\n\n| index | address | name | counts |\n|---|---|---|---|\n")?;
+    out.write_str("\n## Counters\n\nDrop reasons in code order (precedence is RX-1, RX-7, RO-6), then events.\n\n| index | address | name | counts |\n|---|---|---|---|\n")?;
     for reason in Drop::ALL {
         let index = *reason as u32;
         writeln!(

@@ -8,7 +8,7 @@
 //! | [`queue`] | send, receive and completion queue entries in host memory |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
 //! | [`document`] | the text of docs/registers.md, made from the constants |
-//! | [`status`] | completion statuses and drop reasons, in order of precedence |
+//! | [`status`] | completion statuses and drop reasons, in code order |
 //!
 //! Nothing here allocates or does I/O, and a number that two sides share exists
 //! in this crate and nowhere else.

@@ -79,9 +79,9 @@ impl Status {
 }
 
 coded_enum! {
-    /// Why an arriving packet was dropped, in order of precedence: of a packet
-    /// that is wrong twice, the first reason counts. The code is the index of
-    /// the reason's counter.
+    /// Why an arriving packet was dropped, in code order. Of a packet that is
+    /// wrong twice one reason counts: which one say RX-1, RX-7 and RO-6. The code
+    /// is the index of the reason's counter.
     Drop {
         /// No room in the receive buffer: dropped here, not by the network.
         Overflow = 0, "overflow";

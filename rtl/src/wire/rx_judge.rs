@@ -11,8 +11,8 @@
 //! `crc_state` in the clock 3. `verdict` stands five clocks after `ended`, with `done`; one frame
 //! per clock at most. Exactly one field of the reasons and kinds is set.
 //!
-//! Order of judgement (RX-1): that of `abi::status::Drop` from `frame` on, with
-//! `disabled` behind `fields`. `overflow` is not judged here: it depends on
+//! Order of judgement (RX-1): that of `abi::status::Drop` from `frame` to
+//! `fields`, then `disabled`. `overflow` is not judged here: it depends on
 //! room, and `rx_parse` asks for room only for a frame that is right.
 //!
 //! Verified by `testbenches/tests/rx_parse`.
