@@ -1,7 +1,7 @@
 //! What the sender keeps of a message, and what its stages hand to each other.
 //!
 //! The constant part of a slot is the [`TxRequest`](crate::types::TxRequest)
-//! it came from (523 bits); the part that changes is [`SlotState`] (387 bits).
+//! it came from (558 bits); the part that changes is [`SlotState`] (387 bits).
 //! No state exists per packet or per peer, but for the table of round-trip
 //! times.
 
