@@ -9,9 +9,10 @@ use tessera_abi::regs::{self, table};
 use tessera_abi::status::Status;
 
 use crate::context::{Shared, Word};
+use crate::device::DeviceError;
 use crate::error::{CreateError, PollError};
 use crate::memory::DmaMemory;
-use crate::ring::{ring_log2, Outstanding};
+use crate::ring::{ring_log2, Outstanding, MAX_HANDLE};
 
 /// What a completion tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +118,8 @@ pub struct CompletionQueue {
     head: u16,
     rings: Rings,
     version: u64,
+    /// What went wrong behind the completions that the last poll gave.
+    failed: Option<PollError>,
 }
 
 impl CompletionQueue {
@@ -143,6 +146,7 @@ impl CompletionQueue {
             head: 0,
             rings: Rings::new(),
             version: 0,
+            failed: None,
         };
         // From here on dropping `queue` gives everything back.
         let word = Word::new()
@@ -168,13 +172,21 @@ impl CompletionQueue {
     /// Completions of endpoints that no longer exist are skipped. After a
     /// [reset](crate::Context::reset) of the NIC, what it had still written comes
     /// first, then every request that was outstanding, with [`Status::Flushed`].
+    ///
+    /// # Errors
+    /// If the device fails or has written what makes no sense. What came before that
+    /// is given first, and the call after tells of it.
     pub fn poll(&mut self, completions: &mut [WorkCompletion]) -> Result<usize, PollError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.refresh();
         // Whether the NIC was reset counts as of now: only what was in the ring
         // before is sure to be seen below.
         let forgotten = self.shared.lives.is_over(self.life);
         let start = self.head;
         let mut taken = 0;
+        let mut failed = None;
         while taken < completions.len() {
             let at = usize::from(self.head & self.mask) * queue::COMPLETION_LEN;
             // The first pass over the ring writes phase 1, the next 0, and so on.
@@ -187,20 +199,42 @@ impl CompletionQueue {
             self.memory.read(at, &mut entry);
             let index = self.head;
             self.head = self.head.wrapping_add(1);
-            if let Some(completion) = self.decode(index, &entry)? {
-                completions[taken] = completion;
-                taken += 1;
+            match self.decode(index, &entry) {
+                Ok(Some(completion)) => {
+                    completions[taken] = completion;
+                    taken += 1;
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
             }
         }
-        if forgotten {
+        // What stands behind a bad entry ends before the rest is flushed.
+        if forgotten && failed.is_none() {
             return Ok(taken + self.flush(&mut completions[taken..]));
         }
+        // A bad entry has been read as well: its place is free.
         if self.head != start {
-            let Ok(_alive) = self.shared.lives.alive(self.life) else { return Ok(taken) };
-            let page = regs::doorbell_page(self.index as u32);
-            self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())?;
+            let told = self.tell_head();
+            failed = failed.or(told.err().map(PollError::from));
         }
-        Ok(taken)
+        match failed {
+            Some(error) if taken == 0 => Err(error),
+            // Requests that ended would be lost with their number.
+            failed => {
+                self.failed = failed;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Tells the NIC how far the queue has been read, if it still knows the queue.
+    fn tell_head(&self) -> Result<(), DeviceError> {
+        let Ok(_alive) = self.shared.lives.alive(self.life) else { return Ok(()) };
+        let page = regs::doorbell_page(self.index as u32);
+        self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())
     }
 
     /// Ends what a NIC that was reset has forgotten.
@@ -250,7 +284,11 @@ impl CompletionQueue {
         let number = u16_at(done::ENTRY);
         let known = match event {
             CompletionEvent::Ended => ring.end(number),
-            CompletionEvent::Posted => ring.posted(number, u32_at(done::LENGTH) as u16),
+            CompletionEvent::Posted => {
+                let handle = u32_at(done::LENGTH);
+                let known = u16::try_from(handle).ok().filter(|&handle| handle <= MAX_HANDLE);
+                ring.posted(number, known.ok_or(PollError::Handle { index, handle })?)
+            }
             CompletionEvent::Unexpected => ring.work_id(number),
             CompletionEvent::Cancelled => ring.cancelled(number, status == Status::Success),
         };

@@ -264,6 +264,14 @@ pub enum PollError {
         /// What it says.
         status: u8,
     },
+    /// A completion gives a tagged receive a handle that is none.
+    #[error("completion {index} puts a tagged receive in place under handle {handle:#x}, which is none")]
+    Handle {
+        /// Running index.
+        index: u16,
+        /// What it says.
+        handle: u32,
+    },
     /// A completion names a request that is not outstanding.
     #[error("completion {index} ends entry {entry} of endpoint {endpoint}, which is not outstanding")]
     NotOutstanding {

@@ -10,6 +10,9 @@ use crate::error::CreateError;
 /// from an empty one.
 pub(crate) const MAX_ENTRIES: usize = 1 << 15;
 
+/// Largest handle of a tagged receive: they are kept with one added.
+pub(crate) const MAX_HANDLE: u16 = u16::MAX - 1;
+
 /// log2 of a ring size, or why it is none.
 pub(crate) fn ring_log2(entries: usize) -> Result<u32, CreateError> {
     if entries.is_power_of_two() && (2..=MAX_ENTRIES).contains(&entries) {
@@ -91,7 +94,7 @@ impl Outstanding {
         self.find(entry).map(|at| self.work_ids[at].load(Ordering::Relaxed))
     }
 
-    /// A tagged receive is in place under `handle`.
+    /// A tagged receive is in place under `handle`, which is no more than [`MAX_HANDLE`].
     pub(crate) fn posted(&self, entry: u16, handle: u16) -> Option<u64> {
         let at = self.find(entry)?;
         self.notes[at].store(handle + 1, Ordering::Relaxed);

@@ -279,12 +279,41 @@ fn completions_come_in_any_order_and_twice_around() {
     assert_eq!(bench.endpoint.sends_outstanding(), 0);
 }
 
+/// What ended in front of nonsense, or before the device failed, is not lost with it.
+#[test]
+fn completions_before_an_error_are_given_first() {
+    let mut bench = bench();
+    let mut completions = [WorkCompletion::default(); 8];
+    for id in 0..3 {
+        bench.send(20 + id, 0..1).unwrap();
+        bench.complete(id as usize, queue::DONE_SEND, 0, id as u16);
+    }
+    bench.complete(3, 99, 0, 0);
+    assert_eq!(bench.cq.poll(&mut completions), Ok(3));
+    assert_eq!(completions[..3].iter().map(|done| done.work_id).collect::<Vec<_>>(), [20, 21, 22]);
+    let doorbell = regs::doorbell_page(0) + regs::DOORBELL_CQ;
+    assert_eq!(bench.fake.last_write(doorbell), Some(4));
+    let opcode = PollError::Opcode { index: 3, opcode: 99 };
+    assert_eq!(bench.cq.poll(&mut completions), Err(opcode));
+    assert_eq!(bench.cq.poll(&mut completions), Ok(0));
+
+    bench.send(23, 0..1).unwrap();
+    bench.complete(4, queue::DONE_SEND, 0, 3);
+    *bench.fake.broken.lock().unwrap() = Some(doorbell);
+    assert_eq!(bench.cq.poll(&mut completions), Ok(1));
+    assert_eq!(completions[0].work_id, 23);
+    assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::Device(DeviceError::Register { .. }))));
+    assert_eq!(bench.cq.poll(&mut completions), Ok(0));
+}
+
 #[test]
 fn hardware_nonsense_is_an_error() {
     let mut bench = bench();
     let mut completions = [WorkCompletion::default(); 8];
     bench.complete(0, queue::DONE_SEND, 0, 0);
     assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::NotOutstanding { entry: 0, .. })));
+    let told = bench.fake.last_write(regs::doorbell_page(0) + regs::DOORBELL_CQ);
+    assert_eq!(told, Some(1), "its place is free again");
     bench.complete(1, 99, 0, 0);
     assert!(matches!(bench.cq.poll(&mut completions), Err(PollError::Opcode { opcode: 99, .. })));
     bench.complete(2, queue::DONE_RECV, 200, 0);
@@ -365,6 +394,13 @@ fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
     assert_eq!(cq.poll(&mut told).unwrap(), 2);
     assert_eq!([told[0].event, told[1].event], [CompletionEvent::Unexpected, CompletionEvent::Ended]);
     assert_eq!(endpoint.recvs_outstanding(), 0);
+    // Handles that are none: too large by one, and to 16 bits another one.
+    endpoint.post_tagged_recv(0xABCD, &request).unwrap();
+    for (index, handle) in [(5, 0xFFFF), (6, 0x1_0005)] {
+        complete(queue::DONE_POSTED, 0, 4, handle);
+        assert_eq!(cq.poll(&mut told), Err(PollError::Handle { index, handle }));
+    }
+    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { work_id: 5 }));
 }
 
 #[test]

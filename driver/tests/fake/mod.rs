@@ -12,6 +12,8 @@ pub struct Fake {
     pub registers: Mutex<BTreeMap<u32, u32>>,
     pub writes: Mutex<Vec<(u32, u32)>>,
     pub mapped: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
+    /// A register that cannot be written.
+    pub broken: Mutex<Option<u32>>,
 }
 
 impl Fake {
@@ -66,6 +68,9 @@ impl Device for Fake {
         Ok(self.registers.lock().unwrap().get(&offset).copied().unwrap_or(0))
     }
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        if *self.broken.lock().unwrap() == Some(offset) {
+            return Err(DeviceError::Register { offset, reason: "broken".into() });
+        }
         self.writes.lock().unwrap().push((offset, value));
         Ok(())
     }
