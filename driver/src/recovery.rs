@@ -69,12 +69,16 @@ pub struct ChunkedMessage {
     pub tag: u64,
     /// Payload bytes per packet; the last one may have fewer.
     pub payload_size: u32,
+    /// How often the NIC had been [reset](Context::reset) when its receive was posted.
+    /// A reset ends the message, and gives its handle to others.
+    pub life: u32,
 }
 
 /// The chunk area of one receive, to be polled.
 #[derive(Clone, Debug)]
 pub struct ChunkWatch {
     memory: Arc<DmaMemory>,
+    life: u32,
     offset: usize,
     chunk_log2: u8,
     area: usize,
@@ -86,19 +90,25 @@ impl ChunkWatch {
         self.offset + self.area
     }
 
-    /// The message that is arriving here under the host's recovery, if any yet.
+    /// The message that is arriving here under the host's recovery, if any yet. One of
+    /// more packets than the area tells of is none: no NIC opens it.
     pub fn message(&self) -> Option<ChunkedMessage> {
         if self.memory.load_published(self.offset + area::OPEN) == 0 {
             return None;
         }
         let bytes = self.memory.to_vec(self.offset, area::HEADER_LEN);
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let packets = word(area::PACKETS);
+        if area::needed(packets, self.chunk_log2) > self.area as u64 {
+            return None;
+        }
         Some(ChunkedMessage {
             handle: word(area::HANDLE),
-            packets: word(area::PACKETS),
+            packets,
             len: word(area::LENGTH),
             tag: u64::from_le_bytes(std::array::from_fn(|i| bytes[area::TAG + i])),
             payload_size: 1 << (bytes[area::PAYLOAD_LOG2] & 0xF),
+            life: self.life,
         })
     }
 
@@ -150,19 +160,24 @@ pub(crate) fn watch(
     entry[recv::AREA] = chunk_log2 | k << 4;
     let memory = request.region.memory().clone();
     memory.write(request.range.start, &vec![0; area]);
-    Ok(ChunkWatch { memory, offset: request.range.start, chunk_log2, area })
+    Ok(ChunkWatch { memory, life: request.region.life, offset: request.range.start, chunk_log2, area })
 }
 
 impl Shared {
     /// An order and what became of it.
-    fn order(&self, handle: u32, order: u32) -> Result<bool, DeviceError> {
-        let _whole = self.lives.whole()?;
+    fn order(&self, message: &ChunkedMessage, order: u32) -> Result<bool, DeviceError> {
+        let _alive = match self.lives.alive(message.life) {
+            Ok(alive) => alive,
+            // It has ended, and its handle may be another message's by now.
+            Err(DeviceError::Reset) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         let _one_at_a_time = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let status = || self.device.read(regs::RECOVER_STATUS.offset);
         let idle = || Ok(status()? & regs::ORDER_BUSY == 0);
         let stuck = || DeviceError::Gone("an order for a message was never taken".into());
         self.wait_until(idle)?.ok_or_else(stuck)?;
-        self.device.write(regs::RECOVER_MESSAGE.offset, handle)?;
+        self.device.write(regs::RECOVER_MESSAGE.offset, message.handle)?;
         self.device.write(regs::RECOVER_ORDER.offset, order)?;
         self.wait_until(idle)?.ok_or_else(stuck)?;
         Ok(status()? & regs::ORDER_MET != 0)
@@ -175,7 +190,7 @@ impl Context {
     /// block of packet `limit - 1`. What the sender has only just sent it sends
     /// once. `false`: the message has ended.
     pub fn request_retransmission(&self, message: &ChunkedMessage, limit: u32) -> Result<bool, DeviceError> {
-        self.shared.order(message.handle, limit.min(message.packets))
+        self.shared.order(message, limit.min(message.packets))
     }
 
     /// Ends a host-recovered message as it is. Its receive and its send complete
@@ -183,7 +198,7 @@ impl Context {
     /// chunks whose bit is set by the completion are in the buffer, of the others
     /// nothing is said. `false`: it has ended before.
     pub fn complete_partially(&self, message: &ChunkedMessage) -> Result<bool, DeviceError> {
-        self.shared.order(message.handle, regs::ORDER_PARTIAL)
+        self.shared.order(message, regs::ORDER_PARTIAL)
     }
 }
 

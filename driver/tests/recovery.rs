@@ -144,8 +144,14 @@ fn a_watch_reads_what_the_nic_wrote() {
     assert_eq!(watch.message(), None, "not before its last byte");
     memory.write(area::OPEN, &[1]);
     let message = watch.message().unwrap();
-    let want =
-        ChunkedMessage { handle: 0x00A0_0007, packets: 300, len: 76_543, tag: 0x55, payload_size: 256 };
+    let want = ChunkedMessage {
+        handle: 0x00A0_0007,
+        packets: 300,
+        len: 76_543,
+        tag: 0x55,
+        payload_size: 256,
+        life: 0,
+    };
     assert_eq!(message, want);
     let all = 0..300;
     assert_eq!(watch.missing(&message), std::slice::from_ref(&all));
@@ -154,12 +160,52 @@ fn a_watch_reads_what_the_nic_wrote() {
     memory.write(36, &[0b0001_1111]);
     assert!(watch.has(7) && !watch.has(8) && !watch.has(23) && watch.has(24));
     assert_eq!(watch.missing(&message), [8..24, 296..300]);
+    // Eight blocks are what the area has bits for.
+    for (packets, told) in [(2048u32, true), (2049, false), (u32::MAX, false)] {
+        memory.write(area::PACKETS, &packets.to_le_bytes());
+        let message = watch.message();
+        assert_eq!(message.is_some(), told, "{packets}");
+        assert!(message.is_none_or(|message| watch.missing(&message).last() == Some(&(296..2048))));
+    }
+}
+
+/// A handle is good for one life of the NIC: after a reset it may name another message.
+#[test]
+fn a_message_of_before_a_reset_takes_no_order() {
+    let mut bench = bench();
+    let request = RecvRequest { work_id: 3, region: &bench.region, range: 0..9000 };
+    let watch = bench.endpoint.post_chunked_recv(&request, &EIGHTS).unwrap();
+    bench.region.memory().write(area::PACKETS, &300u32.to_le_bytes());
+    bench.region.memory().write(area::OPEN, &[1]);
+    let message = watch.message().unwrap();
+    bench.context.reset().unwrap();
+    bench.fake.statuses.lock().unwrap().extend([0, regs::ORDER_MET, regs::ORDER_MET]);
+    // Neither what was read before nor what the watch still reads.
+    for message in [message, watch.message().unwrap()] {
+        assert_eq!(bench.context.request_retransmission(&message, 256), Ok(false));
+        assert_eq!(bench.context.complete_partially(&message), Ok(false));
+    }
+    assert_eq!(*bench.fake.orders.lock().unwrap(), []);
+
+    let cq = bench.context.create_cq(4).unwrap();
+    let pd = bench.context.alloc_pd();
+    let mut endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
+    let region = pd.register(bench.region.memory(), Access::LOCAL_WRITE).unwrap();
+    let request = RecvRequest { work_id: 3, region: &region, range: 0..9000 };
+    let watch = endpoint.post_chunked_recv(&request, &EIGHTS).unwrap();
+    assert_eq!(watch.message(), None);
+    region.memory().write(area::PACKETS, &300u32.to_le_bytes());
+    region.memory().write(area::OPEN, &[1]);
+    let message = watch.message().unwrap();
+    assert_eq!(bench.context.request_retransmission(&message, 256), Ok(true));
+    assert_eq!(*bench.fake.orders.lock().unwrap(), [(message.handle, 256)]);
 }
 
 #[test]
 fn orders_wait_their_turn_and_tell_what_they_met() {
     let bench = bench();
-    let message = ChunkedMessage { handle: 0xABC1_2345, packets: 300, len: 1, tag: 0, payload_size: 256 };
+    let message =
+        ChunkedMessage { handle: 0xABC1_2345, packets: 300, len: 1, tag: 0, payload_size: 256, life: 0 };
     let answer = |statuses: &[u32]| bench.fake.statuses.lock().unwrap().extend(statuses);
     // Another order is still under way, then this one for two reads.
     let (busy, met) = (regs::ORDER_BUSY, regs::ORDER_MET);
