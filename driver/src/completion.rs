@@ -131,7 +131,7 @@ impl CompletionQueue {
         let address = match shared.device.map(&memory) {
             Ok(address) => address,
             Err(error) => {
-                shared.release_cq(life, index);
+                let _ = shared.release_cq(life, index);
                 return Err(error.into());
             }
         };
@@ -323,8 +323,9 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        self.shared.release_cq(self.life, self.index);
-        self.shared.device.unmap(self.address);
+        if self.shared.release_cq(self.life, self.index) {
+            self.shared.device.unmap(self.address);
+        }
     }
 }
 

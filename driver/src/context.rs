@@ -1,6 +1,6 @@
 //! An opened NIC: settings, tables, key and queue numbers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tessera_abi::regs::{self, table, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
@@ -161,20 +161,33 @@ impl Shared {
     }
 
     fn tables(&self) -> std::sync::MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes something of this life from the NIC; whether that has let go of it.
+    ///
+    /// After a reset it has. When the device fails, or is in the middle of a reset
+    /// that waits for host memory, it may still write: the caller keeps mapped what
+    /// it could reach. That leaks, but a late write into memory that is somebody
+    /// else's by then would be worse, and nobody is there to be told.
+    fn release(&self, life: u32, take: impl FnOnce() -> Result<(), DeviceError>) -> bool {
+        let taken = self.lives.alive(life).and_then(|_alive| take());
+        matches!(taken, Ok(()) | Err(DeviceError::Reset))
     }
 
     /// Revokes a key; of a key that peers may write by, waits until what was
-    /// checked against it before is out of the NIC.
-    pub(crate) fn release_key(&self, life: u32, key: u32, drain: bool) {
-        let Ok(_alive) = self.lives.alive(life) else { return };
-        let index = (key & 0xFF) as usize;
-        // A device that is gone has no key left to revoke, and writes no more.
-        let revoked = self.write_table_now(table::MR, index, Word::new());
-        if drain && revoked.is_ok() {
-            let _ = self.fence();
-        }
-        self.tables().keys.give_back(index);
+    /// checked against it before is out of the NIC. False: the NIC may still use it.
+    #[must_use]
+    pub(crate) fn release_key(&self, life: u32, key: u32, drain: bool) -> bool {
+        self.release(life, || {
+            let index = (key & 0xFF) as usize;
+            self.write_table_now(table::MR, index, Word::new())?;
+            if drain {
+                self.fence()?;
+            }
+            self.tables().keys.give_back(index);
+            Ok(())
+        })
     }
 
     /// Waits until every payload that was checked against the tables as they
@@ -187,17 +200,25 @@ impl Shared {
         }
     }
 
-    pub(crate) fn release_cq(&self, life: u32, index: usize) {
-        let Ok(_alive) = self.lives.alive(life) else { return };
-        let _ = self.write_table_now(table::CQ, index, Word::new());
-        self.tables().cqs.give_back(index);
+    /// Forgets a completion queue. False: the NIC may still write it.
+    #[must_use]
+    pub(crate) fn release_cq(&self, life: u32, index: usize) -> bool {
+        self.release(life, || {
+            self.write_table_now(table::CQ, index, Word::new())?;
+            self.tables().cqs.give_back(index);
+            Ok(())
+        })
     }
 
-    /// Forgets a table entry that is a shared ring and nothing else.
-    pub(crate) fn release_ring(&self, life: u32, index: usize) {
-        let Ok(_alive) = self.lives.alive(life) else { return };
-        let _ = self.write_table_now(table::ENDPOINT, index, Word::new());
-        self.tables().endpoints.give_back(index);
+    /// Forgets a table entry that is a shared ring and nothing else. False: the NIC
+    /// may still read it.
+    #[must_use]
+    pub(crate) fn release_ring(&self, life: u32, index: usize) -> bool {
+        self.release(life, || {
+            self.write_table_now(table::ENDPOINT, index, Word::new())?;
+            self.tables().endpoints.give_back(index);
+            Ok(())
+        })
     }
 
     /// Closes an endpoint by `closed`, the entry that is not valid any more but says
@@ -215,7 +236,7 @@ impl Shared {
             Err(DeviceError::Reset) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let _alone = self.reclaiming.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
         self.write_table_now(table::ENDPOINT, index, closed)?;
         self.device.write(regs::RECLAIM.offset, index as u32)?;
         let mut left = 0;

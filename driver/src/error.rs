@@ -59,12 +59,13 @@ pub enum DestroyError {
     Device(#[from] DeviceError),
 }
 
-/// Why a NIC could not be reset. What was outstanding stays so: the NIC may still
-/// write its memory.
+/// Why a NIC could not be reset. What that means to what was made before says
+/// [`Context::reset`](crate::Context::reset).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetError {
-    /// Somebody beside the NIC does not let go of it.
+    /// Somebody beside the NIC does not let go of it. What was outstanding stays so:
+    /// the NIC may still write its memory.
     #[error("the NIC still waits for {} after {waits} waits: see that it answers and call reset again, or reset the whole device", waits_for(*.status))]
     Held {
         /// RESET_STATUS.
@@ -72,7 +73,8 @@ pub enum ResetError {
         /// How often device time was let run.
         waits: u32,
     },
-    /// The NIC did not finish clearing its tables.
+    /// The NIC did not finish clearing its tables. It has let go of host memory, and
+    /// what was outstanding has ended.
     #[error("the NIC did not become ready after {waits} waits: reset the whole device")]
     NotReady {
         /// How often device time was let run.

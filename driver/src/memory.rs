@@ -158,7 +158,9 @@ pub struct RemoteMemory {
 /// Dropping it revokes the key; requests still outstanding on it end in
 /// `local_protection` or were already past the check. Writes of peers end: when
 /// the drop returns, none that was checked before is still on its way here, and
-/// later ones are refused with [`Status::RemoteAccess`](crate::Status).
+/// later ones are refused with [`Status::RemoteAccess`](crate::Status). A NIC that
+/// does not let go, because it fails or is in the middle of a reset, may write on:
+/// then the memory stays mapped, for good.
 #[derive(Debug)]
 pub struct MemoryRegion {
     pub(crate) shared: Arc<Shared>,
@@ -206,8 +208,9 @@ impl MemoryRegion {
 
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
-        self.shared.release_key(self.life, self.key, self.access.remote_write);
-        self.shared.device.unmap(self.address);
+        if self.shared.release_key(self.life, self.key, self.access.remote_write) {
+            self.shared.device.unmap(self.address);
+        }
     }
 }
 

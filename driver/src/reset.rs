@@ -40,11 +40,15 @@ impl Lives {
         Ok(life)
     }
 
-    /// The same for an object of this life.
+    /// The same for an object of this life. One of a life that is over is told so
+    /// even while the next has not begun: the NIC has let go of it.
     pub(crate) fn alive(&self, number: u32) -> Result<RwLockReadGuard<'_, Life>, DeviceError> {
-        let life = self.whole()?;
+        let life = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if life.number != number {
             return Err(DeviceError::Reset);
+        }
+        if life.resetting {
+            return Err(DeviceError::Resetting);
         }
         Ok(life)
     }
@@ -82,8 +86,14 @@ impl Context {
     ///
     /// # Errors
     /// If the device fails, or host memory or the MAC does not let go of the NIC in
-    /// time. Then nothing has ended, every other call is refused, and this one may be
-    /// repeated.
+    /// time ([`ResetError::Held`]): then nothing has ended, and the NIC may still write.
+    /// What is dropped meanwhile stays mapped, for good.
+    ///
+    /// If the NIC has let go and then does not become ready ([`ResetError::NotReady`])
+    /// or the device fails: then all that was made before has ended as if the reset had
+    /// succeeded, and polling flushes it.
+    ///
+    /// Either way every other call is refused, and this one may be repeated.
     //= RS-1
     //= RS-4
     pub fn reset(&self) -> Result<(), ResetError> {

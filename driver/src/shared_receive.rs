@@ -41,8 +41,9 @@ impl SharedRing {
 impl Drop for SharedRing {
     fn drop(&mut self) {
         self.attached.detach(self.index as u16, Some(self.index as u16));
-        self.shared.release_ring(self.life, self.index);
-        self.shared.device.unmap(self.ring.address);
+        if self.shared.release_ring(self.life, self.index) {
+            self.shared.device.unmap(self.ring.address);
+        }
     }
 }
 

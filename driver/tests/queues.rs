@@ -492,6 +492,44 @@ fn an_endpoint_number_is_not_given_out_again_for_long() {
     assert_eq!(word[lsb / 32] >> (lsb % 32) & 0xFFFF, endpoint.number() >> 8);
 }
 
+/// Of what was written before nobody knows where it is.
+#[test]
+fn what_the_nic_does_not_let_go_of_stays_mapped_and_taken() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let pd = context.alloc_pd();
+    let set = |reg: regs::Reg, value| fake.registers.lock().unwrap().insert(reg.offset, value);
+    let mapped = |address: u64| fake.mapped.lock().unwrap().contains_key(&address);
+    let region = |access| {
+        let region = pd.register(&DmaMemory::new(100), access).unwrap();
+        (region.address(), region)
+    };
+
+    // A payload that was checked against the key never arrives.
+    set(regs::FENCE_STATUS, 1);
+    let (address, written) = region(Access::REMOTE_WRITE);
+    drop(written);
+    assert!(mapped(address));
+    // Nobody writes there: no fence.
+    let (address, read) = region(Access::READ);
+    assert_eq!(pd.register(&DmaMemory::new(8), Access::READ).unwrap_err(), RegisterError::NoKey(2));
+    drop(read);
+    assert!(!mapped(address));
+    set(regs::FENCE_STATUS, 0);
+    let (address, written) = region(Access::REMOTE_WRITE);
+    drop(written);
+    assert!(!mapped(address));
+
+    // A table access that does not end.
+    let cq = context.create_cq(4).unwrap();
+    let ring = pd.create_shared_receive(4, &cq).unwrap();
+    let (_, read) = region(Access::READ);
+    let all = fake.mapped.lock().unwrap().len();
+    set(regs::TABLE_STATUS, 1);
+    drop((ring, read, cq));
+    assert_eq!(fake.mapped.lock().unwrap().len(), all);
+}
+
 #[test]
 fn a_dropped_key_is_revoked_and_its_number_changes() {
     let fake = Fake::nic();

@@ -210,6 +210,42 @@ fn a_reset_that_does_not_end_is_an_error_and_may_be_repeated() {
     assert!(matches!(context.reset().unwrap_err(), ResetError::NotReady { .. }));
 }
 
+/// A write that the reset waits for may come at any time.
+#[test]
+fn what_is_dropped_while_the_nic_may_still_write_stays_mapped() {
+    let fake = Fake::nic();
+    let context = open(&fake);
+    let pd = context.alloc_pd();
+    let make = || {
+        let cq = context.create_cq(4).unwrap();
+        let endpoint = pd.create_endpoint(&RINGS, &cq, &cq).unwrap();
+        let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+        let ring = pd.create_shared_receive(4, &cq).unwrap();
+        (endpoint, ring, region, cq)
+    };
+    let mapped = || fake.mapped.lock().unwrap().keys().copied().collect::<Vec<_>>();
+    let set = |reg: regs::Reg, value| fake.registers.lock().unwrap().insert(reg.offset, value);
+    let made = make();
+    let all = mapped();
+    assert_eq!(all.len(), 5);
+    set(regs::RESET_STATUS, 0b10_0001);
+    assert!(matches!(context.reset(), Err(ResetError::Held { .. })));
+    drop(made);
+    assert_eq!(mapped(), all);
+
+    // The next time it lets go, and only then does not become ready.
+    set(regs::RESET_STATUS, 0);
+    context.reset().unwrap();
+    let mut made = make();
+    set(regs::STATUS, 0);
+    assert!(matches!(context.reset(), Err(ResetError::NotReady { .. })));
+    let (endpoint, _, region, _) = &mut made;
+    assert_eq!(send(endpoint, region, 1), Err(PostError::Device(DEAD)));
+    assert_eq!(context.create_cq(4).unwrap_err(), CreateError::Device(DeviceError::Resetting));
+    drop(made);
+    assert_eq!(mapped(), all);
+}
+
 /// A receive of a shared ring that no message took ends in one queue alone.
 #[test]
 fn a_shared_ring_is_flushed_once() {
