@@ -125,16 +125,11 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     pub(crate) fn create(shared: &Arc<Shared>, entries: usize) -> Result<Self, CreateError> {
         let log2 = ring_log2(entries)?;
-        let life = shared.lives.now()?;
+        let alive = shared.lives.whole()?;
+        let life = alive.number();
         let index = shared.take_cq()?;
         let memory = DmaMemory::new(entries * queue::COMPLETION_LEN);
-        let address = match shared.device.map(&memory) {
-            Ok(address) => address,
-            Err(error) => {
-                let _ = shared.release_cq(life, index);
-                return Err(error.into());
-            }
-        };
+        let address = shared.device.map(&memory).inspect_err(|_| shared.give_back_cq(index))?;
         let queue = Self {
             shared: shared.clone(),
             life,
@@ -153,7 +148,9 @@ impl CompletionQueue {
             .with(regs::cq::VALID, 1)
             .with(regs::cq::LOG2, log2.into())
             .with(regs::cq::BASE, address);
-        shared.write_table(life, table::CQ, index, word)?;
+        let written = shared.write_table_now(table::CQ, index, word);
+        drop(alive);
+        written?;
         Ok(queue)
     }
 

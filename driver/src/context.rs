@@ -41,6 +41,9 @@ pub(crate) struct Shared {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) lives: Lives,
     tables: Mutex<Tables>,
+    /// Held from a table access's first data word to its end: there is one set of
+    /// data registers.
+    table_access: Mutex<()>,
     /// One endpoint is reclaimed at a time.
     reclaiming: Mutex<()>,
     /// Held from an order's first register to its result.
@@ -144,7 +147,8 @@ impl Shared {
     }
 
     /// The same, of a caller who keeps the NIC from being reset.
-    fn write_table_now(&self, number: u32, index: usize, word: Word) -> Result<(), DeviceError> {
+    pub(crate) fn write_table_now(&self, number: u32, index: usize, word: Word) -> Result<(), DeviceError> {
+        let _alone = self.table_access.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, value) in word.0.iter().enumerate() {
             self.device.write(regs::TABLE_DATA + 4 * i as u32, *value)?;
         }
@@ -205,9 +209,14 @@ impl Shared {
     pub(crate) fn release_cq(&self, life: u32, index: usize) -> bool {
         self.release(life, || {
             self.write_table_now(table::CQ, index, Word::new())?;
-            self.tables().cqs.give_back(index);
+            self.give_back_cq(index);
             Ok(())
         })
+    }
+
+    /// A completion queue's number that the NIC knows nothing of.
+    pub(crate) fn give_back_cq(&self, index: usize) {
+        self.tables().cqs.give_back(index);
     }
 
     /// Forgets a table entry that is a shared ring and nothing else. False: the NIC
@@ -291,6 +300,9 @@ impl Shared {
         [keys, endpoints, cqs].into_iter().for_each(Numbers::forget);
     }
 
+    // Who takes a number holds the life from before until the table entry is written:
+    // a reset in between would free the number and then find it taken.
+
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
         let count = self.endpoints;
         self.tables().endpoints.take(count).ok_or(CreateError::None { what: "endpoints", count })
@@ -309,32 +321,28 @@ impl Shared {
         pd: u16,
     ) -> Result<MemoryRegion, RegisterError> {
         let count = self.keys;
-        let life = self.lives.now()?;
+        let alive = self.lives.whole()?;
         let (index, reuse) = self.tables().keys.take(count).ok_or(RegisterError::NoKey(count))?;
-        let result = self.device.map(memory).and_then(|address| {
-            let hi = reuse & 0xFF_FFFF;
-            let word = Word::new()
-                .with(regs::mr::VALID, 1)
-                .with(regs::mr::REMOTE_WRITE, access.remote_write.into())
-                .with(regs::mr::LOCAL_WRITE, access.local_write.into())
-                .with(regs::mr::KEY_HI, hi.into())
-                .with(regs::mr::PD, pd.into())
-                .with(regs::mr::BASE, address)
-                .with(regs::mr::LENGTH, memory.len() as u64);
-            self.write_table(life, table::MR, index, word).inspect_err(|_| self.device.unmap(address))?;
-            Ok((address, hi << 8 | index as u32))
-        });
-        match result {
-            Ok((address, key)) => {
-                Ok(MemoryRegion { shared: self.clone(), life, memory: memory.clone(), address, key, access })
-            }
-            Err(error) => {
-                if self.lives.alive(life).is_ok() {
-                    self.tables().keys.give_back(index);
-                }
-                Err(error.into())
-            }
-        }
+        let address = self.device.map(memory).inspect_err(|_| self.tables().keys.give_back(index))?;
+        let hi = reuse & 0xFF_FFFF;
+        let word = Word::new()
+            .with(regs::mr::VALID, 1)
+            .with(regs::mr::REMOTE_WRITE, access.remote_write.into())
+            .with(regs::mr::LOCAL_WRITE, access.local_write.into())
+            .with(regs::mr::KEY_HI, hi.into())
+            .with(regs::mr::PD, pd.into())
+            .with(regs::mr::BASE, address)
+            .with(regs::mr::LENGTH, memory.len() as u64);
+        // An entry of which nothing is known may be valid: it stays mapped, and taken.
+        self.write_table_now(table::MR, index, word)?;
+        Ok(MemoryRegion {
+            shared: self.clone(),
+            life: alive.number(),
+            memory: memory.clone(),
+            address,
+            key: hi << 8 | index as u32,
+            access,
+        })
     }
 }
 
@@ -373,6 +381,7 @@ impl Context {
             device,
             lives: Lives::default(),
             tables: Mutex::default(),
+            table_access: Mutex::default(),
             reclaiming: Mutex::default(),
             orders: Mutex::default(),
             endpoints: 1 << (sizes0 >> 24 & 0x1F),

@@ -365,8 +365,9 @@ impl Endpoint {
             return Err(CreateError::ForeignQueue);
         }
         let life = send_cq.life;
-        for other in [recv_cq.life, shared_ring.map_or(life, |ring| ring.ring.life), life] {
-            shared.lives.check(other)?;
+        let alive = shared.lives.alive(life)?;
+        if recv_cq.life != life || shared_ring.is_some_and(|ring| ring.ring.life != life) {
+            return Err(DeviceError::Reset.into());
         }
         let sq_log2 = ring_log2(options.send_entries)?;
         let rq_log2 = match shared_ring {
@@ -425,7 +426,9 @@ impl Endpoint {
             recv_attached: recv_cq.attached.clone(),
         };
         // From here on dropping `endpoint` gives everything back.
-        shared.write_table(life, table::ENDPOINT, index, word)?;
+        let written = shared.write_table_now(table::ENDPOINT, index, word);
+        drop(alive);
+        written?;
         Ok(endpoint)
     }
 

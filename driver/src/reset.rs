@@ -26,6 +26,12 @@ pub(crate) struct Life {
     resetting: bool,
 }
 
+impl Life {
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+}
+
 /// The lives of a NIC.
 #[derive(Debug, Default)]
 pub(crate) struct Lives(RwLock<Life>);
@@ -56,11 +62,6 @@ impl Lives {
     /// The life that an object made now belongs to.
     pub(crate) fn now(&self) -> Result<u32, DeviceError> {
         Ok(self.whole()?.number)
-    }
-
-    /// Refuses an object of another life.
-    pub(crate) fn check(&self, number: u32) -> Result<(), DeviceError> {
-        self.alive(number).map(|_| ())
     }
 
     /// Whether the NIC has forgotten all of this life.

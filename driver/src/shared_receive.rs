@@ -65,7 +65,7 @@ impl SharedReceive {
             return Err(CreateError::ForeignQueue);
         }
         let life = errors.life;
-        shared.lives.check(life)?;
+        let alive = shared.lives.alive(life)?;
         let log2 = ring_log2(entries)?;
         let ring = Ring::map(shared, entries, queue::RECV_ENTRY_LEN)?;
         let (index, _) = shared.take_endpoint().inspect_err(|_| shared.device.unmap(ring.address))?;
@@ -79,7 +79,9 @@ impl SharedReceive {
         let ring =
             SharedRing { shared: shared.clone(), life, index, ring, attached: errors.attached.clone() };
         // From here on dropping `ring` gives everything back.
-        shared.write_table(life, table::ENDPOINT, index, word)?;
+        let written = shared.write_table_now(table::ENDPOINT, index, word);
+        drop(alive);
+        written?;
         Ok(Self { ring: Arc::new(ring) })
     }
 
