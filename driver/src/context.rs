@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs::{self, table, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{gid_ipv4, ipv4_gid};
@@ -16,6 +17,10 @@ use crate::shared_receive::SharedReceive;
 
 /// How often device time is let run before a device counts as stuck.
 pub(crate) const READY_WAITS: u32 = 100_000;
+
+/// What an endpoint takes at least from its creation to the end of its reclaim
+/// (RE-3, and the accesses to its table entry), in ticks.
+const ENDPOINT_TICKS: u32 = 1024 / CLOCKS_PER_TICK;
 
 /// How to open a NIC.
 #[derive(Clone, Debug)]
@@ -78,15 +83,39 @@ struct Numbers {
     from: usize,
 }
 
+impl Tables {
+    /// Numbers of a NIC opened at a time of its own.
+    ///
+    /// Nobody knows what the program before this one gave out, and peers may still
+    /// send to it; but its counts went up more slowly than TIME does, which a reset
+    /// does not set back. So beginning where TIME stands repeats nothing that was
+    /// given out within a turn of the counts. (A key takes a table write, that is
+    /// more than a tick.)
+    //= RS-4
+    fn at(ticks: u32) -> Self {
+        Self {
+            keys: Numbers { reuse: ticks, ..Numbers::default() },
+            endpoints: Numbers { reuse: ticks / ENDPOINT_TICKS, ..Numbers::default() },
+            ..Self::default()
+        }
+    }
+}
+
 impl Numbers {
     /// The next free number after the one given out last, with its reuse count.
     fn take(&mut self, count: usize) -> Option<(usize, u32)> {
+        let index = self.take_index(count)?;
+        self.reuse = self.reuse.wrapping_add(1);
+        Some((index, self.reuse))
+    }
+
+    /// The same for what has no upper part.
+    fn take_index(&mut self, count: usize) -> Option<usize> {
         self.used.resize(count, false);
         let index = (0..count).map(|i| (self.from + i) % count).find(|&i| !self.used[i])?;
         self.used[index] = true;
         self.from = index + 1;
-        self.reuse = self.reuse.wrapping_add(1);
-        Some((index, self.reuse))
+        Some(index)
     }
 
     fn give_back(&mut self, index: usize) {
@@ -308,10 +337,16 @@ impl Shared {
         self.tables().endpoints.take(count).ok_or(CreateError::None { what: "endpoints", count })
     }
 
+    /// A table entry for a ring that no peer addresses: it uses up no number, which
+    /// would come round again too soon, since a ring is given back at once.
+    pub(crate) fn take_ring(&self) -> Result<usize, CreateError> {
+        let count = self.endpoints;
+        self.tables().endpoints.take_index(count).ok_or(CreateError::None { what: "endpoints", count })
+    }
+
     pub(crate) fn take_cq(&self) -> Result<usize, CreateError> {
         let count = self.cqs;
-        let taken = self.tables().cqs.take(count);
-        taken.map(|(index, _)| index).ok_or(CreateError::None { what: "completion queues", count })
+        self.tables().cqs.take_index(count).ok_or(CreateError::None { what: "completion queues", count })
     }
 
     pub(crate) fn register(
@@ -377,10 +412,11 @@ impl Context {
         }
         let sizes0 = device.read(regs::SIZES0.offset)?;
         let sizes1 = device.read(regs::SIZES1.offset)?;
+        let time = device.read(regs::TIME.offset)?;
         let shared = Shared {
             device,
             lives: Lives::default(),
-            tables: Mutex::default(),
+            tables: Mutex::new(Tables::at(time)),
             table_access: Mutex::default(),
             reclaiming: Mutex::default(),
             orders: Mutex::default(),

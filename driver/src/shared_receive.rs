@@ -68,7 +68,7 @@ impl SharedReceive {
         let alive = shared.lives.alive(life)?;
         let log2 = ring_log2(entries)?;
         let ring = Ring::map(shared, entries, queue::RECV_ENTRY_LEN)?;
-        let (index, _) = shared.take_endpoint().inspect_err(|_| shared.device.unmap(ring.address))?;
+        let index = shared.take_ring().inspect_err(|_| shared.device.unmap(ring.address))?;
         let word = Word::new()
             .with(regs::endpoint::RING, 1)
             .with(regs::endpoint::RQ_BASE, ring.address)

@@ -492,6 +492,45 @@ fn an_endpoint_number_is_not_given_out_again_for_long() {
     assert_eq!(word[lsb / 32] >> (lsb % 32) & 0xFFFF, endpoint.number() >> 8);
 }
 
+/// A program that is started anew knows nothing of the numbers before it: what peers
+/// still send to those must not meet its own.
+//= RS-4 test
+#[test]
+fn who_opens_the_nic_again_repeats_no_number() {
+    let fake = Fake::nic();
+    let mut ticks = 5_000_000;
+    let mut numbers = HashSet::new();
+    let mut keys = HashSet::new();
+    for life in 0..3 {
+        fake.registers.lock().unwrap().insert(regs::TIME.offset, ticks);
+        let context = Context::open(fake.clone(), options()).unwrap();
+        let cq = context.create_cq(4).unwrap();
+        let pd = context.alloc_pd();
+        for n in 0..10 {
+            let endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+            assert!(numbers.insert(endpoint.number()), "{:#x} again, {life}, {n}", endpoint.number());
+            let region = pd.register(&DmaMemory::new(8), Access::READ).unwrap();
+            assert!(keys.insert(region.lkey()), "{:#x} again, {life}, {n}", region.lkey());
+            // No faster than the NIC.
+            ticks += 64;
+        }
+    }
+}
+
+/// A ring has no number of its own and is given back at once: rings that come and go
+/// do not bring the numbers of endpoints round.
+#[test]
+fn shared_rings_use_up_no_endpoint_number() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let cq = context.create_cq(4).unwrap();
+    let pd = context.alloc_pd();
+    let first = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    (0..5).for_each(|_| drop(pd.create_shared_receive(4, &cq).unwrap()));
+    let second = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    assert_eq!(second.number() >> 8, (first.number() >> 8) + 1);
+}
+
 /// Of what was written before nobody knows where it is.
 #[test]
 fn what_the_nic_does_not_let_go_of_stays_mapped_and_taken() {
