@@ -279,26 +279,27 @@ impl Sender {
         slot.advance(now, header);
         self.unsolicited -= std::mem::take(&mut slot.unasked);
         let mut overflow = Ok(());
-        if slot.take_sequence(header.sequence) {
+        let news = slot.sequences.take(header.sequence);
+        if news {
             if let Some(sample) = slots::sample(now, header) {
                 slot.srtt = Some(slots::smooth(slot.srtt, sample));
                 self.rtts[destination_hash(slot.entry.gid)] = slot.srtt;
             }
-            //= TX-7
-            if header.flags & fb::NACK != 0 {
-                let end = header.limit.min(slot.next).min(slot.settled(now, &settings));
-                let mut wanted = Block::default();
-                let arrived = Block::from_bytes(header.bitmap);
-                arrived.zeros(end.saturating_sub(header.base).min(BLOCK_PACKETS)).for_each(|bit| {
-                    wanted.set(bit);
-                });
-                let generation = header.message.generation();
-                if wanted.count() == 0 {
-                    slot.ask_where(now, &settings);
-                } else if self.retransmit.push(number, generation, header.base, wanted).is_err() {
-                    slot.ask_where(now, &settings);
-                    overflow = Err(Drop::NackOverflow);
-                }
+        }
+        //= TX-7
+        if header.flags & fb::NACK != 0 && slot.sequences.take_nack(header.sequence) {
+            let end = header.limit.min(slot.next).min(slot.settled(now, !news, &settings));
+            let mut wanted = Block::default();
+            let arrived = Block::from_bytes(header.bitmap);
+            arrived.zeros(end.saturating_sub(header.base).min(BLOCK_PACKETS)).for_each(|bit| {
+                wanted.set(bit);
+            });
+            let generation = header.message.generation();
+            if wanted.count() == 0 {
+                slot.ask_where(now, &settings);
+            } else if self.retransmit.push(number, generation, header.base, wanted).is_err() {
+                slot.ask_where(now, &settings);
+                overflow = Err(Drop::NackOverflow);
             }
         }
         slot.heard(now, self.retransmit.holds(number, header.message.generation()), &settings);

@@ -36,6 +36,53 @@ pub fn newer(a: u8, b: u8) -> bool {
     matches!(a.wrapping_sub(b), 1..=127)
 }
 
+/// Furthest that a sequence may lie behind the newest one and still say which came first.
+const BEHIND_MAX: u8 = 127;
+
+/// What the feedback of one message said so far, by its sequences.
+//= TX-4
+#[derive(Clone, Copy, Debug)]
+pub struct Sequences {
+    newest: Option<u8>,
+    /// How far behind the newest the latest NACK lies that was acted on.
+    nack_behind: u8,
+}
+
+impl Default for Sequences {
+    fn default() -> Self {
+        Self { newest: None, nack_behind: BEHIND_MAX }
+    }
+}
+
+impl Sequences {
+    /// Whether this is the newest so far, and remembers it.
+    pub fn take(&mut self, sequence: u8) -> bool {
+        let Some(newest) = self.newest else {
+            self.newest = Some(sequence);
+            return true;
+        };
+        if !newer(sequence, newest) {
+            return false;
+        }
+        self.newest = Some(sequence);
+        let ahead = sequence.wrapping_sub(newest);
+        self.nack_behind = self.nack_behind.saturating_add(ahead).min(BEHIND_MAX);
+        true
+    }
+
+    /// Whether a NACK of this sequence, taken before, is to be acted on, and
+    /// remembers that: one that others overtook is, one that is older than what was
+    /// acted on, or a copy of it, is not.
+    pub fn take_nack(&mut self, sequence: u8) -> bool {
+        let behind = self.newest.map_or(0, |newest| newest.wrapping_sub(sequence));
+        let acts = behind < self.nack_behind;
+        if acts {
+            self.nack_behind = behind;
+        }
+        acts
+    }
+}
+
 /// `next` as it stood so long ago that a NACK can have heard of what was sent.
 //= TX-6
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,7 +165,8 @@ pub struct Slot {
     pub probe_wanted: bool,
     /// Queued for the arbiter.
     pub queued: bool,
-    last_sequence: Option<u8>,
+    /// Of the feedback so far.
+    pub sequences: Sequences,
     marks: Marks,
     last_new: Ticks,
     last_probe: Option<Ticks>,
@@ -160,7 +208,7 @@ impl Slot {
             srtt,
             probe_wanted: false,
             queued: false,
-            last_sequence: None,
+            sequences: Sequences::default(),
             marks: Marks { shifted: now, ..Marks::default() },
             last_new: now,
             last_probe: None,
@@ -346,21 +394,17 @@ impl Slot {
         }
     }
 
-    /// Whether this sequence is news, and remembers it.
-    //= TX-4
-    pub fn take_sequence(&mut self, sequence: u8) -> bool {
-        let news = self.last_sequence.is_none_or(|last| newer(sequence, last));
-        if news {
-            self.last_sequence = Some(sequence);
-        }
-        news
-    }
-
-    /// Indexes a NACK at `now` may send again lie below this.
+    /// Indexes a NACK at `now` may send again lie below this: of one that was
+    /// overtaken, as it stood before.
     //= TX-6
-    pub fn settled(&mut self, now: Ticks, settings: &Settings) -> u32 {
+    pub fn settled(&mut self, now: Ticks, overtaken: bool, settings: &Settings) -> u32 {
+        let before = self.marks.settled;
         self.marks.shift(now, self.next, self.last_new, self.word(settings));
-        self.marks.settled
+        if overtaken {
+            before
+        } else {
+            self.marks.settled
+        }
     }
 
     /// A NACK of which nothing was acted on: a PROBE, one per round trip, unless it
@@ -445,6 +489,21 @@ mod tests {
     #[test]
     fn sequences_compare_modulo_256() {
         assert!(newer(0, 255) && newer(127, 0) && !newer(128, 0) && !newer(5, 5) && !newer(4, 5));
+    }
+
+    //= TX-4 test
+    #[test]
+    fn a_nack_that_others_overtook_counts_once() {
+        let mut sequences = Sequences::default();
+        assert!(sequences.take(250) && sequences.take(2) && !sequences.take(255));
+        assert!(sequences.take_nack(255), "three behind, the first");
+        assert!(!sequences.take_nack(255) && !sequences.take_nack(254), "a copy, and an older one");
+        assert!(sequences.take_nack(0) && sequences.take_nack(2) && !sequences.take_nack(2));
+        // What was acted on falls behind as others come, but not out of sight.
+        assert!(sequences.take(100) && !sequences.take_nack(2) && sequences.take_nack(3));
+        assert!(sequences.take(200) && sequences.take(44));
+        assert!(!sequences.take_nack(173), "127 behind: it may as well be newer by 129");
+        assert!(sequences.take_nack(174));
     }
 
     //= TX-6 test

@@ -16,7 +16,7 @@ use crate::bitmap::Block;
 use crate::feedback;
 use crate::queue::{Completion, SendEntry};
 use crate::rx_parse::Origin;
-use crate::slots;
+use crate::slots::{self, Sequences};
 use crate::Ticks;
 
 struct Posted {
@@ -43,7 +43,7 @@ struct Message {
     refused: bool,
     opened: Ticks,
     progress: Ticks,
-    last_sequence: Option<u8>,
+    sequences: Sequences,
     first_sent: Vec<Ticks>,
     /// How often each index may be sent again.
     asked: BTreeMap<u32, u32>,
@@ -219,14 +219,10 @@ impl Sending {
             message.progress = now;
         }
         message.cumulative = message.cumulative.max(header.cumulative);
-        let news = message.last_sequence.is_none_or(|last| slots::newer(header.sequence, last));
-        if !news {
-            return;
-        }
-        message.last_sequence = Some(header.sequence);
+        message.sequences.take(header.sequence);
         //= TX-6
         //= TX-7
-        if header.flags & fb::NACK != 0 {
+        if header.flags & fb::NACK != 0 && message.sequences.take_nack(header.sequence) {
             message.urged.push(now);
             // The NIC counts from when it chose the packet, which then waited for its
             // payload and its turn; the round trip does not hold that time.
@@ -317,7 +313,7 @@ impl Sending {
             refused: false,
             opened: bench.now(),
             progress: bench.now(),
-            last_sequence: None,
+            sequences: Sequences::default(),
             first_sent: Vec::new(),
             asked: BTreeMap::new(),
             ahead: BTreeMap::new(),

@@ -63,6 +63,7 @@ pub struct Act {
     acts_on_nack: Signal<Local, Bit>,
     wants_turn: Signal<Local, Bit>,
     settled: Signal<Local, Bits<24>>,
+    known: Signal<Local, Bits<24>>,
 
     // When it is to be woken.
     arm: Signal<Local, Bit>,
@@ -125,6 +126,7 @@ impl Act {
             acts_on_nack: Default::default(),
             wants_turn: Default::default(),
             settled: Default::default(),
+            known: Default::default(),
             arm: Default::default(),
             arm_at: Default::default(),
             arm_in: Default::default(),
@@ -134,7 +136,11 @@ impl Act {
             longest: Default::default(),
             now24: Default::default(),
             nothing: Constant::new(Action::default()),
-            opening: Constant::new(SlotState { phase: 1u64.into(), ..SlotState::default() }),
+            opening: Constant::new(SlotState {
+                phase: 1u64.into(),
+                nack_behind: 127u64.into(),
+                ..SlotState::default()
+            }),
             unheard: status(Status::Unheard),
             not_ready: status(Status::ReceiverNotReady),
             retry_exceeded: status(Status::RetryExceeded),
@@ -220,7 +226,7 @@ impl Logic for Act {
             & self.verdict.val().may_probe
             & !self.verdict.val().starved
             & !self.state.val().probe;
-        self.acts_on_nack.next = self.news.val() & self.verdict.val().fresh & self.verdict.val().nack;
+        self.acts_on_nack.next = self.news.val() & self.verdict.val().heeds;
 
         // Defaults: the state stays, nothing is done.
         self.changed.d.next = self.state.val();
@@ -284,6 +290,7 @@ impl Logic for Act {
             if !self.state.val().heard | self.verdict.val().cumulative_up | self.verdict.val().limit_up {
                 self.changed.d.next.since = self.now.val();
             }
+            self.changed.d.next.nack_behind = self.verdict.val().nack_behind;
             if self.verdict.val().fresh {
                 self.changed.d.next.last_sequence = self.feedback.val().sequence;
                 self.changed.d.next.sequenced = true;
@@ -340,10 +347,15 @@ impl Logic for Act {
 
         // TX-7. What is settled was sent.
         self.out.d.next.nack = self.acts_on_nack.val();
-        if self.feedback.val().limit < self.settled.val() {
+        // One that was overtaken left long ago: it can have heard of less.
+        self.known.next = self.settled.val();
+        if !self.verdict.val().fresh {
+            self.known.next = self.state.val().settled;
+        }
+        if self.feedback.val().limit < self.known.val() {
             self.out.d.next.nack_below = self.feedback.val().limit;
         } else {
-            self.out.d.next.nack_below = self.settled.val();
+            self.out.d.next.nack_below = self.known.val();
         }
 
         // Emissions.

@@ -55,6 +55,10 @@ pub struct Judge {
     following: Signal<Local, Bits<24>>,
     left_after: Signal<Local, Bits<24>>,
     ahead: Signal<Local, Bits<8>>,
+    behind: Signal<Local, Bits<8>>,
+    fresh: Signal<Local, Bit>,
+    heeds: Signal<Local, Bit>,
+    fallen: Signal<Local, Bits<8>>,
     ends: Signal<Local, Bit>,
     bad_abort: Signal<Local, Bit>,
     newer_by: Signal<Local, Bits<20>>,
@@ -121,6 +125,10 @@ impl Judge {
             following: Default::default(),
             left_after: Default::default(),
             ahead: Default::default(),
+            behind: Default::default(),
+            fresh: Default::default(),
+            heeds: Default::default(),
+            fallen: Default::default(),
             ends: Default::default(),
             bad_abort: Default::default(),
             newer_by: Default::default(),
@@ -225,10 +233,35 @@ impl Logic for Judge {
         self.out.d.next.aborted = (self.feedback.val().flags & self.flag_abort.val()).any();
         self.out.d.next.busy = (self.feedback.val().flags & self.flag_busy.val()).any();
         self.out.d.next.congested = (self.feedback.val().flags & self.flag_ce.val()).any();
-        self.out.d.next.nack = (self.feedback.val().flags & self.flag_nack.val()).any();
         self.ahead.next = self.feedback.val().sequence - self.state.val().last_sequence;
-        self.out.d.next.fresh =
+        self.fresh.next =
             !self.state.val().sequenced | ((self.ahead.val() != 0) & !self.ahead.val().get_bit(7));
+        self.out.d.next.fresh = self.fresh.val();
+        // Others may have overtaken a NACK on paths of their own: it counts unless it
+        // lies at or behind the latest one that did.
+        self.behind.next = self.state.val().last_sequence - self.feedback.val().sequence;
+        self.heeds.next = (self.feedback.val().flags & self.flag_nack.val()).any()
+            & (self.fresh.val()
+                | (!self.behind.val().get_bit(7)
+                    & (self.behind.val().get_bits::<7>(0) < self.state.val().nack_behind)));
+        self.out.d.next.heeds = self.heeds.val();
+        self.fallen.next = bit_cast::<8, 7>(self.state.val().nack_behind) + self.ahead.val();
+        self.out.d.next.nack_behind = self.state.val().nack_behind;
+        if self.fresh.val() {
+            if self.heeds.val() {
+                self.out.d.next.nack_behind = 0.into();
+            } else {
+                if self.fallen.val().get_bit(7) | !self.state.val().sequenced {
+                    self.out.d.next.nack_behind = 127.into();
+                } else {
+                    self.out.d.next.nack_behind = self.fallen.val().get_bits::<7>(0);
+                }
+            }
+        } else {
+            if self.heeds.val() {
+                self.out.d.next.nack_behind = self.behind.val().get_bits::<7>(0);
+            }
+        }
 
         // What may be sent.
         if self.message.val().initial_window == 0 {

@@ -1,7 +1,7 @@
 //! What the sender keeps of a message, and what its stages hand to each other.
 //!
 //! The constant part of a slot is the [`TxRequest`](crate::types::TxRequest)
-//! it came from (558 bits); the part that changes is [`SlotState`] (387 bits).
+//! it came from (558 bits); the part that changes is [`SlotState`] (394 bits).
 //! No state exists per packet or per peer, but for the table of round-trip
 //! times.
 
@@ -45,6 +45,9 @@ pub struct SlotState {
     pub last_sequence: Bits<8>,
     /// A sequence was seen.
     pub sequenced: Bit,
+    /// How far behind `last_sequence` the latest NACK lies that was acted on; 127 is
+    /// none, or too far to tell.
+    pub nack_behind: Bits<7>,
     /// Feedback other than BUSY was seen: packets carry EST.
     pub heard: Bit,
     pub was_busy: Bit,
@@ -108,7 +111,6 @@ pub struct Verdict {
     pub busy: Bit,
     /// The packet answered met congestion.
     pub congested: Bit,
-    pub nack: Bit,
     /// COMPLETE with the wish for a RELEASE; of a generation that is over.
     pub release_asked: Bit,
     pub past: Bit,
@@ -120,6 +122,10 @@ pub struct Verdict {
     pub grant: Bits<24>,
     /// The sequence is newer than any before.
     pub fresh: Bit,
+    /// A NACK, and none from behind it was acted on.
+    pub heeds: Bit,
+    /// The slot's, after this FEEDBACK.
+    pub nack_behind: Bits<7>,
     /// A packet below the limit was never sent.
     pub unsent: Bit,
     /// ... below the limit or the new grant.

@@ -100,8 +100,9 @@ fn nonsense_is_counted_and_changes_nothing() {
     });
 }
 
-/// TX-4: cumulative and grant are maxima whatever the order; NACKs and samples
-/// count from a newer sequence only, serially modulo 256.
+/// TX-4: cumulative and grant are maxima whatever the order; samples count from a
+/// newer sequence only, serially modulo 256, and a NACK unless a later one did.
+//= TX-4 test
 #[test]
 fn feedback_may_be_reordered() {
     run("tx_reorder", |bench| {
@@ -114,14 +115,22 @@ fn feedback_may_be_reordered() {
         assert_eq!(bench.take(4)[3].index, 23);
         bench.quiet(100);
         bench.ticks(50);
-        // An old NACK, the same again, then a new one.
+        // One that others overtook left long ago: nothing was settled by then.
         let nack =
             |sequence| Feedback { flags: fb::NACK, grant: 24, limit: 2, sequence, ..Feedback::default() };
         bench.answer(&packet, nack(2));
-        bench.answer(&packet, nack(3));
-        bench.answer(&packet, nack(0x83));
-        bench.quiet(100);
+        assert!(bench.packet(100).probe, "where is it");
         bench.answer(&packet, nack(4));
+        assert!(bench.take(2).iter().all(|p| p.has(flag::RETX)));
+        // Now it is; a copy of it, older ones, and one that may as well be newer.
+        bench.answer(&packet, at(7, 24));
+        bench.answer(&packet, nack(6));
+        assert!(bench.take(2).iter().all(|p| p.has(flag::RETX)));
+        for sequence in [6, 5, 4, 0x87] {
+            bench.answer(&packet, nack(sequence));
+        }
+        bench.quiet(100);
+        bench.answer(&packet, nack(7));
         assert!(bench.take(2).iter().all(|p| p.has(flag::RETX)));
         // Up to 127 ahead, and over the wrap.
         for sequence in [100, 200, 255, 10] {
@@ -131,10 +140,24 @@ fn feedback_may_be_reordered() {
         }
         bench.answer(&packet, nack(255));
         bench.quiet(100);
-        // The sample of an old one does not count either.
-        bench.answer(&packet, Feedback { sample: Some(9), ..at(11, 25) });
+        // What was acted on falls behind as others come, and in the end out of sight.
+        bench.answer(&packet, at(130, 24));
+        for (sequence, acts) in [(20, true), (15, false), (20, false), (21, true)] {
+            bench.answer(&packet, nack(sequence));
+            match acts {
+                true => assert_eq!(bench.take(2)[1].index, 1, "sequence {sequence}"),
+                false => bench.quiet(100),
+            };
+        }
+        bench.answer(&packet, at(240, 24));
+        bench.answer(&packet, nack(113));
+        bench.quiet(100);
+        bench.answer(&packet, nack(114));
+        assert_eq!(bench.take(2)[1].index, 1);
+        // The sample of an old one does not count.
+        bench.answer(&packet, Feedback { sample: Some(9), ..at(241, 25) });
         assert_eq!(bench.packet(60).rtt, 9);
-        bench.answer(&packet, Feedback { sample: Some(900), ..at(5, 26) });
+        bench.answer(&packet, Feedback { sample: Some(900), ..at(239, 26) });
         assert_eq!(bench.packet(60).rtt, 9);
         // COMPLETE and ABORT count whatever the sequence.
         bench.answer(&packet, Feedback { flags: fb::ABORT, status: 3, ..at(5, 26) });
