@@ -436,7 +436,7 @@ impl Receiving {
             message.burst = Some((at, header.base, count + 1));
             return;
         }
-        message.burst = Some((clock, header.base, 1));
+        let last = message.burst.replace((clock, header.base, 1)).map(|(at, ..)| at);
         message.nacked += 1;
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
@@ -444,7 +444,11 @@ impl Receiving {
         // The engine may decide when a packet is in the bitmap, and so in the NACK,
         // but has not moved the deadline yet.
         let late = bench.tolerance.pipeline as u64;
-        let was_due = |before: &Before| before.deadline.is_some_and(|due| due <= before.now + late);
+        // What was due before the last NACK, that one answered.
+        let was_due = |before: &Before| {
+            last.is_none_or(|last| before.clock > last)
+                && before.deadline.is_some_and(|due| due <= before.now + late)
+        };
         let crossed = |before: &&Before| {
             before.clock + lag >= clock && (before.is_crossed_by(header, bits) || was_due(before))
         };
