@@ -9,14 +9,14 @@ use tessera_abi::regs;
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{self, Trh};
 use tessera_driver::{
-    Access, AddressHandle, CompletionEvent, CompletionQueue, Context, ContextOptions, DeviceError, DmaMemory,
-    Endpoint, EndpointOptions, MemoryRegion, PostError, ProtectionDomain, RecvRequest, SendRequest, Status,
-    WorkCompletion,
+    Access, AddressHandle, ChunkOptions, CompletionEvent, CompletionQueue, Context, ContextOptions,
+    DeviceError, DmaMemory, Endpoint, EndpointOptions, MemoryRegion, PostError, ProtectionDomain,
+    RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_model::scoreboard::Tolerance;
 use tessera_model::settings::Settings;
 use tessera_sim::cluster::addresses;
-use tessera_sim::fabric::{FabricOptions, Faults, Loss};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss, Verdict};
 use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::{DmaHold, DmaOptions, NicEvent, NicOptions};
 use tessera_sim::tb::Rng;
@@ -471,6 +471,71 @@ fn resets_beside_the_scoreboard() {
     }
     assert!(violations.is_empty(), "{} violations in {summary:?}", violations.len());
     assert!(summary.completions > 60 && summary.writes > 100, "{summary:?}");
+}
+
+/// Software that watches a message over a reset and does not know of it.
+//= HR-5 test
+//= RS-1 test
+#[test]
+fn an_order_finds_no_message_of_before() {
+    const PACKETS: u32 = 300;
+    let pair = pair(3, 0.0, true);
+    let (mut a, mut b) =
+        (Host::new(&pair.a.context, &pair.a.pd, 0), Host::new(&pair.b.context, &pair.b.pd, 1));
+    let options = ChunkOptions { packets_per_chunk: 1, most_packets: PACKETS };
+    let whole_len = options.area_len().unwrap() + PACKETS as usize * 1024;
+    let memory = DmaMemory::new(whole_len);
+    let region = pair.b.pd.register(&memory, Access::LOCAL_WRITE).unwrap();
+    let request = RecvRequest { work_id: 0, region: &region, range: 0..whole_len };
+    let watch = b.endpoint.post_chunked_recv(&request, &options).unwrap();
+    // The end of the message is lost for good.
+    pair.script(Box::new(|_, from, frame| match wire::parse(frame).map(|packet| packet.trh) {
+        Ok(Trh::Data(header)) if from == 0 && header.index > 200 => Verdict::Lose,
+        _ => Verdict::Pass,
+    }));
+    let source = pair.a.pd.register(&DmaMemory::new(PACKETS as usize * 1024), Access::READ).unwrap();
+    let request = SendRequest {
+        work_id: 0,
+        region: &source,
+        range: 0..PACKETS as usize * 1024,
+        to: b.endpoint.address(),
+        tag: 9,
+        immediate: None,
+        round: None,
+        payload_size: 1024,
+    };
+    a.endpoint.post_recoverable_send(&request).unwrap();
+    pair.pass(200);
+    let message = watch.message().expect("it has opened");
+    let context = &pair.b.context;
+    let read = |reg| context.read(reg).unwrap();
+    // By registers: the driver knows of the reset and would not ask.
+    let meets = |order: u32| {
+        context.write(regs::RECOVER_MESSAGE, message.handle).unwrap();
+        context.write(regs::RECOVER_ORDER, order).unwrap();
+        pair.pass(2);
+        let status = read(regs::RECOVER_STATUS);
+        assert_eq!(status & regs::ORDER_BUSY, 0, "an order is not taken");
+        status & regs::ORDER_MET != 0
+    };
+    assert!(meets(PACKETS), "it is open");
+    assert!(read(regs::FREE_BLOCKS) < (1 << CONFIG.bitmap_blocks_log2) - 1);
+
+    context.reset().unwrap();
+    pair.no_script();
+    let gauges = || [regs::FREE_BLOCKS, regs::FREE_CONTEXTS, regs::OUTSTANDING].map(read);
+    let before = gauges();
+    assert!(!meets(PACKETS), "an order met a message of before the reset");
+    assert!(!meets(regs::ORDER_PARTIAL), "an order ended a message of before the reset");
+    pair.pass(20);
+    assert_eq!(gauges(), before);
+    b.poll();
+    let ends: Vec<_> = b.done.values().map(|done| (done.receive, done.status)).collect();
+    assert_eq!(ends, [(true, Status::Flushed)]);
+    drop((a, b));
+    whole(&pair, 3);
+    assert!(!meets(regs::ORDER_PARTIAL));
+    assert_eq!(read(regs::OUTSTANDING), 0);
 }
 
 /// With nothing to do, twice in a row, in the middle of clearing: it is soon over.

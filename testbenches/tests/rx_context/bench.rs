@@ -286,6 +286,24 @@ impl<'a> Bench<'a> {
         assert!(self.dut.is_high(self.dut.port("ready").unwrap()), "not ready 700 clocks after reset");
     }
 
+    /// Resets the block at work, and forgets what was expected of it.
+    pub fn restart(&mut self) {
+        self.reset();
+        assert!(self.offered.is_none() && self.taken.is_empty(), "a packet on its way");
+        self.messages.clear();
+        self.owners.clear();
+        self.places.clear();
+        self.fences.clear();
+        self.linked.clear();
+        self.announced.clear();
+        self.told.clear();
+        self.seen.clear();
+        (self.ordered, self.unequal, self.chunk_words, self.chunk_fences) = (None, 0, 0, 0);
+        for (_, _, seen, expected) in &mut self.events {
+            (*seen, *expected) = (0, 0);
+        }
+    }
+
     /// Registers a round of endpoint 7.
     pub fn register(&mut self, id: u64, messages: u64) {
         for (name, value) in [("valid", 1), ("kind", 3), ("index", 7), ("value", id), ("more", messages)] {

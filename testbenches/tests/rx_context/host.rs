@@ -146,6 +146,46 @@ fn hr7_a_partial_end_gives_everything_back() {
     });
 }
 
+/// A reset forgets every message, also towards a host that remembers its handle.
+//= HR-5 test
+//= RS-1 test
+#[test]
+fn hr5_an_order_finds_nothing_of_before_a_reset() {
+    run("reset", REGISTERS, |bench, rng| {
+        let blocks = bench.free_blocks();
+        let old = [hosted(5, 300, 3), hosted(9, 40, 0), hosted(11, 2, 1)];
+        for first in &old {
+            bench.fill(first, 0..first.count() / 2);
+        }
+        bench.ticks(100);
+        assert!(bench.free_blocks() < blocks);
+        bench.restart();
+        assert_eq!(bench.free_blocks(), blocks);
+        for first in &old {
+            for order in [first.count(), 1, 1 << 31] {
+                let met = bench.order(first.context, first.generation, order);
+                assert!(!met, "order {order:#x} met a message of before in context {}", first.context);
+            }
+        }
+        bench.ticks(100);
+        assert_eq!((bench.free_blocks(), bench.event("rx_aborted")), (blocks, 0));
+        // Of the next messages in these contexts nothing is touched.
+        let next = old.clone().map(|first| Packet { generation: first.generation + 500, ..first });
+        for first in &next {
+            for index in shuffled(0..first.count().min(256), rng) {
+                bench.data(first, index, 10, 0);
+            }
+        }
+        for first in &old {
+            assert!(!bench.order(first.context, first.generation, 1 << 31));
+        }
+        bench.ticks(200);
+        bench.fill(&next[0], 256..300);
+        bench.settle(2000);
+        assert_eq!((bench.free_blocks(), bench.event("rx_completed")), (blocks, 3));
+    });
+}
+
 /// Nobody watches: the receiver's own bound ends it (LD-7).
 #[test]
 fn hr8_a_silent_host_costs_the_message() {

@@ -78,7 +78,7 @@ impl Logic for Context {
         self.ran_step.next = self.step.q.val();
         self.intake.clk.next = self.clk.val();
         self.intake.rst.next = self.rst.val();
-        self.intake.run.next = self.interval.ready.val();
+        self.intake.run.next = self.interval.ready.val() & self.intake.ready.val();
         self.rounds.clk.next = self.clk.val();
         self.rounds.rst.next = self.rst.val();
         self.rounds.doorbell.next = self.doorbell.val();
@@ -127,7 +127,10 @@ impl Logic for Context {
         self.interval.pop_node.next = self.pop_node.val();
         self.pop_ready.next = self.interval.pop_ready.val();
         self.nack_expiries.next = self.interval.expired.val();
-        self.ready.next = self.interval.ready.val() & self.rounds.ready.val() & self.grant.ready.val();
+        self.ready.next = self.interval.ready.val()
+            & self.intake.ready.val()
+            & self.rounds.ready.val()
+            & self.grant.ready.val();
         self.grant.clk.next = self.clk.val();
         self.grant.rst.next = self.rst.val();
         self.grant.settings.next = self.settings.val();

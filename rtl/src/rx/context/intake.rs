@@ -17,11 +17,14 @@
 //!   the clock the engine takes it: one per two clocks;
 //! - `store` in any clock, for the context of the event the engine took last;
 //! - the head of the grant queue stays there until the engine is done with it,
-//!   and is not chosen again meanwhile: `granting`.
+//!   and is not chosen again meanwhile: `granting`;
+//! - `ready` rises `2^contexts_log2` clocks after the end of reset: no context is
+//!   open then, whatever an order names. Nothing is chosen before (`run`).
 //!
 //! Verified by `testbenches/tests/rx_context/`.
 
 use super::ContextEvent;
+use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
 use crate::recovery::Expiry;
 use crate::rx::{ContextFixed, ContextLive};
@@ -71,9 +74,13 @@ pub struct Intake {
     /// With `store`: the message opened.
     pub store_opened: Signal<In, Bit>,
     pub store_fixed: Signal<In, ContextFixed>,
+    /// No word says that a message of before the reset is open.
+    pub ready: Signal<Out, Bit>,
 
+    /// Only looked at where the other word says that a message is open.
     fixed_words: SdpRam<ContextFixed, 12>,
-    live_words: SdpRam<ContextLive, 12>,
+    /// Cleared, because an order names any context: HR-5, RS-1.
+    live_words: ClearedRam<ContextLive, 12>,
     /// The words of the event are being read; are there.
     reading: Dff<Bit>,
     full: Dff<Bit>,
@@ -147,8 +154,9 @@ impl Intake {
             store_live: Default::default(),
             store_opened: Default::default(),
             store_fixed: Default::default(),
+            ready: Default::default(),
             fixed_words: SdpRam::new(contexts_log2),
-            live_words: SdpRam::new(contexts_log2),
+            live_words: ClearedRam::new(contexts_log2, "block"),
             reading: Default::default(),
             full: Default::default(),
             other_turn: Default::default(),
@@ -202,7 +210,9 @@ impl Logic for Intake {
             is_same
         );
         self.fixed_words.clock.next = self.clk.val();
-        self.live_words.clock.next = self.clk.val();
+        self.live_words.clk.next = self.clk.val();
+        self.live_words.rst.next = self.rst.val();
+        self.ready.next = self.live_words.ready.val();
         self.event_valid.next = self.full.q.val();
         self.cause.next = self.event_cause.q.val();
         self.owner.next = self.event_owner.q.val();
