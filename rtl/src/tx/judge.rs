@@ -75,6 +75,7 @@ pub struct Judge {
     first_wait: Signal<Local, Bits<32>>,
     waited: Signal<Local, Bits<32>>,
     quiet: Signal<Local, Bits<24>>,
+    quiet_left: Signal<Local, Bits<32>>,
     /// More is to be granted: the receiver speaks next.
     granting: Signal<Local, Bit>,
     /// Software at the receiver answers, in its own time.
@@ -144,6 +145,7 @@ impl Judge {
             first_wait: Default::default(),
             waited: Default::default(),
             quiet: Default::default(),
+            quiet_left: Default::default(),
             granting: Default::default(),
             watched: Default::default(),
             patience: Default::default(),
@@ -367,7 +369,16 @@ impl Logic for Judge {
         if self.in_flight.val() {
             self.quiet.next = 0.into();
         }
-        self.out.d.next.wire_left = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
+        self.quiet_left.next = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
+        // Of a wait so long that landings are not told apart in it, all that shows is
+        // how far from its end the slot popped: the deadline saw to the rest.
+        if !self.in_flight.val() & self.waited.val().get_bits::<9>(23).any() {
+            self.quiet_left.next = (self.waited.val() - bit_cast::<32, 24>(self.quiet.val())) & 0xFF_FFFF;
+            if self.quiet_left.val().get_bit(23) {
+                self.quiet_left.next = 0.into();
+            }
+        }
+        self.out.d.next.wire_left = self.quiet_left.val();
         if self.state.val().busy == 1 {
             self.out.d.next.wire_left = 0.into();
         }

@@ -24,9 +24,21 @@ pub fn design() -> Design {
     tessera_testbenches::design("sender_small", || Sender::new(&SMALL))
 }
 
+/// The same with a wheel of large steps, in which time may pass quickly.
+pub const COARSE: Config = Config { name: "coarse", wheel_tick_log2: 12, ..SMALL };
+
 /// Runs `body` on a bench in the state after enabling.
 pub fn run(test: &str, body: impl Fn(&mut Bench)) {
-    tb::run(test, &design(), |dut, rng| {
+    run_on(test, &design(), body);
+}
+
+/// The same with [`COARSE`].
+pub fn run_coarse(test: &str, body: impl Fn(&mut Bench)) {
+    run_on(test, &tessera_testbenches::design("sender_coarse", || Sender::new(&COARSE)), body);
+}
+
+fn run_on(test: &str, design: &Design, body: impl Fn(&mut Bench)) {
+    tb::run(test, design, |dut, rng| {
         let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Always);
         bench.enable();
         body(&mut bench);
@@ -159,6 +171,8 @@ pub struct Bench<'a> {
     pub answered: BTreeSet<(u64, u64)>,
     now: PortId,
     time: u64,
+    /// Clocks of time that pass per clock.
+    pub pace: u64,
     sent: [PortId; 2],
     failed: [PortId; 2],
     echo: [PortId; 4],
@@ -243,6 +257,7 @@ impl<'a> Bench<'a> {
             sent_after: Some(8),
             fail: Box::new(|_| false),
             on_their_way: VecDeque::new(),
+            pace: 1,
             time: START * u64::from(CLOCKS_PER_TICK),
             rng: rng.fork(),
             dut,
@@ -399,7 +414,7 @@ impl<'a> Bench<'a> {
                 &mut self.release_stream,
             ],
         );
-        self.time += 1;
+        self.time += self.pace;
         for (name, count) in &mut self.events {
             let port = self.dut.port(name).unwrap();
             *count += self.dut.sampled(port);

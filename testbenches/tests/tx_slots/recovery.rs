@@ -1,6 +1,6 @@
 //! TX-6, TX-7, TX-9, TX-11: what is sent again, and when to ask.
 
-use crate::bench::{run, Bench, Feedback, Packet, Request};
+use crate::bench::{run, run_coarse, Bench, Feedback, Packet, Request};
 use crate::sending::{complete, start};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
@@ -458,6 +458,40 @@ fn a_packet_that_does_not_leave_draws_no_probe() {
         bench.ticks(600);
         bench.release();
         assert_eq!(bench.completion(400).status, Status::Unheard as u64);
+        bench.at_rest();
+    });
+}
+
+/// TX-9: no interval is too long to end, though the times of leaving are kept for
+/// less; of what has not left none does.
+#[test]
+fn the_longest_interval_ends() {
+    run_coarse("tx_longest", |bench| {
+        let longest: u64 = 1 << 24;
+        for (name, value) in [("rto", longest >> 5), ("max_retry", 0), ("grant_wait", longest - 1)] {
+            bench.set(name, value);
+        }
+        for leaves in [true, false] {
+            bench.sent_after = leaves.then_some(8);
+            let request = Request { host_recovery: true, ..Request::packets(1, 1) };
+            let packet = start(bench, request)[0];
+            bench.ticks(4);
+            bench.answer(&packet, Feedback { grant: 1, sequence: 1, ..Feedback::default() });
+            bench.clocks(30);
+            let heard = bench.tick();
+            // 512 ticks per clock.
+            bench.pace = 512 * 16;
+            assert!(
+                bench.until(40_000, |bench| bench.tick() - heard > longest + longest / 16),
+                "time does not pass"
+            );
+            bench.pace = 1;
+            assert_eq!(bench.done.is_empty(), !leaves);
+            bench.release();
+            // The interval and GRANT_WAIT end together: TX-10 names which comes first.
+            let expected = if leaves { Status::RetryExceeded } else { Status::GrantTimeout };
+            assert_eq!(bench.completion(400).status, expected as u64);
+        }
         bench.at_rest();
     });
 }
