@@ -252,7 +252,14 @@ pub struct DmaWriter {
     take: Gate,
     open: VecDeque<(u64, usize, u64, u64)>,
     data: VecDeque<u8>,
-    statuses: VecDeque<(u64, bool)>,
+    /// (tag, error, address).
+    statuses: VecDeque<(u64, bool, u64)>,
+    /// No write is answered.
+    pub held: bool,
+    /// The write that came last is answered first.
+    pub latest_first: bool,
+    /// The address of the write that is answered in this clock.
+    pub answered: Option<u64>,
     /// What was written, oldest first.
     pub log: VecDeque<Written>,
 }
@@ -280,6 +287,9 @@ impl DmaWriter {
             open: VecDeque::new(),
             data: VecDeque::new(),
             statuses: VecDeque::new(),
+            held: false,
+            latest_first: false,
+            answered: None,
             log: VecDeque::new(),
         }
     }
@@ -289,11 +299,17 @@ impl Agent for DmaWriter {
     fn drive(&mut self, dut: &mut Dut) {
         dut.set(self.desc.ready, self.accept.is_open());
         dut.set(self.beats.ready, self.take.is_open());
-        let status = self.statuses.pop_front();
+        let status = match (self.held, self.latest_first) {
+            (true, _) => None,
+            (false, true) => self.statuses.pop_back(),
+            (false, false) => self.statuses.pop_front(),
+        };
         dut.set(self.status_valid, status.is_some());
-        if let Some((tag, error)) = status {
+        self.answered = None;
+        if let Some((tag, error, address)) = status {
             dut.set(self.status_tag, tag);
             dut.set(self.status_error, error);
+            self.answered = Some(address);
         }
     }
 
@@ -320,7 +336,7 @@ impl Agent for DmaWriter {
             if !failed {
                 memory.write(address, &bytes);
             }
-            self.statuses.push_back((tag, failed));
+            self.statuses.push_back((tag, failed, address));
             self.log.push_back(Written { address, bytes, clock });
         }
     }

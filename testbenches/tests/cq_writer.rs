@@ -1,6 +1,6 @@
 //! `host::CqWriter`: the entry written, its place and phase, turns, full rings.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use tessera_abi::params::NIC512;
 use tessera_abi::queue::{self, done};
 use tessera_abi::regs::{cq, endpoint, table};
@@ -118,6 +118,10 @@ struct Bench<'a> {
     /// Tags written: stream by stream, the order must hold.
     last_of: [u64; 5],
     written: Vec<(u64, usize)>,
+    /// Tags in the order of their streams; by the address of their entry; answered.
+    order: [Vec<u64>; 5],
+    at: HashMap<u64, u64>,
+    answered: BTreeSet<u64>,
     memory: SharedMemory,
 }
 
@@ -141,6 +145,9 @@ impl<'a> Bench<'a> {
             next_tag: 1,
             last_of: [0; 5],
             written: Vec::new(),
+            order: Default::default(),
+            at: HashMap::new(),
+            answered: BTreeSet::new(),
             memory,
             dut,
         }
@@ -226,6 +233,7 @@ impl<'a> Bench<'a> {
         word.set_bits(lsb, 64, gid as u64);
         word.set_bits(lsb + 64, 64, (gid >> 64) as u64);
         self.streams[stream].send(word);
+        self.order[stream].push(tag);
         self.sent.insert(tag, (stream, done));
     }
 
@@ -239,6 +247,9 @@ impl<'a> Bench<'a> {
         cycle(self.dut, &mut [&mut self.host, &mut self.dma, rx, tx, sq, rq, of_match]);
         self.overruns += self.dut.sampled(self.overrun);
         self.dma_errors += self.dut.sampled(self.dma_error);
+        if let Some(address) = self.dma.answered {
+            self.answered.insert(self.at[&address]);
+        }
         while let Some(written) = self.dma.log.pop_front() {
             self.check(&written);
         }
@@ -271,6 +282,17 @@ impl<'a> Bench<'a> {
         }
         assert_eq!(written.bytes, expected, "{meant:x?}");
         self.written.push((written.clock, stream));
+        self.at.insert(written.address, tag);
+    }
+
+    /// What is taken and not answered, and the next `offered` of every stream.
+    fn under_way(&self, offered: usize) -> BTreeSet<u64> {
+        let mut tags = BTreeSet::new();
+        for (order, stream) in self.order.iter().zip(&self.streams) {
+            let taken = order.len() - stream.pending();
+            tags.extend(&order[..order.len().min(taken + offered)]);
+        }
+        &tags - &self.answered
     }
 
     /// Consumes `count` entries of a queue.
@@ -505,6 +527,88 @@ fn turns_are_fair_and_one_completion_takes_two_clocks() {
         assert!(order.make_contiguous().windows(2).all(|pair| pair[0] != pair[1]));
         assert!(bench.dut.cycles() - begin <= 400 * 3 + 12);
     });
+}
+
+/// RE-3: whoever frees a queue's memory must know that nothing is written there
+/// any more, while others' completions come without a pause and statuses in any
+/// order.
+#[test]
+fn drained_means_that_all_of_before_is_in_host_memory() {
+    for latest_first in [false, true] {
+        tb::run(&format!("cq_writer::drain {latest_first}"), &design(), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            let [drain, drained] = ["drain", "drained"].map(|name| bench.dut.port(name).unwrap());
+            bench.dut.set(drain, 0u64);
+            bench.dma.latest_first = latest_first;
+            // No place is written twice.
+            bench.queue(0, 0x10_0000, 14);
+            bench.endpoint(0, 0, 0);
+            bench.settle();
+            for round in 0..48 {
+                let (steady, given_up) = (round % 3 == 2, round % 4 == 3);
+                let mut more = |bench: &mut Bench<'_>, least: usize| {
+                    for stream in 0..MATCH {
+                        while bench.streams[stream].pending() < least {
+                            bench.send(stream, Done::any(rng, 0));
+                        }
+                    }
+                };
+                bench.dma.held = true;
+                if round % 3 != 0 {
+                    more(&mut bench, 1 + round % 4);
+                    let told = Done { receive: true, event: 1, ..Done::any(&mut Rng::new(round as u64), 0) };
+                    bench.send(MATCH, told);
+                }
+                for _ in 0..round {
+                    if steady {
+                        more(&mut bench, 4);
+                    }
+                    bench.clock();
+                }
+                if given_up {
+                    bench.dut.set(drain, 1u64);
+                    for _ in 0..round {
+                        if steady {
+                            more(&mut bench, 4);
+                        }
+                        bench.clock();
+                    }
+                    bench.dut.set(drain, 0u64);
+                    bench.clock();
+                }
+                if steady {
+                    more(&mut bench, 4);
+                }
+                // Of a stream that offers all the time, three words.
+                let before = bench.under_way(3);
+                bench.dut.set(drain, 1u64);
+                let mut late = 0;
+                for clocks in 0.. {
+                    if steady {
+                        more(&mut bench, 4);
+                    }
+                    bench.dma.held = clocks < 60;
+                    let over = before.is_subset(&bench.answered);
+                    bench.clock();
+                    if bench.dut.sampled(drained) != 0 {
+                        assert!(over, "round {round}: {:?} are not answered", &before - &bench.answered);
+                        break;
+                    }
+                    late += u32::from(over && clocks >= 60);
+                    assert!(late < 200, "round {round}: it is never over");
+                }
+                bench.dut.set(drain, 0u64);
+                bench.clock();
+                assert_eq!(steady, bench.pending() > 0, "round {round}: traffic that does not pause");
+                while !(bench.sent.is_empty() && bench.under_way(0).is_empty()) {
+                    bench.clock();
+                }
+                bench.clock();
+                assert_eq!(bench.dut.sampled(drained), 0, "it is asked again");
+            }
+            assert_eq!(bench.overruns, 0);
+        });
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tessera_driver::{
     EndpointOptions, MemoryRegion, RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
-use tessera_sim::nic::NicOptions;
+use tessera_sim::nic::{DmaHold, NicOptions};
 use tessera_testbenches::pair::{Pair, Side, QKEY};
 use tessera_testbenches::pressed::{model, CONFIG};
 
@@ -210,4 +210,42 @@ fn idle_endpoints_and_datagrams_go_at_once() {
     pair.deliver(&content(3), 3);
     assert_eq!(pair.a.count(Counter::DmaErrors), 0);
     pair.assert_returned();
+}
+
+/// The host is slow to take what it is told: until it has, its memory is in use.
+//= RE-3 test
+#[test]
+fn a_completion_on_its_way_is_waited_for() {
+    let mut pair = pair(2, 0.0);
+    let mut one = Process::new(&pair.a, 1000);
+    let buffer = pair.b.recv(1000, 5);
+    let held = DmaHold { reads: false, writes: true };
+    pair.cluster.lock().nic_mut(0).hold(false, held, DmaHold::default());
+    let request = SendRequest {
+        work_id: 1,
+        region: &one.memory,
+        range: 0..1000,
+        to: pair.b.endpoint.address(),
+        tag: 5,
+        immediate: None,
+        round: None,
+        payload_size: 1024,
+    };
+    one.endpoint.post_send(&request).unwrap();
+    assert_eq!((pair.b.done(true, 5).status, buffer.to_vec(0, 1000)), (Status::Success, vec![0; 1000]));
+    pair.pass(60);
+    assert_eq!(pair.a.count(Counter::TxCompleted), 1);
+    let status = || pair.a.context.read(regs::RECLAIM_STATUS).unwrap();
+    pair.a.context.write(regs::RECLAIM, one.endpoint.number() & 0xFF).unwrap();
+    for _ in 0..60 {
+        assert_eq!(status(), 1, "nothing is left but a completion that is not written");
+        pair.pass(1);
+    }
+    one.poll();
+    assert!(one.done.is_empty());
+    pair.cluster.lock().nic_mut(0).hold(false, DmaHold::default(), DmaHold::default());
+    pair.pass(20);
+    assert_eq!(status(), 0);
+    one.poll();
+    assert_eq!(one.statuses(false), [Status::Success]);
 }

@@ -19,6 +19,12 @@
 //! `done_*` to `write_desc`. A head doorbell counts from the second clock after
 //! it. `doorbell` and `table_write` come at least three clocks apart.
 //!
+//! `drained` rises while `drain` is high, once every completion that was offered
+//! or taken when it rose is in host memory, whatever else is offered meanwhile:
+//! three turns of every stream, as many as wait behind each other in front of one,
+//! or a moment in which nothing is wanted. Then the tag of writes changes, and the
+//! statuses of the other tag are awaited, which come in any order.
+//!
 //! Verified by `testbenches/tests/cq_writer.rs`.
 
 use super::byte_order::ByteReverse;
@@ -88,6 +94,9 @@ pub struct CqWriter {
     pub write_status_data: Signal<In, DmaStatus>,
     pub event_overrun: Signal<Out, Bit>,
     pub event_dma_error: Signal<Out, Bit>,
+    /// Writes of now are to be waited for; they are over. Low between two waits.
+    pub drain: Signal<In, Bit>,
+    pub drained: Signal<Out, Bit>,
     /// Tables are cleared.
     pub ready: Signal<Out, Bit>,
     endpoints: ClearedRam<EndpointQueues, 8>,
@@ -110,6 +119,19 @@ pub struct CqWriter {
     beat_valid: Dff<Bit>,
     overrun: Dff<Bit>,
     dma_error: Dff<Bit>,
+    /// Tag of writes.
+    side: Dff<Bit>,
+    /// Writes committed and not answered, of either tag.
+    owed: [Dff<Bits<16>>; 2],
+    /// Turns since `drain` rose.
+    turns: Dff<Bits<4>>,
+    /// The tag has changed since.
+    changed: Dff<Bit>,
+    writes: Signal<Local, Bit>,
+    answered: Signal<Local, Bit>,
+    more: [Signal<Local, Bit>; 2],
+    less: [Signal<Local, Bit>; 2],
+    others_owed: Signal<Local, Bit>,
     endpoint_write: Signal<Local, Bit>,
     queue_write: Signal<Local, Bit>,
     head_ring: Signal<Local, Bit>,
@@ -137,6 +159,7 @@ pub struct CqWriter {
     lower: Signal<Local, Bits<512>>,
     upper: Signal<Local, Bits<512>>,
     one: Constant<Bits<16>>,
+    last_turn: Constant<Bits<4>>,
     ones: Constant<Bits<64>>,
     endpoint_table: Constant<Bits<4>>,
     queue_table: Constant<Bits<4>>,
@@ -179,6 +202,11 @@ const _: () = assert!(
         && queue::DONE_CANCEL == queue::DONE_RECV + 3
 );
 
+/// Turns after which what waited at a stream is committed: three of each of the
+/// four, for two words that meet in front of a merge and one in it, and one that is
+/// taken only when the last of them is out of the way.
+const TURNS: u64 = 13;
+
 /// One beat, one entry.
 const _: () = assert!(queue::COMPLETION_LEN == 64);
 
@@ -217,6 +245,8 @@ impl CqWriter {
             write_status_data: Default::default(),
             event_overrun: Default::default(),
             event_dma_error: Default::default(),
+            drain: Default::default(),
+            drained: Default::default(),
             ready: Default::default(),
             endpoints: ClearedRam::new(config.endpoints_log2, "distributed"),
             rings: ClearedRam::new(config.cqs_log2, "block"),
@@ -235,6 +265,15 @@ impl CqWriter {
             beat_valid: Default::default(),
             overrun: Default::default(),
             dma_error: Default::default(),
+            side: Default::default(),
+            owed: Default::default(),
+            turns: Default::default(),
+            changed: Default::default(),
+            writes: Default::default(),
+            answered: Default::default(),
+            more: Default::default(),
+            less: Default::default(),
+            others_owed: Default::default(),
             endpoint_write: Default::default(),
             queue_write: Default::default(),
             head_ring: Default::default(),
@@ -260,6 +299,7 @@ impl CqWriter {
             lower: Default::default(),
             upper: Default::default(),
             one: Constant::new(1u64.into()),
+            last_turn: Constant::new(TURNS.into()),
             ones: Constant::new(u64::MAX.into()),
             endpoint_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             queue_table: Constant::new(u64::from(regs::table::CQ).into()),
@@ -301,7 +341,9 @@ impl Logic for CqWriter {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, last, word, number, ring, rewritten, desc, desc_valid, beat, beat_valid);
-        dff_setup!(self, clk, overrun, dma_error);
+        dff_setup!(self, clk, overrun, dma_error, side, turns, changed);
+        self.owed[0].clock.next = self.clk.val();
+        self.owed[1].clock.next = self.clk.val();
         self.endpoints.clk.next = self.clk.val();
         self.endpoints.rst.next = self.rst.val();
         self.rings.clk.next = self.clk.val();
@@ -529,7 +571,7 @@ impl Logic for CqWriter {
                         self.desc.d.next.address = self.rings.read_data.val().base
                             + (bit_cast::<64, 16>(self.place.val()) << self.entry_log2.val());
                         self.desc.d.next.length = self.entry_bytes.val();
-                        self.desc.d.next.tag = 0.into();
+                        self.desc.d.next.tag = bit_cast::<8, 1>(self.side.q.val().into());
                         self.beat.d.next = self.lower.val() | self.upper.val();
                     }
                 }
@@ -549,6 +591,44 @@ impl Logic for CqWriter {
         self.write_beat_data.next.tkeep = self.ones.val();
         self.write_beat_data.next.tlast = true;
 
+        // What was begun before the tag changed is over when its last status is there.
+        self.writes.next = self.commit.val() & !self.lost.val();
+        self.answered.next = self.write_status_valid.val();
+        self.more[0].next = self.writes.val() & !self.side.q.val();
+        self.more[1].next = self.writes.val() & self.side.q.val();
+        self.less[0].next = self.answered.val() & !self.write_status_data.val().tag.get_bit(0);
+        self.less[1].next = self.answered.val() & self.write_status_data.val().tag.get_bit(0);
+        for i in 0..2 {
+            self.owed[i].d.next = self.owed[i].q.val();
+            if self.more[i].val() & !self.less[i].val() {
+                self.owed[i].d.next = self.owed[i].q.val() + 1;
+            }
+            if self.less[i].val() & !self.more[i].val() {
+                self.owed[i].d.next = self.owed[i].q.val() - 1;
+            }
+        }
+        self.others_owed.next = self.owed[1].q.val().any();
+        if self.side.q.val() {
+            self.others_owed.next = self.owed[0].q.val().any();
+        }
+        if !self.drain.val() {
+            self.turns.d.next = 0.into();
+            self.changed.d.next = false;
+        } else if !self.changed.q.val() {
+            if self.turn.val() & (self.turns.q.val() != self.last_turn.val()) {
+                self.turns.d.next = self.turns.q.val() + 1;
+            }
+            if (self.state.q.val() == Step::Pick) & !self.wanted.val() {
+                self.turns.d.next = self.last_turn.val();
+            }
+            // A wait that was given up may have left some of the tag that comes next.
+            if (self.turns.q.val() == self.last_turn.val()) & !self.others_owed.val() {
+                self.side.d.next = !self.side.q.val();
+                self.changed.d.next = true;
+            }
+        }
+        self.drained.next = self.changed.q.val() & !self.others_owed.val();
+
         self.dma_error.d.next = self.write_status_valid.val() & self.write_status_data.val().error;
         self.event_overrun.next = self.overrun.q.val();
         self.event_dma_error.next = self.dma_error.q.val();
@@ -560,6 +640,11 @@ impl Logic for CqWriter {
             self.beat_valid.d.next = false;
             self.overrun.d.next = false;
             self.dma_error.d.next = false;
+            self.side.d.next = false;
+            self.owed[0].d.next = 0.into();
+            self.owed[1].d.next = 0.into();
+            self.turns.d.next = 0.into();
+            self.changed.d.next = false;
         }
     }
 }

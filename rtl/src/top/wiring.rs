@@ -251,6 +251,8 @@ impl Logic for TesseraNic {
         self.send_tally.refuser.next = self.sq_fetch.refused_data.val().endpoint;
         self.registers.sends_left.next = self.send_tally.left.val();
         self.registers.contexts_left.next = self.lookup.contexts_left.val();
+        self.cq_writer.drain.next = self.registers.drain.val();
+        self.registers.drained.next = self.cq_writer.drained.val();
 
         // Receiver.
         self.rx_parse.s_axis_tdata.next = self.s_axis_tdata.val();

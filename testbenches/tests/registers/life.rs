@@ -17,10 +17,33 @@ fn a_reclaim_is_busy_while_anything_is_left() {
                 bench.set("contexts_left", contexts);
                 bench.dut.clock_by(held);
                 assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), seen);
-                assert_eq!(bench.get("reclaim.active"), 1);
+                assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
             }
+            // Nothing is left, and what was handed over is not written yet.
             bench.set("contexts_left", 0);
-            bench.dut.clock_by(1100);
+            bench.dut.clock_by(1100 + held);
+            assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
+            assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 1);
+            // What shows up once more begins that anew, and so does another reclaim.
+            bench.set("sends_left", 1);
+            bench.set("drained", 1);
+            bench.dut.clock_by(4);
+            assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
+            bench.set("drained", 0);
+            bench.set("sends_left", 0);
+            bench.dut.clock_by(4);
+            assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
+            bench.write(regs::RECLAIM.offset, endpoint);
+            bench.set("drained", 1);
+            bench.dut.clock_by(900);
+            assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
+            bench.set("drained", 0);
+            bench.dut.clock_by(200);
+            assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
+            bench.set("drained", 1);
+            bench.dut.clock_by(2);
+            bench.set("drained", 0);
+            assert_eq!(bench.get("drain"), 0);
             assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 0);
             assert_eq!(bench.get("reclaim.active"), 0);
         }

@@ -134,6 +134,9 @@ pub struct Registers {
     pub reclaim: Signal<Out, Reclaim>,
     pub sends_left: Signal<In, Bit>,
     pub contexts_left: Signal<In, Bit>,
+    /// Nothing is left of it; its completions, all before now, are written.
+    pub drain: Signal<Out, Bit>,
+    pub drained: Signal<In, Bit>,
     /// The host's order; whether it met its message, in the clock it is taken.
     pub order_valid: Signal<Out, Bit>,
     pub order_data: Signal<Out, RecoverOrder>,
@@ -182,6 +185,7 @@ pub struct Registers {
     reclaims: Dff<Reclaim>,
     /// Clocks until what is on its way in the receiver has shown.
     reclaim_in: Dff<Bits<10>>,
+    draining: Dff<Bit>,
     to_order: Dff<Bit>,
     order: Dff<RecoverOrder>,
     order_waits: Dff<Bit>,
@@ -308,6 +312,8 @@ impl Registers {
             reclaim: Default::default(),
             sends_left: Default::default(),
             contexts_left: Default::default(),
+            drain: Default::default(),
+            drained: Default::default(),
             order_valid: Default::default(),
             order_data: Default::default(),
             order_ready: Default::default(),
@@ -348,6 +354,7 @@ impl Registers {
             reset_out: Default::default(),
             reclaims: Default::default(),
             reclaim_in: Default::default(),
+            draining: Default::default(),
             to_order: Default::default(),
             order: Default::default(),
             order_waits: Default::default(),
@@ -439,7 +446,7 @@ impl Logic for Registers {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
-        dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in);
+        dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in, draining);
         dff_setup!(self, clk, to_order, order, order_waits, met);
         dff_setup!(self, clk, to_reset, resetting, reset_out);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
@@ -548,11 +555,17 @@ impl Logic for Registers {
         if self.reset_ended.val() {
             self.resetting.d.next = false;
         }
+        self.draining.d.next = false;
         if self.reclaim_in.q.val() != 0 {
             self.reclaim_in.d.next = self.reclaim_in.q.val() - 1;
-        } else if !self.sends_left.val() & !self.contexts_left.val() {
-            self.reclaims.d.next.active = false;
+        } else if self.reclaims.q.val().active & !self.sends_left.val() & !self.contexts_left.val() {
+            self.draining.d.next = true;
+            if self.draining.q.val() & self.drained.val() {
+                self.draining.d.next = false;
+                self.reclaims.d.next.active = false;
+            }
         }
+        self.drain.next = self.draining.q.val();
         self.order_valid.next = self.order_waits.q.val();
         self.order_data.next = self.order.q.val();
         if self.order_waits.q.val() & self.order_ready.val() {
@@ -804,6 +817,7 @@ impl Logic for Registers {
             self.fence_out.d.next = false;
             self.reclaims.d.next.active = false;
             self.reclaim_in.d.next = 0.into();
+            self.draining.d.next = false;
             self.order_waits.d.next = false;
             self.met.d.next = false;
         }
