@@ -247,7 +247,8 @@ impl Context {
         if packet.probe {
             //= RC-9
             arrived.answer = !done;
-            self.interval.probe(now, packet.index, self.grant, source, settings);
+            let view = self.view();
+            self.interval.probe(now, packet.index, &view, source, settings);
         } else if !new {
             self.duplicates = self.duplicates.saturating_add(1);
         } else {

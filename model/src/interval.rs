@@ -152,6 +152,7 @@ pub struct Interval {
     mark: u32,
     recent: u32,
     mark_time: Ticks,
+    /// Lowest index missing when the latest NACK went out, or since.
     nack_hole: u32,
     nack_limit: u32,
     hold: Ticks,
@@ -247,8 +248,8 @@ impl Interval {
 
     /// A PROBE of `index`, its effect on what may be asked for.
     //= RC-9
-    pub fn probe(&mut self, now: Ticks, index: u32, grant: u32, source: Source, settings: &Settings) {
-        self.probe_within(now, index, grant, source, settings, 0);
+    pub fn probe(&mut self, now: Ticks, index: u32, view: &View, source: Source, settings: &Settings) {
+        self.probe_within(now, index, view, source, settings, 0);
     }
 
     /// The same where the times of PROBE and NACK are known to `margin` ticks only:
@@ -258,12 +259,16 @@ impl Interval {
         &mut self,
         now: Ticks,
         index: u32,
-        grant: u32,
+        view: &View,
         source: Source,
         settings: &Settings,
         margin: Ticks,
     ) -> Option<Ticks> {
-        self.probe_limit = self.probe_limit.max(index.min(grant));
+        self.probe_limit = self.probe_limit.max(index.min(view.grant));
+        if !self.probe_pending(view) {
+            // All it speaks of is here: nothing behind it is lost.
+            return None;
+        }
         let due = now + Self::tail(source, settings);
         self.probe_due = Some(self.probe_due.map_or(due, |old| old.min(due)));
         // One that left before the NACK came says nothing about its answer.
@@ -331,10 +336,12 @@ impl Interval {
             self.hole_time = now;
         }
         //= LD-5
-        if view.cumulative > self.nack_hole && self.backoff > 0 {
+        if view.cumulative > self.nack_hole {
+            self.nack_hole = view.cumulative;
             self.backoff = 0;
             self.hold = self.hold.min(now + self.pause(view, source, settings));
         }
+        self.probe_due = self.probe_due.filter(|_| self.probe_pending(view));
         self.deadline = self.rule(view, source, settings).map(|deadline| {
             let deadline = self.probe_due.map_or(deadline, |due| due.min(deadline));
             if view.cumulative < self.nack_limit {
@@ -393,6 +400,7 @@ impl Interval {
         source: Source,
         settings: &Settings,
     ) {
+        self.probe_due = None;
         self.nack_hole = hole;
         self.nack_limit = limit;
         self.asked_at = now;
@@ -572,6 +580,46 @@ mod tests {
         assert_eq!(interval.deadline(), Some(last - 7000 + 248));
     }
 
+    //= LD-5 test
+    #[test]
+    fn every_advance_cuts_the_hold_to_what_is_left() {
+        let settings = Settings::default();
+        let mut interval = Interval::new(0, &settings);
+        let missing = |cumulative, left| View { cumulative, highest: 32, grant: 32, left, halvings: 0 };
+        interval.nacked(1000, &missing(3, 20), 32, SOURCE, &settings);
+        let mut held = interval.deadline().unwrap();
+        for (cumulative, left) in [(4, 19), (9, 10), (16, 1)] {
+            interval.rearm(1000, &missing(cumulative, left), SOURCE, &settings);
+            let hold = interval.deadline().unwrap();
+            assert!(hold < held, "{left} are left: {hold}, {held} before");
+            held = hold;
+        }
+        interval.rearm(1000, &missing(16, 0), SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(held), "nothing came that was waited for");
+    }
+
+    //= RC-9 test
+    #[test]
+    fn a_probe_of_what_is_here_changes_nothing() {
+        let settings = Settings::default();
+        let mut interval = Interval::new(0, &settings);
+        let view = View { cumulative: 8, highest: 8, grant: 16, left: 8, halvings: 0 };
+        for _ in 0..6 {
+            interval.nacked(1000, &view, 16, SOURCE, &settings);
+        }
+        let held = interval.deadline();
+        assert_eq!(interval.probe_within(1240, 8, &view, SOURCE, &settings, 0), None);
+        interval.rearm(1240, &view, SOURCE, &settings);
+        assert_eq!(interval.deadline(), held);
+        // One that speaks of more does, until that has come.
+        interval.probe(1240, 12, &view, SOURCE, &settings);
+        interval.rearm(1240, &view, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(1240 + Interval::tail(SOURCE, &settings)));
+        let view = View { cumulative: 16, highest: 16, grant: 24, left: 8, halvings: 0 };
+        interval.rearm(1250, &view, SOURCE, &settings);
+        assert_eq!(interval.deadline(), interval.rule(&view, SOURCE, &settings));
+    }
+
     //= RC-9 test
     #[test]
     fn a_probe_ends_the_wait_for_an_answer_that_is_due() {
@@ -586,7 +634,7 @@ mod tests {
             }
             let held = interval.deadline();
             let now = 1000 + since;
-            let may = interval.probe_within(now, 16, 16, SOURCE, &settings, margin);
+            let may = interval.probe_within(now, 16, &view, SOURCE, &settings, margin);
             interval.rearm(now, &view, SOURCE, &settings);
             let fell = interval.deadline() == Some(now + tail);
             assert!(fell || interval.deadline() == held);

@@ -474,6 +474,8 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed && !message.holed {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
+        // What was decided before them has been said.
+        message.before.clear();
         let (hole, limit) = (header.cumulative, header.limit);
         // It was decided before it was seen, perhaps before a packet that raised what
         // is known of the source.

@@ -262,8 +262,8 @@ impl Receiving {
             message.probed = true;
             // The NIC's NACK was decided before it was seen.
             let margin = (bench.tolerance.pipeline + bench.tolerance.timer) as u64;
-            let (interval, index, grant) = (&mut message.interval, packet.index, message.grant);
-            let soonest = interval.probe_within(now, index, grant, source, &settings, margin);
+            let (view, index) = (message.view(), packet.index);
+            let soonest = message.interval.probe_within(now, index, &view, source, &settings, margin);
             message.soonest = [message.soonest, soonest].into_iter().flatten().min();
         } else if message.arrived[packet.index as usize] {
             message.duplicates += 1;
