@@ -29,9 +29,10 @@ use crate::verilator::Model;
 pub use tap::registers;
 use tap::{Tap, Told};
 
-/// Windows until a finished NIC must have given everything back: timers that
-/// are linked keep their context until they pop.
-const RETURN_WINDOWS: usize = 2000;
+/// Clocks until a finished NIC must have given everything back: timers that are
+/// linked keep their context until they pop, and stand for the longest wait for an
+/// answer, 32 times the round trip and the time that a block takes (LD-5).
+const RETURN_CLOCKS: u64 = 1 << 24;
 
 /// See the module's page.
 pub struct Judged {
@@ -167,10 +168,8 @@ impl Judged {
         for (nic, context) in contexts.iter().enumerate() {
             for (reg, value) in wanted {
                 let mut got = context.read(reg)?;
-                for _ in 0..RETURN_WINDOWS {
-                    if got == value {
-                        break;
-                    }
+                let late = self.cluster.lock().clock() + RETURN_CLOCKS;
+                while got != value && self.cluster.lock().clock() < late {
                     context.wait()?;
                     self.judge();
                     got = context.read(reg)?;
