@@ -641,6 +641,59 @@ fn every_nack_has_to_come() {
     caught("a NACK that never comes", &run, log, |f| matches!(f, Fault::MissingNack(_)));
 }
 
+/// A NACK that was decided when all that was granted had been seen asks for what a
+/// grant just before it added; one long after the grant may not.
+//= LD-4 test
+#[test]
+fn a_nack_may_cross_a_grant() {
+    let settings = Settings { credit_limit: 2048, grant_quantum: 4, ..Settings::default() };
+    let (base, mut shown) = (seed(), 0);
+    for case in 0..8 {
+        let run = run(2, Faults { loss: 0.1, ..Faults::default() }, settings, base ^ case);
+        for nack in (0..run.log.len()).filter(|&at| asks_for_the_tail(&run.log[at].2)) {
+            if goes_beyond(&run, nack, 100) {
+                shown += 1;
+                assert!(!goes_beyond(&run, nack, 2), "case {case}, event {nack}");
+            }
+        }
+    }
+    assert!(shown > 0, "no NACK of which it shows");
+}
+
+/// Packets more that a grant before a NACK is made to add.
+const MORE: u8 = 60;
+
+/// A NACK when the last packet granted is there.
+fn asks_for_the_tail(seen: &Seen) -> bool {
+    feedback_of(seen).is_some_and(|h| {
+        let last = h.grant.wrapping_sub(h.base + 1) as usize;
+        let tail = h.bitmap.get(last / 8).is_some_and(|byte| byte >> (last % 8) & 1 != 0);
+        h.flags & fb::NACK != 0 && tail && h.grant <= u32::from(u8::MAX - MORE)
+    })
+}
+
+/// Whether a NACK, made to ask for what a grant added so many ticks before, is found
+/// to ask for too much, though the message has as many.
+fn goes_beyond(run: &Run, nack: usize, apart: u64) -> bool {
+    let mut log = edit(&run.log, nack, |f| {
+        f[TRH_AT + feedback::GRANT + 2] += MORE;
+        f[TRH_AT + feedback::LIMIT + 2] += MORE;
+    });
+    let mut grant = edit(&log, nack, |f| {
+        f[TRH_AT + feedback::FLAGS] = fb::GRANT;
+        f[TRH_AT + feedback::LIMIT..][..3].fill(0);
+    })[nack]
+        .clone();
+    let clock = log[nack].1;
+    grant.1 = clock - ticks(apart);
+    let at = log.iter().position(|(_, clock, _)| *clock > grant.1).expect("the NACK is later");
+    log.insert(at, grant);
+    log.truncate(nack + 2);
+    let (_, violations) = judge(&run.setups, &log, clock);
+    let whole = violations.iter().all(|v| !matches!(v.fault, Fault::Grant { .. }));
+    whole && violations.iter().any(|v| v.clock == clock && matches!(v.fault, Fault::NackLimit { .. }))
+}
+
 /// A value drawn where another is due, one recycled that never came back, and
 /// one that goes on being used after its echoes have ended.
 #[test]

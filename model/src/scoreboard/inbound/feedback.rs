@@ -398,6 +398,7 @@ impl Receiving {
             if outstanding > 0 && outstanding + more > limit && !single {
                 bench.fault(Some(id), "GR-2", Fault::Credit { outstanding: outstanding + more, limit });
             }
+            message.before_grant = Some(message.before(clock, now));
             message.grant = header.grant.min(message.count);
         }
         message.last_feedback = clock;
@@ -452,7 +453,11 @@ impl Receiving {
         let crossed = |before: &&Before| {
             before.clock + lag >= clock && (before.is_crossed_by(header, bits) || was_due(before))
         };
-        let crossed = || message.before.iter().filter(crossed);
+        // A grant leaves by the NACK's own way.
+        let passed = Bench::clocks(bench.tolerance.pipeline);
+        let granted = message.before_grant.take().filter(|before| before.clock + passed >= clock);
+        let granted = || granted.iter();
+        let crossed = || message.before.iter().filter(crossed).chain(granted());
         match message.interval.deadline() {
             Some(deadline) => {
                 let before = crossed().filter_map(|before| before.deadline);
@@ -471,7 +476,10 @@ impl Receiving {
         // Beyond the highest arrived only after silence or on a PROBE's word.
         let last_heard = crossed().map(|before| before.last_heard).fold(message.last_heard, Ticks::min);
         let silent = now + slack + span / 4 >= last_heard + span;
-        if header.limit > view.highest && !silent && !message.probed && !message.holed {
+        // Who had seen the tail before a grant asks for all that is granted when the NACK
+        // is composed.
+        let tail = granted().any(|before| before.tail);
+        if header.limit > view.highest && !silent && !message.probed && !message.holed && !tail {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
         // What was decided before them has been said.

@@ -40,7 +40,7 @@ pub(super) struct Answerable {
     pub(super) answered: bool,
 }
 
-/// What held before a packet that a NACK may have crossed on its way out.
+/// What held before a packet or a grant that a NACK may have crossed on its way out.
 pub(super) struct Before {
     pub(super) clock: u64,
     pub(super) now: Ticks,
@@ -48,6 +48,8 @@ pub(super) struct Before {
     pub(super) index: Option<u32>,
     pub(super) deadline: Option<Ticks>,
     pub(super) last_heard: Ticks,
+    /// All that was granted had been seen to its end.
+    pub(super) tail: bool,
 }
 
 impl Before {
@@ -110,6 +112,8 @@ pub(super) struct Message {
     pub(super) soonest: Option<Ticks>,
     /// Before each of the packets young enough for the NIC not to have seen them.
     pub(super) before: VecDeque<Before>,
+    /// Before the latest grant.
+    pub(super) before_grant: Option<Before>,
     /// How often what is left of its round has halved.
     pub(super) halvings: u32,
     /// It was counted as one done of its round.
@@ -190,6 +194,7 @@ impl Message {
             interval: Interval::new(bench.now(), &bench.setup.settings),
             soonest: None,
             before: VecDeque::new(),
+            before_grant: None,
             halvings: 0,
             rounded: false,
             probed: false,
@@ -280,6 +285,12 @@ impl Message {
             left,
             halvings: self.halvings,
         }
+    }
+
+    /// What holds before what happens now.
+    pub(super) fn before(&self, clock: u64, now: Ticks) -> Before {
+        let (deadline, last_heard) = (self.interval.deadline(), self.last_heard);
+        Before { clock, now, index: None, deadline, last_heard, tail: self.highest == self.grant }
     }
 
     /// What it counts for in `outstanding` at least: nothing while it lends its

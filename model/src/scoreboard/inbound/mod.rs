@@ -30,7 +30,7 @@ use crate::settings::{MemoryKey, Settings};
 use crate::timer_wheel::TimerWheel;
 use crate::Ticks;
 use chunks::Tracked;
-use message::{Answerable, Before, Message, Name, Payload};
+use message::{Answerable, Message, Name, Payload};
 use tags::Cancel;
 use writes::{Keys, Rights};
 
@@ -248,8 +248,7 @@ impl Receiving {
             return;
         }
         let source = self.sources.of(hash(origin.gid));
-        let (deadline, last_heard) = (message.interval.deadline(), message.last_heard);
-        let mut before = Before { clock, now, index: None, deadline, last_heard };
+        let mut before = message.before(clock, now);
         message.last_heard = now;
         message.interval.heard(now, packet.rtt, &settings);
         if !packet.probe && packet.flags & flag::RETX != 0 && message.by_hardware() {
