@@ -117,14 +117,27 @@ impl Receiving {
         }
         let Some(answer) = found.and_then(|at| message.answers.get(at)) else { return };
         let (new, probe, index, clock) = (answer.new, answer.probe, answer.index, answer.clock);
-        let written = new && message.placed[index as usize];
+        let (serial, arrived) = (answer.serial, new && message.arrived[index as usize]);
+        // A copy of it may have been let in.
+        let renewed = if arrived { message.renew(index, serial) } else { None };
+        let written = new && message.placed[index as usize] && renewed.is_none();
         let open = message.open_since.is_some_and(|since| clock > since);
         if written || open || room {
             bench.fault(Some(name.2), "RO-6", Fault::UndueBusy);
         }
-        // The packet was not kept after all.
-        if new && !written && message.arrived[index as usize] {
-            if let Some((serial, came)) = message.take_back(index) {
+        if let Some((serial, came, due)) = renewed {
+            if due {
+                self.duties.add(came + lag, Duty::Answer(name, serial, came));
+            }
+            let done = came + lag + Bench::clocks(bench.tolerance.host);
+            self.duties.add(done, Duty::Write(name, index, came));
+            if message.complete == Some(clock) {
+                message.complete = Some(came);
+                self.duties.add(done, Duty::Complete(name, came));
+            }
+        } else if arrived && !written {
+            // The packet was not kept after all.
+            for (serial, came) in message.take_back(index) {
                 self.duties.add(came + lag, Duty::Answer(name, serial, came));
             }
             if doubtful {

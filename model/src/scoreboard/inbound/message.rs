@@ -33,7 +33,8 @@ pub(super) struct Answerable {
     pub(super) new: bool,
     /// Must be answered (RC-7), if the message is open.
     pub(super) due: bool,
-    /// It would be due, but made the message whole: COMPLETE answers it.
+    /// It would be due, but made the message whole or came when it was: COMPLETE
+    /// answers it, or nothing.
     pub(super) withheld: bool,
     /// May be answered by count, should enough have come.
     pub(super) counted: bool,
@@ -245,15 +246,21 @@ impl Message {
         }
     }
 
-    /// The packet is not here after all. Nor is the message whole then: serial and
-    /// clock of the packet that seemed to make it so, if that is to be answered now.
-    pub(super) fn take_back(&mut self, index: u32) -> Option<(u64, u64)> {
+    /// The packet is not here after all. Nor is the message whole then: serials and
+    /// clocks of those from the packet that seemed to make it so on that are to be
+    /// answered now.
+    pub(super) fn take_back(&mut self, index: u32) -> Vec<(u64, u64)> {
         self.set(index, false);
         self.recent.retain(|&(_, _, recent)| recent != index);
-        self.complete.take()?;
-        let last = self.answers.iter_mut().rev().find(|answer| answer.withheld)?;
-        (last.withheld, last.due) = (false, true);
-        Some((last.serial, last.clock))
+        if self.complete.take().is_none() {
+            return Vec::new();
+        }
+        let withheld = self.answers.iter_mut().filter(|answer| answer.withheld);
+        let due = withheld.map(|answer| {
+            (answer.withheld, answer.due) = (false, true);
+            (answer.serial, answer.clock)
+        });
+        due.collect()
     }
 
     /// The NIC shows that a doubtful packet is here.
@@ -291,6 +298,26 @@ impl Message {
     pub(super) fn before(&self, clock: u64, now: Ticks) -> Before {
         let (deadline, last_heard) = (self.interval.deadline(), self.last_heard);
         Before { clock, now, index: None, deadline, last_heard, tail: self.highest == self.grant }
+    }
+
+    /// What came first of `index` was refused: the next of it that is not answered yet
+    /// is the new one, until it is refused as well. Serial and clock of that, and
+    /// whether it is to be answered now.
+    pub(super) fn renew(&mut self, index: u32, refused: u64) -> Option<(u64, u64, bool)> {
+        let next = |a: &&mut Answerable| !a.answered && !a.probe && a.index == index && a.serial > refused;
+        let next = self.answers.iter_mut().find(next)?;
+        //= RC-7
+        let due = next.due || next.withheld || next.ce;
+        (next.new, next.counted) = (true, true);
+        (next.due, next.withheld) = (due && self.complete.is_none(), due && self.complete.is_some());
+        let (serial, clock, due) = (next.serial, next.clock, next.due);
+        self.recent.retain(|&(_, _, recent)| recent != index);
+        self.recent.push_back((clock, serial, index));
+        self.counted.push_back(clock);
+        if let Some(payload) = self.payloads.get_mut(&index) {
+            payload.came = clock;
+        }
+        Some((serial, clock, due))
     }
 
     /// What it counts for in `outstanding` at least: nothing while it lends its

@@ -207,8 +207,12 @@ impl Receiving {
         let lag = Self::lag(bench);
         //= RO-2
         if message.is_over() || message.complete.is_some() {
-            // Until COMPLETE is out a copy draws no answer, then it must.
+            // Until COMPLETE is out a copy draws no answer, then it must: COMPLETE, or as any
+            // other should a BUSY show that the message is not whole after all.
+            let whole = message.complete.is_some() && !message.is_over();
+            answer.withheld = answer.due && whole;
             answer.due = message.told.is_some() && !going;
+            message.duplicates += u32::from(whole && !packet.probe);
             Self::owe(&mut self.duties, bench, message, answer, lag);
             return;
         }
