@@ -450,7 +450,7 @@ impl Receiving {
             message.burst = Some((at, header.base, count + 1));
             return;
         }
-        let last = message.burst.replace((clock, header.base, 1)).map(|(at, ..)| at);
+        message.burst = Some((clock, header.base, 1));
         message.nacked += 1;
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;
@@ -458,11 +458,7 @@ impl Receiving {
         // The engine may decide when a packet is in the bitmap, and so in the NACK,
         // but has not moved the deadline yet.
         let late = bench.tolerance.pipeline as u64;
-        // What was due before the last NACK, that one answered.
-        let was_due = |before: &Before| {
-            last.is_none_or(|last| before.clock > last)
-                && before.deadline.is_some_and(|due| due <= before.now + late)
-        };
+        let was_due = |before: &Before| before.deadline.is_some_and(|due| due <= before.now + late);
         let crossed = |before: &&Before| {
             before.clock + lag >= clock && (before.is_crossed_by(header, bits) || was_due(before))
         };
@@ -495,7 +491,7 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed && !message.holed && !tail {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
-        // What was decided before them has been said.
+        // What was due before it, or decided before it showed a packet, this one answered.
         message.before.clear();
         let (hole, limit) = (header.cumulative, header.limit);
         // It was decided before it was seen, perhaps before a packet that raised what
