@@ -288,9 +288,7 @@ impl Interval {
         }
         let least = settings.d_min as u64;
         let whole = (self.spread(view) + source.skew as u64).max(least);
-        //= RD-4
-        let halvings = if settings.ld_policy >= 2 { view.halvings } else { 0 };
-        least + ((whole - least) >> halvings)
+        least + ((whole - least) >> Self::halvings(view, settings))
     }
 
     /// The interval when nothing but stragglers can still come.
@@ -298,12 +296,35 @@ impl Interval {
         source.skew as u64 + settings.guard as u64
     }
 
-    fn shift_marks(&mut self, now: Ticks, highest: u32, source: Source, settings: &Settings) {
-        if now - self.mark_time >= Self::tail(source, settings) {
+    fn shift_marks(&mut self, now: Ticks, view: &View, source: Source, settings: &Settings) {
+        let due = now - self.mark_time >= Self::tail(source, settings);
+        if due {
             self.recent = self.mark;
-            self.mark = highest;
+        }
+        // That of the tail stays: it tells when that was seen.
+        if view.tail_seen() && self.mark == view.highest {
+            return;
+        }
+        if due || view.tail_seen() {
+            self.mark = view.highest;
             self.mark_time = now;
         }
+    }
+
+    /// How often the interval is halved for the end of a round.
+    //= RD-4
+    fn halvings(view: &View, settings: &Settings) -> u32 {
+        if settings.ld_policy >= 2 {
+            view.halvings
+        } else {
+            0
+        }
+    }
+
+    /// Whether all that is missing is late, for the tail was seen so long ago.
+    fn tail_over(&self, now: Ticks, view: &View, source: Source, settings: &Settings) -> bool {
+        let impatient = settings.ld_policy == 0 || Self::halvings(view, settings) > 0;
+        view.tail_seen() && (impatient || now - self.mark_time >= Self::tail(source, settings))
     }
 
     /// The deadline rule LD-2 or LD-3 gives for `view`, before hold and PROBE.
@@ -315,11 +336,10 @@ impl Interval {
         } else if view.cumulative < view.highest {
             //= LD-2
             let deadline = self.hole_time + self.interval(view, source, settings);
-            let tail_deadline = self.hole_time + tail;
-            Some(if view.tail_seen() && settings.ld_policy != 0 {
-                deadline.min(tail_deadline)
-            } else {
-                deadline
+            Some(match (view.tail_seen() && settings.ld_policy != 0, Self::halvings(view, settings)) {
+                (false, _) => deadline,
+                (true, 0) => self.mark_time + tail,
+                (true, _) => deadline.min(self.hole_time + tail),
             })
         } else {
             //= LD-3
@@ -329,7 +349,7 @@ impl Interval {
 
     /// Recomputes the deadline after anything changed.
     pub fn rearm(&mut self, now: Ticks, view: &View, source: Source, settings: &Settings) {
-        self.shift_marks(now, view.highest, source, settings);
+        self.shift_marks(now, view, source, settings);
         let hole = (view.cumulative < view.highest).then_some(view.cumulative);
         if hole != self.hole {
             self.hole = hole;
@@ -365,11 +385,11 @@ impl Interval {
     /// The deadline passed: how far may be asked.
     //= LD-4
     pub fn expire(&mut self, now: Ticks, view: &View, source: Source, settings: &Settings) -> Ask {
-        self.shift_marks(now, view.highest, source, settings);
+        self.shift_marks(now, view, source, settings);
         self.probe_due = None;
         let silent_for = self.interval(view, source, settings) + settings.guard as u64;
         let silence = view.cumulative == view.highest || now - self.last_heard >= silent_for;
-        if view.tail_seen() || silence {
+        if self.tail_over(now, view, source, settings) || silence {
             Ask { limit: view.grant, wide: true }
         } else if self.probe_pending(view) {
             Ask { limit: self.probe_limit.max(self.recent).min(view.grant), wide: true }
@@ -552,6 +572,33 @@ mod tests {
         assert_eq!(interval.deadline(), Some(787));
         interval.nacked(800, &view, 16, SOURCE, &settings);
         assert_eq!(interval.deadline(), Some(1577));
+    }
+
+    //= LD-2 test
+    //= LD-4 test
+    #[test]
+    fn a_tail_is_over_a_skew_after_it_was_seen() {
+        let settings = Settings::default();
+        let tail = Interval::tail(SOURCE, &settings);
+        let mut interval = Interval::new(0, &settings);
+        let early = View { cumulative: 3, highest: 12, grant: 16, left: 5, halvings: 0 };
+        interval.rearm(100, &early, SOURCE, &settings);
+        assert!(interval.deadline() > Some(100 + tail));
+        let seen = View { highest: 16, left: 3, ..early };
+        interval.rearm(130, &seen, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(130 + tail), "what came with it, not with the hole");
+        // Stragglers do not move it.
+        let fewer = View { left: 1, ..seen };
+        interval.heard(130 + tail - 1, 0, &settings);
+        interval.rearm(130 + tail - 1, &fewer, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(130 + tail));
+        assert_eq!(
+            interval.clone().expire(130 + tail - 1, &fewer, SOURCE, &settings).limit,
+            0,
+            "nothing is known to be late yet"
+        );
+        let ask = interval.expire(130 + tail, &fewer, SOURCE, &settings);
+        assert_eq!(ask, Ask { limit: 16, wide: true });
     }
 
     //= LD-5 test

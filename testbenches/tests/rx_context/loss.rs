@@ -136,6 +136,44 @@ fn rc4_and_rc5_stalls_and_retransmissions_spoil_nothing() {
     });
 }
 
+/// LD-2: whatever was sent before the tail may come a skew later than it, however
+/// long ago the lowest hole was seen.
+//= LD-2 test
+#[test]
+fn ld2_with_the_tail_seen_what_a_slower_path_carries_is_waited_for() {
+    run("slow_tail", REGISTERS, |bench, _| {
+        let first = message(4, 20 * 256, 20);
+        bench.clocks_per_tick = 16;
+        let (fast, slow) = (10, 70);
+        let mut hole_time = 0;
+        for index in (0..16).filter(|i| *i != 3) {
+            bench.data(&first, index, if index == 2 { slow } else { fast }, 0);
+            if index == 4 {
+                hole_time = bench.now;
+            }
+        }
+        while bench.now < hole_time + 35 {
+            bench.clock();
+        }
+        bench.data(&first, 19, fast, 0);
+        let tail_time = bench.now;
+        while bench.now < tail_time + 30 {
+            bench.clock();
+        }
+        for index in 16..19 {
+            bench.data(&first, index, slow, 0);
+        }
+        assert!(bench.nacks().is_empty(), "it asks for what is on its way");
+        let waited = bench.next_nack(tail_time);
+        let tail = slow - fast + REGISTERS.guard;
+        assert!((tail - 8..=tail + LATE).contains(&waited), "{waited} of {tail} ticks");
+        assert_eq!((bench.nacks()[0].base, bench.nacks()[0].limit), (0, 20));
+        assert_eq!(!bench.nacks()[0].bits[0] & 0xF_FFFF, 1 << 3, "only what was lost");
+        bench.fill(&first, 0..20);
+        bench.settle(1000);
+    });
+}
+
 #[test]
 fn ld2_with_the_tail_seen_a_hole_waits_for_skew_and_guard() {
     run("tail", REGISTERS, |bench, _| {

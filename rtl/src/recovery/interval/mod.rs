@@ -266,6 +266,8 @@ pub struct Interval {
     tail_span: Dff<Bits<32>>,
     hole_at: Dff<Bits<32>>,
     hole_tail_at: Dff<Bits<32>>,
+    /// A tail interval after the mark, which is when the tail was seen once it is.
+    mark_tail_at: Dff<Bits<32>>,
     silent_at: Dff<Bits<32>>,
     give_up_at: Dff<Bits<32>>,
     mark_due: Dff<Bit>,
@@ -330,6 +332,8 @@ pub struct Interval {
     probe_sooner: Signal<Local, Bits<32>>,
     tail_sooner: Signal<Local, Bits<32>>,
     silence: Signal<Local, Bits<32>>,
+    sees_tail: Signal<Local, Bit>,
+    marks_tail: Signal<Local, Bit>,
     base: Signal<Local, Bits<32>>,
 
     gap_max: Constant<Bits<20>>,
@@ -412,6 +416,7 @@ impl Interval {
             tail_span: Default::default(),
             hole_at: Default::default(),
             hole_tail_at: Default::default(),
+            mark_tail_at: Default::default(),
             silent_at: Default::default(),
             give_up_at: Default::default(),
             mark_due: Default::default(),
@@ -474,6 +479,8 @@ impl Interval {
             probe_sooner: Default::default(),
             tail_sooner: Default::default(),
             silence: Default::default(),
+            sees_tail: Default::default(),
+            marks_tail: Default::default(),
             base: Default::default(),
             gap_max: Constant::new(0xFFFFu64.into()),
             sample_max: Constant::new(0xF_FFFFu64.into()),
@@ -524,6 +531,7 @@ impl Logic for Interval {
             tail_span,
             hole_at,
             hole_tail_at,
+            mark_tail_at,
             silent_at,
             give_up_at,
             mark_due,
@@ -685,17 +693,25 @@ impl Logic for Interval {
         self.hold_to_probe.next = self.probe_at.val() - self.word.q.val().hold;
         self.probe_sooner.next = self.probe_at.val() - self.word.q.val().probe_time;
         self.silence.next = self.at.q.val() - self.silent_at.q.val();
+        self.marks_tail.next = self.word.q.val().tail & self.is_packet.val();
+        self.sees_tail.next = self.marks_tail.val() & (self.job.q.val().highest != self.word.q.val().mark0);
 
         // Choose: LD-2, LD-3.
         self.tail_sooner.next = self.hole_tail_at.q.val() - self.hole_at.q.val();
         self.base.next = self.silent_at.q.val();
         if self.word.q.val().hole {
             self.base.next = self.hole_at.q.val();
-            if self.word.q.val().tail
-                & self.tail_sooner.val().get_bit(31)
-                & (self.settings.val().ld_policy != 0)
-            {
-                self.base.next = self.hole_tail_at.q.val();
+            if self.word.q.val().tail & (self.settings.val().ld_policy != 0) {
+                if self.halved.q.val().any() {
+                    if self.tail_sooner.val().get_bit(31) {
+                        self.base.next = self.hole_tail_at.q.val();
+                    }
+                } else {
+                    self.base.next = self.mark_tail_at.q.val();
+                    if self.sees_tail.val() {
+                        self.base.next = self.probe_at.val();
+                    }
+                }
             }
         }
         // What the timer is aimed by.
@@ -709,7 +725,11 @@ impl Logic for Interval {
         self.aim.aim_data.next.open = self.word.q.val().open;
         self.aim.aim_data.next.missing = self.word.q.val().missing;
         self.aim.aim_data.next.hole = self.word.q.val().hole;
-        self.aim.aim_data.next.tail = self.word.q.val().tail;
+        // Until then some of what is missing may be on a slower path than the last.
+        self.aim.aim_data.next.tail = self.word.q.val().tail
+            & (self.halved.q.val().any()
+                | (self.settings.val().ld_policy == 0)
+                | (self.mark_due.q.val() & !self.sees_tail.val()));
         self.aim.aim_data.next.silent = !self.word.q.val().hole | !self.silence.val().get_bit(31);
         self.aim.aim_data.next.probed = self.word.q.val().probed;
         self.aim.aim_data.next.probe_armed = self.word.q.val().probe_armed;
@@ -892,6 +912,7 @@ impl Logic for Interval {
                 // RD-4.
                 self.hole_at.d.next = self.word.q.val().hole_time + self.least.q.val() + self.excess.val();
                 self.hole_tail_at.d.next = self.word.q.val().hole_time + self.tail_span.q.val();
+                self.mark_tail_at.d.next = self.word.q.val().mark_time + self.tail_span.q.val();
                 self.silent_at.d.next = self.word.q.val().last_heard
                     + self.least.q.val()
                     + self.excess.val()
@@ -954,6 +975,11 @@ impl Logic for Interval {
             IntervalState::Choose => {
                 if self.mark_due.q.val() & self.is_packet.val() {
                     self.store.next.mark1 = self.word.q.val().mark0;
+                }
+                // The mark of the tail stays.
+                if self.sees_tail.val()
+                    | (self.mark_due.q.val() & self.is_packet.val() & !self.marks_tail.val())
+                {
                     self.store.next.mark0 = self.job.q.val().highest;
                     self.store.next.mark_time = self.at.q.val();
                 }
