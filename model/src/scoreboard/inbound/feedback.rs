@@ -443,14 +443,18 @@ impl Receiving {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: header.grant });
         }
         let view = message.view();
-        let burst = message.burst.filter(|&(at, base, count)| {
-            clock <= at + Self::lag(bench) && header.base > base && count < settings.nack_burst
+        // The NACKs of one expiry are composed one behind the other: nothing comes between.
+        let burst = message.burst.filter(|&(at, hole, base, count)| {
+            clock <= at + Self::lag(bench)
+                && header.cumulative == hole
+                && header.base > base
+                && count < settings.nack_burst
         });
-        if let Some((at, _, count)) = burst {
-            message.burst = Some((at, header.base, count + 1));
+        if let Some((at, hole, _, count)) = burst {
+            message.burst = Some((at, hole, header.base, count + 1));
             return;
         }
-        message.burst = Some((clock, header.base, 1));
+        message.burst = Some((clock, header.cumulative, header.base, 1));
         message.nacked += 1;
         let span = message.interval.interval(&view, source, &settings);
         let slack = bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64;

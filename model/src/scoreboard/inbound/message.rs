@@ -120,7 +120,9 @@ pub(super) struct Message {
     /// It was counted as one done of its round.
     pub(super) rounded: bool,
     pub(super) probed: bool,
-    pub(super) burst: Option<(u64, u32, u32)>,
+    /// Of the NACKs of the latest expiry: when the first came, `cumulative` in them, the
+    /// latest one's base, how many.
+    pub(super) burst: Option<(u64, u32, u32, u32)>,
     /// Expiries with NACKs since the last new packet, and when that undid a loan.
     pub(super) nacked: u32,
     pub(super) back_at: u64,
