@@ -326,6 +326,11 @@ impl Message {
     /// credit, or as long as the NIC may not have seen the packet that ended that.
     //= GR-5
     pub(super) fn counts(&self, clock: u64, lending: bool) -> u64 {
+        // An order's end is heard of later than it gives credit back.
+        //= HR-7
+        if self.ended_by_host() {
+            return 0;
+        }
         // Expiries that send nothing cannot be seen.
         let unseen = !self.by_hardware();
         if lending && (unseen || self.nacked >= 2 || clock < self.back_at) {
