@@ -13,12 +13,10 @@ use tessera_driver::*;
 
 fn options() -> ContextOptions {
     ContextOptions {
-        mac: [2, 0, 0, 0, 0, 1],
-        ip: [10, 0, 0, 1],
         ip6: Some(IP6),
         vlan: Some(0x123),
-        seed: 7,
         settings: vec![(regs::PATH_COUNT, 8)],
+        ..fake::options()
     }
 }
 
@@ -95,15 +93,7 @@ impl Bench {
 #[test]
 fn weights_are_written_before_their_policy() {
     let fake = Fake::nic();
-    let options = ContextOptions {
-        mac: [2, 0, 0, 0, 0, 1],
-        ip: [10, 0, 0, 1],
-        ip6: None,
-        vlan: None,
-        seed: 1,
-        settings: Vec::new(),
-    };
-    let context = Context::open(fake.clone(), options).unwrap();
+    let context = Context::open(fake.clone(), fake::options()).unwrap();
     assert_eq!(context.weight_paths(&[]), Err(PathError::NoWeight));
     assert_eq!(context.weight_paths(&[0, 0]), Err(PathError::NoWeight));
     assert_eq!(context.weight_paths(&[1; 257]), Err(PathError::TooMany(257)));

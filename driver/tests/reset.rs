@@ -13,14 +13,7 @@ use tessera_abi::regs::{self, table};
 use tessera_driver::*;
 
 fn open(fake: &Arc<Fake>) -> Context {
-    let options = ContextOptions {
-        mac: [2, 0, 0, 0, 0, 1],
-        ip: [10, 0, 0, 1],
-        ip6: None,
-        vlan: None,
-        seed: 7,
-        settings: vec![(regs::PATH_COUNT, 8)],
-    };
+    let options = ContextOptions { settings: vec![(regs::PATH_COUNT, 8)], ..fake::options() };
     Context::open(fake.clone(), options).unwrap()
 }
 

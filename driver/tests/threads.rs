@@ -23,15 +23,7 @@ struct Slow {
 impl Slow {
     fn open() -> (Arc<Self>, Context) {
         let slow = Arc::new(Self { fake: Fake::nic(), on_map: Mutex::default() });
-        let options = ContextOptions {
-            mac: [2, 0, 0, 0, 0, 1],
-            ip: [10, 0, 0, 1],
-            ip6: None,
-            vlan: None,
-            seed: 7,
-            settings: Vec::new(),
-        };
-        let context = Context::open(slow.clone(), options).unwrap();
+        let context = Context::open(slow.clone(), fake::options()).unwrap();
         (slow, context)
     }
 }

@@ -4,7 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use tessera_abi::regs;
-use tessera_driver::{Device, DeviceError, DmaMemory};
+use tessera_driver::{ContextOptions, Device, DeviceError, DmaMemory};
+
+/// Addresses of a host that is alone.
+pub fn options() -> ContextOptions {
+    ContextOptions {
+        mac: [2, 0, 0, 0, 0, 1],
+        ip: [10, 0, 0, 1],
+        ip6: None,
+        vlan: None,
+        seed: 7,
+        settings: Vec::new(),
+    }
+}
 
 /// Registers that remember, and memory reached by its own address.
 #[derive(Default)]

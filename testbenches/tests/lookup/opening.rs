@@ -270,13 +270,7 @@ fn ro_6_a_quota_stops_one_endpoint_and_no_other() {
         assert_eq!(bench.reference.events["busy_receive"], 0);
         assert_eq!(bench.reference.events["busy_resources"], 0);
         // An end alone gives nothing back, the number does, and to its endpoint.
-        let mine: Vec<u64> = bench
-            .reference
-            .owners
-            .iter()
-            .filter(|(_, owner)| **owner == 77)
-            .map(|(number, _)| *number)
-            .collect();
+        let mine: Vec<u64> = bench.reference.numbers_of(77);
         let mut open = |bench: &mut Bench, slot: u128| {
             let mut packet = bench.some_packet((77, 3, slot), 0, 0, rng);
             packet.set("endpoint", 77);

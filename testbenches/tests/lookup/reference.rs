@@ -91,7 +91,7 @@ pub struct Reference {
     /// Ring and quota of an endpoint; its own and none where it is not told.
     pub tenants: BTreeMap<u8, (u8, usize)>,
     /// Whose the numbers are that are out.
-    pub owners: BTreeMap<u64, u8>,
+    owners: BTreeMap<u64, u8>,
     pub block_available: bool,
     /// The last answer was that the receive is on its way.
     pub late: bool,
@@ -184,8 +184,13 @@ impl Reference {
     }
 
     /// Context numbers of an endpoint that are out.
+    pub fn numbers_of(&self, endpoint: u8) -> Vec<u64> {
+        let theirs = self.owners.iter().filter(|(_, owner)| **owner == endpoint);
+        theirs.map(|(number, _)| *number).collect()
+    }
+
     pub fn held_by(&self, endpoint: u8) -> usize {
-        self.owners.values().filter(|owner| **owner == endpoint).count()
+        self.numbers_of(endpoint).len()
     }
 
     fn vacancy(&self, key: (u128, u128, u128)) -> Option<(usize, usize, usize)> {

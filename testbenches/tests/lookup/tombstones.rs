@@ -220,13 +220,7 @@ fn re_2_a_reclaimed_endpoints_contexts_are_sent_away_and_no_others() {
                 bench.offer(packet);
             }
             bench.settle();
-            let mine: Vec<u64> = bench
-                .reference
-                .owners
-                .iter()
-                .filter(|(_, owner)| **owner == 2)
-                .map(|(number, _)| *number)
-                .collect();
+            let mine: Vec<u64> = bench.reference.numbers_of(2);
             assert!(!mine.is_empty());
             let others = bench.reference.contexts().len() - mine.len();
             let mut sent_away = bench.reclaim(2);
