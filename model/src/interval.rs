@@ -203,6 +203,16 @@ impl Interval {
         self.rtt = if rtt == 0 { settings.rtt_default } else { rtt as u32 };
     }
 
+    /// What the sender says of the way there and back, ticks.
+    pub fn rtt(&self) -> u32 {
+        self.rtt
+    }
+
+    /// The same state had it said at most `rtt`.
+    pub fn with_rtt_within(self, rtt: u32) -> Self {
+        Self { rtt: self.rtt.min(rtt), ..self }
+    }
+
     /// A new packet without RETX; returns its skew sample, if any.
     pub fn sample(&mut self, now: Ticks, packet: &DataHeader) -> Option<u32> {
         //= RC-4

@@ -19,8 +19,10 @@ use crate::settings::Endpoint;
 struct Sent {
     outbound: Outbound,
     payload: Vec<u8>,
-    /// Its packet has left, in this clock.
-    left: Option<u64>,
+    /// Its packet has left.
+    left: bool,
+    /// When its completion showed before it had.
+    completed: Option<u64>,
 }
 
 struct Receive {
@@ -64,7 +66,7 @@ impl Datagrams {
 
     pub(super) fn posted_send(&mut self, local: Endpoint, index: u16, entry: &SendEntry, payload: &[u8]) {
         let outbound = Outbound { entry: *entry, local, index };
-        let sent = Sent { outbound, payload: payload.to_vec(), left: None };
+        let sent = Sent { outbound, payload: payload.to_vec(), left: false, completed: None };
         self.ports.entry(local.index()).or_default().sends.push_back(sent);
     }
 
@@ -83,15 +85,15 @@ impl Datagrams {
         let endpoint = (route.src_endpoint & 0xFF) as u16;
         let port = self.ports.entry(endpoint).or_default();
         // Entries that are refused, or whose bytes cannot be read, send nothing.
-        let good = |sent: &&mut Sent| sent.left.is_none() && datagram::well_formed(&sent.outbound.entry);
-        let fits = |sent: &&mut Sent| good(sent) && sent.payload == datagram.payload;
+        let good = |sent: &Sent| !sent.left && datagram::well_formed(&sent.outbound.entry);
+        let fits = |sent: &Sent| good(sent) && sent.payload == datagram.payload;
         let skips = bench.tolerance.dma_faults;
-        let found = if skips { port.sends.iter_mut().find(fits) } else { port.sends.iter_mut().find(good) };
-        let Some(sent) = found else {
+        let found = port.sends.iter().position(|sent| if skips { fits(sent) } else { good(sent) });
+        let Some((at, sent)) = found.and_then(|at| Some((at, port.sends.get_mut(at)?))) else {
             bench.fault(None, "UD-4", Fault::UnknownMessage(route.psn));
             return;
         };
-        sent.left = Some(bench.clock);
+        sent.left = true;
         let Outbound { entry, .. } = &sent.outbound;
         let mac = |bytes: [u8; 6]| bytes.iter().fold(0u64, |word, &byte| word << 8 | byte as u64);
         let vlan = |tci: Option<u16>| tci.map_or(1 << 16, u64::from);
@@ -111,6 +113,15 @@ impl Datagrams {
             bench.field(NONE, "UD-4", field, got, want);
         }
         port.number = (port.number + 1) & 0xFF_FFFF;
+        // Its bytes were the NIC's own when it was completed, but not for long.
+        if let Some(completed) = sent.completed {
+            let most = completed + Bench::clocks(bench.tolerance.pipeline);
+            if bench.clock > most {
+                let fault = Fault::UnknownCompletion { endpoint, entry: sent.outbound.index };
+                bench.fault(None, "UD-4", fault);
+            }
+            port.sends.remove(at);
+        }
     }
 
     //= UD-2
@@ -210,21 +221,30 @@ impl Datagrams {
     }
 
     fn left(bench: &Bench, port: &mut Port, done: &Completion) -> bool {
-        let entry = |sent: &Sent| sent.outbound.index == done.entry;
-        let Some(at) = port.sends.iter().position(entry) else { return false };
-        let Some(sent) = port.sends.remove(at) else { return false };
+        let open = |sent: &Sent| sent.outbound.index == done.entry && sent.completed.is_none();
+        let Some(at) = port.sends.iter().position(open) else { return false };
+        let Some(sent) = port.sends.get_mut(at) else { return false };
         let Outbound { entry, .. } = &sent.outbound;
         let permitted = entry.length == 0
             || bench.setup.keys.iter().any(|k| k.key == entry.lkey && k.covers(entry.address, entry.length));
         let same =
             (done.length, done.peer_endpoint, done.peer_gid) == (entry.length, entry.endpoint, entry.gid);
-        same && match Status::from_code(done.status) {
-            Ok(Status::Success) => sent.left.is_some(),
-            Ok(Status::BadRequest) => !datagram::well_formed(entry),
-            Ok(Status::LocalProtection) => !permitted,
-            Ok(Status::LocalDma) => bench.tolerance.dma_faults,
-            _ => false,
+        let status = Status::from_code(done.status);
+        let legal = same
+            && match status {
+                Ok(Status::Success) => datagram::well_formed(entry),
+                Ok(Status::BadRequest) => !datagram::well_formed(entry),
+                Ok(Status::LocalProtection) => !permitted,
+                Ok(Status::LocalDma) => bench.tolerance.dma_faults,
+                _ => false,
+            };
+        if status == Ok(Status::Success) && !sent.left {
+            // It is read and on its way to the wire.
+            sent.completed = Some(bench.clock);
+        } else {
+            port.sends.remove(at);
         }
+        legal
     }
 
     pub(super) fn finish(&mut self, bench: &mut Bench) {

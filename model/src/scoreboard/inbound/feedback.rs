@@ -495,14 +495,17 @@ impl Receiving {
         if header.limit > view.highest && !silent && !message.probed && !message.holed && !tail {
             bench.fault(Some(id), "LD-4", Fault::NackLimit { got: header.limit, most: view.highest });
         }
+        // It was decided before it was seen, perhaps before a packet that raised what is
+        // known of the source, or of the way there and back.
+        let crossing = message.before.iter().filter(|before| before.clock + lag >= clock);
+        let rtt = crossing.map(|before| before.rtt).min().unwrap_or(u32::MAX);
+        let mut early = message.interval.clone().with_rtt_within(rtt);
+        let unlike = low != source || rtt < message.interval.rtt();
         // What was due before it, or decided before it showed a packet, this one answered.
         message.before.clear();
         let (hole, limit) = (header.cumulative, header.limit);
-        // It was decided before it was seen, perhaps before a packet that raised what
-        // is known of the source.
-        let mut early = message.interval.clone();
         early.nacked_below(hole, now, &view, limit, low, &settings);
-        message.soonest = early.deadline().filter(|_| low != source);
+        message.soonest = early.deadline().filter(|_| unlike);
         message.interval.nacked_below(hole, now, &view, limit, source, &settings);
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Before {
     pub(super) last_heard: Ticks,
     /// All that was granted had been seen to its end.
     pub(super) tail: bool,
+    /// What the sender had said of the way there and back.
+    pub(super) rtt: u32,
 }
 
 impl Before {
@@ -299,7 +301,8 @@ impl Message {
     /// What holds before what happens now.
     pub(super) fn before(&self, clock: u64, now: Ticks) -> Before {
         let (deadline, last_heard) = (self.interval.deadline(), self.last_heard);
-        Before { clock, now, index: None, deadline, last_heard, tail: self.highest == self.grant }
+        let (tail, rtt) = (self.highest == self.grant, self.interval.rtt());
+        Before { clock, now, index: None, deadline, last_heard, tail, rtt }
     }
 
     /// What came first of `index` was refused: the next of it that is not answered yet
