@@ -536,7 +536,7 @@ impl Endpoint {
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
-    /// completion, which comes when it has left. Nobody tells whether it arrived.
+    /// completion, which comes when it is on its way. Nobody tells whether it arrived.
     pub fn post_datagram(&mut self, request: &DatagramRequest<'_>) -> Result<(), PostError> {
         if self.options.kind != EndpointKind::Datagrams {
             return Err(PostError::Kind { own: "reliable messages", call: "post_send" });
