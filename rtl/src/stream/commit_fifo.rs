@@ -11,7 +11,8 @@
 //! looks at `room` first, which is a register and promises place for this and
 //! the next word. `commit` makes every open word, that of the same clock
 //! included, visible at the output three clocks later; `rollback` forgets
-//! them, that of the same clock included. One word in and one out per clock.
+//! them, that of the same clock included. Never both in one clock. One word in
+//! and one out per clock.
 //!
 //! Verified by `testbenches/tests/commit_fifo.rs`.
 

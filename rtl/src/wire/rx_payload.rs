@@ -13,6 +13,8 @@
 //! written beat by beat; a frame's last bytes may need one more write, for
 //! which a frame's first beat leaves room: it writes nothing. `lost`: a beat of
 //! the frame found no room. `accept` decides; without it the frame never was.
+//! In the clock of that one more write the frame behind may end, too, if it is
+//! of one beat: nothing of it was written, so nothing is taken back.
 //!
 //! Verified by `testbenches/tests/rx_parse`.
 
@@ -185,7 +187,9 @@ impl Logic for RxPayload {
         self.buffer.in_valid.next =
             (self.write.val() & self.buffer.room.val() & !self.lost.q.val()) | self.flush.q.val();
         self.buffer.commit.next = self.flush.q.val() | (self.accept.val() & !self.verdict.val().spill);
-        self.buffer.rollback.next = self.late_valid.val() & self.late_last.val() & !self.accept.val();
+        // What is open while the spilled bytes are written is the accepted frame's.
+        self.buffer.rollback.next =
+            self.late_valid.val() & self.late_last.val() & !self.accept.val() & !self.flush.q.val();
 
         self.buffer.out_ready.next = self.payload_ready.val();
         self.payload_valid.next = self.buffer.out_valid.val();

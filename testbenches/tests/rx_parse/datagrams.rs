@@ -3,10 +3,10 @@
 
 use super::*;
 
-struct Sent {
-    route: wire::Route,
-    immediate: Option<u32>,
-    payload: Vec<u8>,
+pub struct Sent {
+    pub route: wire::Route,
+    pub immediate: Option<u32>,
+    pub payload: Vec<u8>,
 }
 
 fn any_datagram(rng: &mut Rng) -> Sent {
@@ -24,11 +24,11 @@ fn any_datagram(rng: &mut Rng) -> Sent {
     Sent { route, immediate: rng.chance(0.5).then(|| rng.bits(32) as u32), payload }
 }
 
-fn frame(sent: &Sent) -> Vec<u8> {
+pub fn frame(sent: &Sent) -> Vec<u8> {
     packets::datagram(&sent.route, sent.immediate, &sent.payload)
 }
 
-fn expect(bench: &mut Bench, sent: &Sent, arrival: u32) {
+pub fn expect(bench: &mut Bench, sent: &Sent, arrival: u32) {
     let word = bench.data.take().expect("a data word").word;
     let (layout, route) = (&bench.data_layout, &sent.route);
     assert_eq!(layout.bytes(&word, "src_mac"), route.src_mac);

@@ -4,6 +4,7 @@
 mod datagrams;
 mod reasons;
 mod shape;
+mod tails;
 
 use std::collections::VecDeque;
 use tessera_abi::params::{Config, MAX_PACKETS, NIC512};
