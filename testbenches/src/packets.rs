@@ -136,6 +136,16 @@ pub fn write_endpoint(dut: &mut Dut, number: u32, qkey: u32, valid: bool) {
 
 /// The same for either kind of endpoint.
 pub fn write_endpoint_of_kind(dut: &mut Dut, number: u32, qkey: u32, valid: bool, datagram: bool) {
+    let word = endpoint_entry(dut, number, qkey, valid, datagram);
+    let port = dut.port("table_write").unwrap();
+    dut.set_wide(port, &word.0);
+    dut.clock();
+    dut.set_wide(port, &vec![0; word.0.len()]);
+    dut.clock_by(3);
+}
+
+/// The word on `table_write` that writes it.
+pub fn endpoint_entry(dut: &Dut, number: u32, qkey: u32, valid: bool, datagram: bool) -> Word {
     let layout = Layout::of(dut, "table_write");
     let mut entry = Word(vec![0; 8]);
     entry.set_bits(endpoint::VALID.0, 1, u64::from(valid));
@@ -150,11 +160,7 @@ pub fn write_endpoint_of_kind(dut: &mut Dut, number: u32, qkey: u32, valid: bool
     for (i, bits) in entry.0.iter().enumerate() {
         word.set_bits(lsb + 64 * i, 64, *bits);
     }
-    let port = dut.port("table_write").unwrap();
-    dut.set_wide(port, &word.0);
-    dut.clock();
-    dut.set_wide(port, &layout.word().0);
-    dut.clock_by(3);
+    word
 }
 
 /// A packet in the making; addresses come later.

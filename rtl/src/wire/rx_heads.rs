@@ -11,6 +11,8 @@
 //!
 //! Contract: the outputs belong to the frame whose second beat came last, from
 //! the clock after that beat on until the clock of the next frame's first.
+//! `start` says the kind that the endpoint had in the first of these clocks,
+//! whatever the table says later: a frame is steered in one way.
 //!
 //! Verified by `testbenches/tests/rx_parse`.
 
@@ -58,6 +60,9 @@ pub struct RxHeads {
     head_tag: Dff<Tag>,
     /// Plain UD endpoints, by index.
     datagrams: Dff<Bits<256>>,
+    /// The second beat came in the last clock; the kind read then.
+    fresh: Dff<Bit>,
+    kind: Dff<Bit>,
     four: FromWire<Ip4Word, 272>,
     six: FromWire<Ip6Word, 432>,
     transport: FromWire<TransportWord, 224>,
@@ -66,6 +71,7 @@ pub struct RxHeads {
     is_six: Signal<Local, Bit>,
     rest: Signal<Local, Bits<704>>,
     index: Signal<Local, Bits<8>>,
+    is_ud: Signal<Local, Bit>,
     ethertype6: Constant<Bits<16>>,
     with_imm: Constant<Bits<8>>,
     endpoint_table: Constant<Bits<4>>,
@@ -91,6 +97,8 @@ impl RxHeads {
             head2: Default::default(),
             head_tag: Default::default(),
             datagrams: Default::default(),
+            fresh: Default::default(),
+            kind: Default::default(),
             four: Default::default(),
             six: Default::default(),
             transport: Default::default(),
@@ -98,6 +106,7 @@ impl RxHeads {
             is_six: Default::default(),
             rest: Default::default(),
             index: Default::default(),
+            is_ud: Default::default(),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
             with_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
@@ -108,7 +117,7 @@ impl RxHeads {
 impl Logic for RxHeads {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, head0, head1, head2, head_tag, datagrams);
+        dff_setup!(self, clk, head0, head1, head2, head_tag, datagrams, fresh, kind);
         if self.beat_valid.val() {
             if self.number.val() == 0 {
                 self.head0.d.next = self.beat.val();
@@ -145,12 +154,19 @@ impl Logic for RxHeads {
         self.transport.d.next = self.rest.val().get_bits::<224>(0);
         self.index.next = self.transport.q.val().dst_endpoint.get_bits::<8>(0);
         self.start.next.v6 = self.is_six.val();
-        self.start.next.ud = self.datagrams.q.val().get_bit(self.index.val().index());
+        self.fresh.d.next = self.beat_valid.val() & (self.number.val() == 1);
+        self.is_ud.next = self.kind.q.val();
+        if self.fresh.q.val() {
+            self.is_ud.next = self.datagrams.q.val().get_bit(self.index.val().index());
+        }
+        self.kind.d.next = self.is_ud.val();
+        self.start.next.ud = self.is_ud.val();
         self.start.next.imm = self.transport.q.val().opcode == self.with_imm.val();
         self.tag.next = self.head_tag.q.val();
 
         if self.rst.val() {
             self.datagrams.d.next = 0.into();
+            self.fresh.d.next = false;
         }
     }
 }

@@ -330,6 +330,7 @@ impl Logic for RxJudge {
         self.wrong3.d.next.endpoint = self.wrong2.q.val().endpoint
             | !self.keys.valid.val()
             | (self.keys.entry.val().number_hi != self.number_hi.q.val())
+            // Written since the frame was steered: it is of neither kind.
             | (self.keys.entry.val().datagram != self.start2.q.val().ud);
         self.wrong3.d.next.q_key = self.keys.entry.val().qkey != self.qkey.q.val();
         self.cut.d.next = self.frame_len.q.val() < self.overhead.val();

@@ -39,7 +39,7 @@ pub fn expect(bench: &mut Bench, sent: &Sent, arrival: u32) {
         ("vlan_valid", route.vlan.is_some().into()),
         ("vlan", route.vlan.map_or(layout.get(&word, "vlan"), u64::from)),
         ("src_endpoint", route.src_endpoint.into()),
-        ("endpoint", (DATAGRAM & 0xFF).into()),
+        ("endpoint", (route.dst_endpoint & 0xFF).into()),
         ("flags", flags.into()),
         ("imm", sent.immediate.map_or(layout.get(&word, "imm"), u64::from)),
         ("arrival", arrival.into()),
@@ -201,4 +201,70 @@ fn wrong_datagrams_are_dropped() {
         assert_eq!(bench.results.pop_front(), Some("drop_trh"));
         bench.expect_nothing_more();
     });
+}
+
+/// UD-1: the kind of an endpoint changes in any clock of a frame to it, which
+/// was steered as the one and may not be judged as the other. Of what follows
+/// nothing is lost.
+//= UD-1 test
+#[test]
+fn an_endpoint_that_changes_its_kind_takes_no_frame_by_halves() {
+    const NUMBER: u32 = 0xAB_CD33;
+    let design = design();
+    for form in [Form::ALL[0], Form::ALL[2]] {
+        tb::run(&format!("rx_parse::changes {form:?}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            let table = bench.dut.port("table_write").unwrap();
+            let mut seen = std::collections::BTreeSet::new();
+            for (before, length) in [false, true]
+                .into_iter()
+                .flat_map(|kind| [1, 60, 100, 128, 151, 172, 400].map(move |length| (kind, length)))
+            {
+                for at in 0..20 {
+                    packets::write_endpoint_of_kind(bench.dut, NUMBER, HERE.qkey, true, before);
+                    let mut route = any_route_in(form, rng);
+                    (route.dst_endpoint, route.qkey) = (NUMBER, HERE.qkey);
+                    let packet = packets::data(rng, length);
+                    let bytes = packets::frame(&route, &packet);
+                    bench.input.send(bytes.clone());
+                    let (datagram, message) = (any_datagram(rng), packets::data(rng, 77));
+                    let way = any_route(rng);
+                    bench.input.send(frame(&datagram));
+                    bench.input.send(packets::frame(&way, &message));
+                    let write = packets::endpoint_entry(bench.dut, NUMBER, HERE.qkey, true, !before);
+                    for clock in 0..20 {
+                        let word = if clock == at { write.0.clone() } else { vec![0; write.0.len()] };
+                        bench.dut.set_wide(table, &word);
+                        bench.clock();
+                    }
+                    bench.dut.set_wide(table, &vec![0; write.0.len()]);
+                    bench.run(3);
+                    let what = format!("{before} before clock {at}, {length} bytes");
+                    let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                    let outcome = bench.results.pop_front().unwrap();
+                    seen.insert((before, outcome));
+                    match outcome {
+                        "rx_data" => bench.expect(&packet, &route, arrival),
+                        "rx_ud" => {
+                            let pad = packet.payload.len().next_multiple_of(4) - packet.payload.len();
+                            let payload = bytes[form.trh_at()..bytes.len() - pad - wire::ICRC_LEN].to_vec();
+                            expect(&mut bench, &Sent { route, immediate: None, payload }, arrival);
+                        }
+                        outcome => assert_eq!(outcome, "drop_endpoint", "{what}"),
+                    }
+                    let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                    assert_eq!(bench.results.pop_front(), Some("rx_ud"), "{what}");
+                    expect(&mut bench, &datagram, arrival);
+                    let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                    assert_eq!(bench.results.pop_front(), Some("rx_data"), "{what}");
+                    bench.expect(&message, &way, arrival);
+                    bench.expect_nothing_more();
+                }
+            }
+            let all = [false, true]
+                .into_iter()
+                .flat_map(|kind| ["rx_data", "rx_ud", "drop_endpoint"].map(move |outcome| (kind, outcome)));
+            assert_eq!(seen, all.collect(), "not every moment was met");
+        });
+    }
 }
