@@ -25,6 +25,8 @@ pub struct Judge {
     pub state: Signal<In, SlotState>,
     pub message: Signal<In, TxRequest>,
     pub feedback: Signal<In, RxFeedback>,
+    /// It names a slot beyond the last: the job's is another.
+    pub outside: Signal<In, Bit>,
     /// Round-trip time a new message starts from, 0 = unknown.
     pub known_rtt: Signal<In, Bits<16>>,
     /// The same or the slot's own, or the default.
@@ -59,6 +61,7 @@ pub struct Judge {
     fresh: Signal<Local, Bit>,
     heeds: Signal<Local, Bit>,
     fallen: Signal<Local, Bits<8>>,
+    elsewhere: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     bad_abort: Signal<Local, Bit>,
     newer_by: Signal<Local, Bits<20>>,
@@ -104,6 +107,7 @@ impl Judge {
             state: Default::default(),
             message: Default::default(),
             feedback: Default::default(),
+            outside: Default::default(),
             known_rtt: Default::default(),
             rtt: Default::default(),
             settles_in: Default::default(),
@@ -130,6 +134,7 @@ impl Judge {
             fresh: Default::default(),
             heeds: Default::default(),
             fallen: Default::default(),
+            elsewhere: Default::default(),
             ends: Default::default(),
             bad_abort: Default::default(),
             newer_by: Default::default(),
@@ -204,16 +209,19 @@ impl Logic for Judge {
 
         // Is it ours, and does it make sense?
         self.out.d.next.live = self.state.val().phase == 1;
-        self.out.d.next.ours =
-            (self.state.val().phase == 1) & (self.state.val().generation == self.job.val().generation);
+        self.elsewhere.next = self.job.val().feedback & self.outside.val();
+        self.out.d.next.ours = (self.state.val().phase == 1)
+            & (self.state.val().generation == self.job.val().generation)
+            & !self.elsewhere.val();
         self.out.d.next.reclaimed = self.job.val().reclaim
             & (self.state.val().phase == 1)
             & self.reclaim.val().active
             & (self.message.val().endpoint == self.reclaim.val().endpoint);
         // RL-4: what is over stays over; what ends waits for its own end.
         self.newer_by.next = self.job.val().generation - self.state.val().generation;
-        self.out.d.next.past =
-            self.newer_by.val().get_bit(19) | ((self.newer_by.val() == 0) & (self.state.val().phase == 0));
+        self.out.d.next.past = !self.elsewhere.val()
+            & (self.newer_by.val().get_bit(19)
+                | ((self.newer_by.val() == 0) & (self.state.val().phase == 0)));
         self.out.d.next.release_asked = (self.feedback.val().flags & self.flag_complete.val()).any()
             & (self.feedback.val().flags & self.flag_release.val()).any();
         self.out.d.next.forged = (self.feedback.val().src_gid != self.message.val().dst_gid)

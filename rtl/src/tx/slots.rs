@@ -141,6 +141,8 @@ pub struct Slots {
     feedback: Dff<RxFeedback>,
     feedback_held: Dff<Bit>,
     feedback_started: Dff<Bit>,
+    /// Its slot, as this NIC numbers them: the memories would see no more of it.
+    feedback_slot: Signal<Local, Bits<12>>,
     has_nack: Signal<Local, Bit>,
     asks_release: Signal<Local, Bit>,
 
@@ -256,6 +258,7 @@ impl Slots {
             feedback: Default::default(),
             feedback_held: Default::default(),
             feedback_started: Default::default(),
+            feedback_slot: Default::default(),
             has_nack: Default::default(),
             asks_release: Default::default(),
             packet_room: Default::default(),
@@ -360,10 +363,11 @@ impl Logic for Slots {
             self.feedback.d.next = self.feedback_data.val();
             self.feedback_held.d.next = true;
         }
+        self.feedback_slot.next = self.feedback.q.val().slot & self.last_slot.val();
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
         self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any();
         self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
-        self.chooser.slots[0].next = self.feedback.q.val().slot;
+        self.chooser.slots[0].next = self.feedback_slot.val();
         self.chooser.slots[1].next = self.reclaim_at.q.val();
         if self.failures.out_valid.val() {
             self.chooser.slots[1].next = self.failures.out_data.val();
@@ -493,6 +497,7 @@ impl Logic for Slots {
         self.judge.state.next = self.state2.q.val();
         self.judge.message.next = self.message2.q.val();
         self.judge.feedback.next = self.feedback.q.val();
+        self.judge.outside.next = self.feedback_slot.val() != self.feedback.q.val().slot;
         self.judge.known_rtt.next = self.known2.q.val();
         self.judge.rtt.next = self.rtt2.q.val();
         self.judge.settles_in.next = self.age2.q.val();

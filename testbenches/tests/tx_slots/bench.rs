@@ -173,6 +173,11 @@ pub struct Bench<'a> {
     time: u64,
     /// Clocks of time that pass per clock.
     pub pace: u64,
+    /// FEEDBACK that comes beside what a test says, in turn: in every so many clocks at
+    /// most, and while none waits.
+    pub flood: Vec<Word>,
+    pub flood_every: u64,
+    flooded: u64,
     sent: [PortId; 2],
     failed: [PortId; 2],
     echo: [PortId; 4],
@@ -258,6 +263,9 @@ impl<'a> Bench<'a> {
             fail: Box::new(|_| false),
             on_their_way: VecDeque::new(),
             pace: 1,
+            flood: Vec::new(),
+            flood_every: 1,
+            flooded: 0,
             time: START * u64::from(CLOCKS_PER_TICK),
             rng: rng.fork(),
             dut,
@@ -362,6 +370,24 @@ impl<'a> Bench<'a> {
         self.feedback.send(word);
     }
 
+    /// The same word in every so many clocks, again and again.
+    pub fn flood(&mut self, packet: &Packet, feedback: Feedback) {
+        let word = self.feedback_word(packet, feedback, &self.posted[packet.entry as usize].clone());
+        self.flood.push(word);
+    }
+
+    /// No more of that, and nothing of it still waits.
+    pub fn dry(&mut self) {
+        self.flood.clear();
+        self.flood_every = 1;
+        self.clocks(20);
+    }
+
+    /// Words of the flood so far.
+    pub fn flooded(&self) -> u64 {
+        self.flooded
+    }
+
     pub fn feedback_word(&self, packet: &Packet, feedback: Feedback, from: &Request) -> Word {
         let arrival = self.now();
         // The echo is that of a packet sent `sample` and some delay ago.
@@ -404,6 +430,11 @@ impl<'a> Bench<'a> {
             self.dut.set(self.failed[1], slot);
         }
         self.dut.set(self.now, self.now());
+        let due = self.clocks_run().is_multiple_of(self.flood_every) && self.feedback.pending() == 0;
+        if due && !self.flood.is_empty() {
+            self.feedback.send(self.flood[self.flooded as usize % self.flood.len()].clone());
+            self.flooded += 1;
+        }
         cycle(
             self.dut,
             &mut [

@@ -1,6 +1,6 @@
 //! TX-3 to TX-5: which FEEDBACK counts, and for what.
 
-use crate::bench::{run, Feedback, Packet, Request};
+use crate::bench::{run, Bench, Feedback, Packet, Request};
 use crate::sending::{complete, start};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
@@ -15,6 +15,11 @@ fn stale_feedback_is_counted_and_changes_nothing() {
             Packet { generation: packet.generation.wrapping_sub(1) & 0xF_FFFF, ..packet },
             Packet { slot: 5, ..packet },
             Packet { slot: 63, generation: 0, ..packet },
+            // There are 64 slots; the field has twelve bits.
+            Packet { slot: 64 + packet.slot, ..packet },
+            Packet { slot: 0x800 + packet.slot, ..packet },
+            Packet { slot: 0xFC0 + packet.slot, ..packet },
+            Packet { slot: 0xFFF, generation: 0, ..packet },
         ];
         for (i, other) in stale.iter().enumerate() {
             bench.answer(other, Feedback { grant: 4, sequence: 1, ..Feedback::default() });
@@ -28,9 +33,95 @@ fn stale_feedback_is_counted_and_changes_nothing() {
         bench.completion(100);
         bench.answer(&packet, complete(4));
         bench.quiet(60);
-        assert_eq!(bench.event("feedback_stale"), 9);
+        assert_eq!(bench.event("feedback_stale"), 2 * stale.len() as u64 + 1);
         bench.at_rest();
     });
+}
+
+/// TX-3: a slot that this NIC has not, whose low bits are those of one at work, in any
+/// clock beside any kind of job for that one.
+#[test]
+fn feedback_for_a_slot_beyond_the_last_touches_none() {
+    run("tx_outside", |bench| {
+        let first = start(bench, Request::packets(1, 1))[0];
+        bench.answer(&first, complete(1));
+        bench.completion(100);
+        let mut generation = first.generation;
+        for phase in 0..8 {
+            // Pops come in steps of the wheel: the rounds begin alike, a clock apart from
+            // what comes beside them.
+            bench.until(64, |bench| bench.clocks_run() % 64 == phase);
+            bench.flood_every = 8;
+            for kind in 0..4 {
+                generation = (generation + 1) & 0xF_FFFF;
+                bench.flood.clear();
+                for slot in [64, 0x7C0, 0xFC0] {
+                    let beyond = Packet { slot: slot + first.slot, generation, ..first };
+                    // What would end it, and what would open it.
+                    let all = Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() };
+                    bench.flood(&beyond, all);
+                    let wish = Feedback { flags: fb::COMPLETE | fb::RELEASE_REQ, ..complete(4) };
+                    bench.flood(&beyond, wish);
+                }
+                life(bench, &first, generation, kind);
+            }
+            bench.dry();
+            assert_eq!(bench.event("feedback_stale"), bench.flooded(), "phase {phase}");
+        }
+        assert_eq!(bench.event("feedback_forged") + bench.event("feedback_nonsense"), 0);
+        bench.releases.clear();
+        bench.at_rest();
+    });
+}
+
+/// A message in the slot of `first` that sees every kind of job and ends in one of four
+/// ways.
+fn life(bench: &mut Bench, first: &Packet, generation: u64, kind: u64) {
+    let reads_fail = kind == 1;
+    let entry = bench.posted.len() as u64;
+    bench.fail = Box::new(move |packet| reads_fail && packet.entry == entry && packet.index == 3);
+    let packet = start(bench, Request::packets(4, 2))[1];
+    assert_eq!((packet.slot, packet.generation, packet.entry), (first.slot, generation, entry));
+    let nack = |sequence| Feedback {
+        flags: fb::NACK,
+        grant: 2,
+        limit: 2,
+        sequence,
+        bitmap: [1, 0, 0, 0],
+        ..Feedback::default()
+    };
+    bench.ticks(42);
+    bench.answer(&packet, nack(1));
+    assert!(bench.packet(100).probe, "nothing is settled yet");
+    bench.ticks(50);
+    bench.answer(&packet, nack(2));
+    let again = bench.packet(100);
+    assert!(again.has(flag::RETX) && again.index == 1, "{again:?}");
+    assert!(bench.packet(16 * 120).probe, "the backstop");
+    if kind == 3 {
+        let [active, at] = ["reclaim.active", "reclaim.endpoint"].map(|name| bench.dut.port(name).unwrap());
+        bench.dut.set(at, 3u64);
+        bench.dut.set(active, 1u64);
+        assert_eq!(bench.completion(400).status, Status::Flushed as u64);
+        bench.dut.set(active, 0u64);
+        return;
+    }
+    bench.answer(&packet, Feedback { grant: 4, cumulative: 2, sequence: 3, ..Feedback::default() });
+    let rest = bench.take(2);
+    assert_eq!((rest[0].index, rest[1].index), (2, 3));
+    let status = match kind {
+        1 => Status::LocalDma as u64,
+        2 => {
+            bench.answer(&packet, Feedback { flags: fb::ABORT, status: 3, ..Feedback::default() });
+            3
+        }
+        _ => {
+            bench.answer(&packet, complete(4));
+            0
+        }
+    };
+    let done = bench.completion(200);
+    assert_eq!((done.entry, done.status), (entry, status));
 }
 
 /// TX-3: from anywhere but the message's destination, or to another endpoint.
