@@ -7,7 +7,9 @@
 //!
 //! Sources 0 to 5 go in this order, then 6 and 7 take turns while both wait
 //! and neither waits for the other. A source whose slot is in the pipeline lets
-//! the ones behind it pass.
+//! the ones behind it pass. While it `yields`, source 0 goes behind all others: a
+//! slot that it names again and again is in the pipeline in every clock but one,
+//! which is then the others'.
 //!
 //! Contract: combinational but for the memory of who of the last two went.
 //!
@@ -23,6 +25,8 @@ pub struct Chooser {
     pub open: Signal<In, Bit>,
     pub wants: [Signal<In, Bit>; 8],
     pub slots: [Signal<In, Bits<12>>; 8],
+    /// Source 0 goes only while none of the others may.
+    pub yields: Signal<In, Bit>,
     /// Stages of the pipeline that hold a job, and its slot.
     pub busy: [Signal<In, Bit>; 4],
     pub busy_slots: [Signal<In, Bits<12>>; 4],
@@ -33,6 +37,7 @@ pub struct Chooser {
     may: [Signal<Local, Bit>; 8],
     /// This source or one before it may go.
     taken: [Signal<Local, Bit>; 6],
+    others: Signal<Local, Bit>,
     last_next: Dff<Bit>,
 }
 
@@ -44,6 +49,7 @@ impl Chooser {
             open: Default::default(),
             wants: Default::default(),
             slots: Default::default(),
+            yields: Default::default(),
             busy: Default::default(),
             busy_slots: Default::default(),
             chosen: Default::default(),
@@ -51,6 +57,7 @@ impl Chooser {
             slot: Default::default(),
             may: Default::default(),
             taken: Default::default(),
+            others: Default::default(),
             last_next: Default::default(),
         }
     }
@@ -68,8 +75,7 @@ impl Logic for Chooser {
                     | (self.busy[2].val() & (self.busy_slots[2].val() == self.slots[i].val()))
                     | (self.busy[3].val() & (self.busy_slots[3].val() == self.slots[i].val())));
         }
-        self.taken[0].next = self.may[0].val();
-        self.chosen[0].next = self.may[0].val();
+        self.taken[0].next = self.may[0].val() & !self.yields.val();
         for i in 1..6 {
             self.taken[i].next = self.may[i].val() | self.taken[i - 1].val();
             self.chosen[i].next = self.may[i].val() & !self.taken[i - 1].val();
@@ -78,7 +84,9 @@ impl Logic for Chooser {
             self.may[6].val() & !(self.may[7].val() & self.last_next.q.val()) & !self.taken[5].val();
         self.chosen[7].next =
             self.may[7].val() & !(self.may[6].val() & !self.last_next.q.val()) & !self.taken[5].val();
-        self.any.next = self.taken[5].val() | self.may[6].val() | self.may[7].val();
+        self.others.next = self.taken[5].val() | self.may[6].val() | self.may[7].val();
+        self.chosen[0].next = self.may[0].val() & (!self.yields.val() | !self.others.val());
+        self.any.next = self.others.val() | self.may[0].val();
         self.slot.next = self.slots[7].val();
         for i in 0..7 {
             if self.chosen[i].val() {

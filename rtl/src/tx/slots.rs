@@ -22,7 +22,8 @@
 //! slot one job.
 //!
 //! Contract:
-//! - a request takes at least 4 clocks, FEEDBACK 5, a packet 5; a single-packet
+//! - a request takes at least 4 clocks, FEEDBACK 5 (and lets others go first, until one
+//!   of them was of its slot, if it names that of the FEEDBACK before it), a packet 5; a single-packet
 //!   message costs four jobs and one every 6 clocks is sustained;
 //! - from a request taken to its first packet offered: 13 clocks; from a step
 //!   offered to its packet: 5;
@@ -143,6 +144,8 @@ pub struct Slots {
     feedback_started: Dff<Bit>,
     /// Its slot, as this NIC numbers them: the memories would see no more of it.
     feedback_slot: Signal<Local, Bits<12>>,
+    /// The FEEDBACK before it named the same one, and no job of that slot came since.
+    feedback_again: Dff<Bit>,
     has_nack: Signal<Local, Bit>,
     asks_release: Signal<Local, Bit>,
 
@@ -259,6 +262,7 @@ impl Slots {
             feedback_held: Default::default(),
             feedback_started: Default::default(),
             feedback_slot: Default::default(),
+            feedback_again: Default::default(),
             has_nack: Default::default(),
             asks_release: Default::default(),
             packet_room: Default::default(),
@@ -300,6 +304,7 @@ impl Logic for Slots {
             feedback,
             feedback_held,
             feedback_started,
+            feedback_again,
             job1,
             job2,
             job3,
@@ -354,19 +359,29 @@ impl Logic for Slots {
         self.ready.next = self.starter.ready.val();
 
         // What wants to go.
+        self.feedback_slot.next = self.feedback.q.val().slot & self.last_slot.val();
         self.feedback_ready.next = !self.feedback_held.q.val() | self.act.action.val().feedback;
         if self.act.action.val().feedback {
             self.feedback_held.d.next = false;
             self.feedback_started.d.next = false;
         }
+        // Another job of that slot has had its turn.
+        if self.valid1.q.val()
+            & !self.job1.q.val().feedback
+            & (self.job1.q.val().slot == self.feedback_slot.val())
+        {
+            self.feedback_again.d.next = false;
+        }
         if self.feedback_valid.val() & (!self.feedback_held.q.val() | self.act.action.val().feedback) {
             self.feedback.d.next = self.feedback_data.val();
             self.feedback_held.d.next = true;
+            self.feedback_again.d.next =
+                (self.feedback_data.val().slot & self.last_slot.val()) == self.feedback_slot.val();
         }
-        self.feedback_slot.next = self.feedback.q.val().slot & self.last_slot.val();
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
         self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any();
         self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
+        self.chooser.yields.next = self.feedback_again.q.val();
         self.chooser.slots[0].next = self.feedback_slot.val();
         self.chooser.slots[1].next = self.reclaim_at.q.val();
         if self.failures.out_valid.val() {
@@ -651,6 +666,7 @@ impl Logic for Slots {
         if self.rst.val() {
             self.feedback_held.d.next = false;
             self.feedback_started.d.next = false;
+            self.feedback_again.d.next = false;
             self.valid1.d.next = false;
             self.valid2.d.next = false;
             self.valid3.d.next = false;

@@ -124,6 +124,87 @@ fn life(bench: &mut Bench, first: &Packet, generation: u64, kind: u64) {
     assert_eq!((done.entry, done.status), (entry, status));
 }
 
+/// FEEDBACK for one slot as fast as it is taken leaves every other job its turn,
+/// those of that slot and those that stand behind them.
+#[test]
+fn a_flood_for_one_slot_starves_nobody() {
+    run("tx_one_slot_flood", |bench| {
+        bench.set("max_retry", 200);
+        for (round, beyond) in [0, 64, 0xFC0].into_iter().enumerate() {
+            let named = start(bench, Request::packets(200, 1))[0];
+            let old = Packet { generation: named.generation.wrapping_sub(3) & 0xF_FFFF, ..named };
+            bench.flood(&old, Feedback { grant: 200, sequence: 1, ..Feedback::default() });
+            bench.flood(&Packet { slot: old.slot + beyond, ..old }, complete(200));
+            // Turns: of the slot itself, and behind it.
+            bench.answer(&named, Feedback { grant: 200, sequence: 1, ..Feedback::default() });
+            let other = bench.post(Request::packets(20, 20));
+            assert!(
+                bench.until(4000, |bench| bench.packets.len() == 199 + 20),
+                "round {round}: {} packets",
+                bench.packets.len()
+            );
+            let one = *bench.packets.iter().find(|packet| packet.entry == other).unwrap();
+            // Steps, and walks that reach nothing.
+            bench.ticks(60);
+            bench.packets.clear();
+            let nack = Feedback { flags: fb::NACK, grant: 200, limit: 32, ..Feedback::default() };
+            bench.answer(&named, Feedback { sequence: 2, ..nack });
+            bench.answer(&one, Feedback { limit: 16, grant: 20, sequence: 2, ..nack });
+            assert!(
+                bench.until(1500, |bench| bench.packets.iter().filter(|p| p.has(flag::RETX)).count() == 48)
+            );
+            bench.packets.clear();
+            bench.answer(&named, Feedback { sequence: 3, bitmap: [u64::MAX; 4], ..nack });
+            bench.answer(&one, Feedback { grant: 20, limit: 20, sequence: 3, bitmap: [u64::MAX; 4], ..nack });
+            // Pops: the backstops of both.
+            let mut probes = [0, 0];
+            assert!(bench.until(16 * 300, |bench| {
+                while let Some(packet) = bench.packets.pop_front() {
+                    probes[usize::from(packet.entry == other)] += u64::from(packet.probe);
+                }
+                probes[0] >= 2 && probes[1] >= 2
+            }));
+            // Ends, and the slot's next message.
+            bench.answer(&named, complete(200));
+            bench.answer(&one, complete(20));
+            for _ in 0..2 {
+                assert_eq!(bench.completion(400).status, 0);
+            }
+            bench.packets.clear();
+            // The reclaim looks at every slot.
+            let last = start(bench, Request { endpoint: 5, ..Request::packets(1, 1) })[0];
+            let [active, at] =
+                ["reclaim.active", "reclaim.endpoint"].map(|name| bench.dut.port(name).unwrap());
+            bench.dut.set(at, 5u64);
+            bench.dut.set(active, 1u64);
+            let done = bench.completion(1000);
+            assert_eq!((done.entry, done.status), (last.entry, Status::Flushed as u64));
+            bench.dut.set(active, 0u64);
+            bench.dry();
+        }
+        bench.at_rest();
+    });
+}
+
+/// FEEDBACK for slots in turn is taken in every fifth clock.
+#[test]
+fn feedback_for_other_slots_waits_for_nobody() {
+    run("tx_feedback_rate", |bench| {
+        let packets: Vec<Packet> = (0..3).map(|_| start(bench, Request::packets(4, 1))[0]).collect();
+        for packet in &packets {
+            bench.flood(packet, Feedback { grant: 1, sequence: 1, ..Feedback::default() });
+        }
+        bench.clocks(20);
+        let (before, clocks) = (bench.flooded(), 1000);
+        bench.clocks(clocks);
+        assert!(
+            bench.flooded() - before >= clocks / 5 - 1,
+            "{} in {clocks} clocks",
+            bench.flooded() - before
+        );
+    });
+}
+
 /// TX-3: from anywhere but the message's destination, or to another endpoint.
 #[test]
 fn forged_feedback_is_counted_and_changes_nothing() {
