@@ -11,7 +11,8 @@
 //!
 //! Contract: `begin_finish` or `begin_answer` only while `free`. The first is
 //! decided by the finish job and its words two clocks later, the second with
-//! `answered`, which belongs to `feedback`. A RELEASE is offered one clock after
+//! `answered`, which belongs to `feedback`. `was_answer`: the last that began was an
+//! answer. A RELEASE is offered one clock after
 //! it is decided; `free` returns when it is taken, or when there is none.
 //!
 //! Verified as part of `testbenches/tests/tx_slots`, rules RL-1 and RL-4.
@@ -26,6 +27,7 @@ pub struct Releaser {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub free: Signal<Out, Bit>,
+    pub was_answer: Signal<Out, Bit>,
     pub begin_finish: Signal<In, Bit>,
     pub begin_answer: Signal<In, Bit>,
     pub job: Signal<In, Job>,
@@ -56,6 +58,7 @@ impl Releaser {
             clk: Default::default(),
             rst: Default::default(),
             free: Default::default(),
+            was_answer: Default::default(),
             begin_finish: Default::default(),
             begin_answer: Default::default(),
             job: Default::default(),
@@ -83,6 +86,7 @@ impl Logic for Releaser {
     fn update(&mut self) {
         dff_setup!(self, clk, word, held, begun, answering);
         self.free.next = !self.begun.q.val() & !self.held.q.val();
+        self.was_answer.next = self.answering.q.val();
         if self.release_ready.val() {
             self.held.d.next = false;
         }
@@ -125,6 +129,7 @@ impl Logic for Releaser {
         if self.rst.val() {
             self.held.d.next = false;
             self.begun.d.next = false;
+            self.answering.d.next = false;
         }
     }
 }

@@ -31,7 +31,8 @@
 //! - while an endpoint is reclaimed every slot is looked at in turn, in every
 //!   second clock at best, and ends if it is that endpoint's;
 //! - a RELEASE is offered 4 clocks after the job that leads to it was chosen; until
-//!   it is taken no message finishes, and no FEEDBACK that asks for one is taken;
+//!   it is taken no message finishes, and no FEEDBACK that asks for one is taken; then
+//!   the two take turns while both wait;
 //! - `sent` and `failed` are never refused: at most 252 packets are on their way;
 //! - a deadline or bound may be late by four RTO after it was shortened while
 //!   both nodes were linked further out, else by the wheel only;
@@ -148,6 +149,7 @@ pub struct Slots {
     feedback_again: Dff<Bit>,
     has_nack: Signal<Local, Bit>,
     asks_release: Signal<Local, Bit>,
+    may_finish: Signal<Local, Bit>,
 
     packet_room: Signal<Local, Bit>,
 
@@ -177,6 +179,7 @@ pub struct Slots {
     added: Signal<Local, Bits<32>>,
     flag_nack: Constant<Bits<8>>,
     flag_ce: Constant<Bits<8>>,
+    flag_complete: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
     blank: Constant<SlotState>,
     idle: Constant<Job>,
@@ -265,6 +268,7 @@ impl Slots {
             feedback_again: Default::default(),
             has_nack: Default::default(),
             asks_release: Default::default(),
+            may_finish: Default::default(),
             packet_room: Default::default(),
             job1: Default::default(),
             job2: Default::default(),
@@ -287,6 +291,7 @@ impl Slots {
             added: Default::default(),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
             flag_ce: Constant::new(u64::from(fb::CE).into()),
+            flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
@@ -379,7 +384,11 @@ impl Logic for Slots {
                 (self.feedback_data.val().slot & self.last_slot.val()) == self.feedback_slot.val();
         }
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
-        self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any();
+        // RL-3: only a COMPLETE can.
+        self.asks_release.next = (self.feedback.q.val().flags & self.flag_release.val()).any()
+            & (self.feedback.q.val().flags & self.flag_complete.val()).any();
+        self.may_finish.next =
+            self.finished.head_valid.val() & self.completer.free.val() & self.releaser.free.val();
         self.packet_room.next = self.settings.val().enable & self.outlet.room.val();
         self.chooser.yields.next = self.feedback_again.q.val();
         self.chooser.slots[0].next = self.feedback_slot.val();
@@ -397,12 +406,12 @@ impl Logic for Slots {
             & !self.feedback_started.q.val()
             & self.timers.room.val()
             & (self.nack.free.val() | !self.has_nack.val())
-            & (self.releaser.free.val() | !self.asks_release.val());
+            & ((self.releaser.free.val() & !(self.releaser.was_answer.val() & self.may_finish.val()))
+                | !self.asks_release.val());
         self.chooser.wants[1].next =
             self.failures.out_valid.val() | (self.reclaim.val().active & !self.job1.q.val().reclaim);
         self.chooser.wants[2].next = self.nack.idle_valid.val();
-        self.chooser.wants[3].next =
-            self.finished.head_valid.val() & self.completer.free.val() & self.releaser.free.val();
+        self.chooser.wants[3].next = self.may_finish.val();
         // Every other clock is left to the others, however many timers pop.
         self.chooser.wants[4].next = self.timers.held.val() & self.timers.room.val() & !self.job1.q.val().pop;
         self.chooser.wants[5].next = self.intake.open.val()

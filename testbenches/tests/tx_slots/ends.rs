@@ -1,6 +1,6 @@
 //! TX-10: every bound ends the message, with its status and in its time.
 
-use crate::bench::{run, Bench, Completion, Feedback, Request};
+use crate::bench::{run, Bench, Completion, Feedback, Packet, Request};
 use crate::sending::{complete, start};
 use tessera_abi::status::Status;
 use tessera_abi::wire::fb;
@@ -241,7 +241,7 @@ fn a_wish_for_what_is_over_is_granted_and_for_what_lives_is_not() {
             if flags == fb::COMPLETE | fb::RELEASE_REQ {
                 bench.answered.insert((old.slot, generation & 0xF_FFFF));
             }
-            let packet = crate::bench::Packet { generation: generation & 0xF_FFFF, ..old };
+            let packet = Packet { generation: generation & 0xF_FFFF, ..old };
             let word = bench.feedback_word(
                 &packet,
                 Feedback { flags, cumulative: 1, grant: 1, ..Feedback::default() },
@@ -279,6 +279,48 @@ fn a_wish_for_what_is_over_is_granted_and_for_what_lives_is_not() {
         // Ended, a packet on its way: not yet.
         bench.answer(&new, complete(3));
         assert_eq!(bench.completion(100).status, 0);
+        bench.at_rest();
+    });
+}
+
+/// Wishes as fast as they are taken, granted or not, or from peers that wish without a
+/// COMPLETE: messages finish.
+#[test]
+fn a_flood_of_wishes_lets_messages_finish() {
+    run("tx_wishes", |bench| {
+        let over: Vec<_> = (0..4).map(|_| start(bench, Request::packets(1, 2))[0]).collect();
+        for packet in over.iter().rev() {
+            bench.answer(packet, complete(1));
+            assert_eq!(bench.completion(100).status, 0);
+        }
+        let wishes = fb::COMPLETE | fb::RELEASE_REQ;
+        for (ahead, flags, granted) in [
+            (0, wishes, true),
+            (100, wishes, false),
+            (100, fb::RELEASE_REQ, false),
+            (0, fb::RELEASE_REQ, false),
+        ] {
+            // Not those in use below.
+            for packet in &over[2..] {
+                let generation = (packet.generation + ahead) & 0xF_FFFF;
+                bench.flood(&Packet { generation, ..*packet }, Feedback { flags, ..complete(1) });
+                bench.answered.insert((packet.slot, packet.generation));
+            }
+            bench.releases.clear();
+            for _ in 0..20 {
+                let packets =
+                    [start(bench, Request::packets(1, 2))[0], start(bench, Request::packets(1, 2))[0]];
+                for packet in &packets {
+                    bench.answer(packet, complete(1));
+                }
+                for _ in 0..2 {
+                    assert_eq!(bench.completion(200).status, 0, "{flags:#x} {ahead}");
+                }
+            }
+            bench.dry();
+            assert_eq!(bench.releases.len() > 100, granted, "{} RELEASEs", bench.releases.len());
+            assert!(granted || bench.releases.is_empty());
+        }
         bench.at_rest();
     });
 }
