@@ -92,6 +92,9 @@ fn each_client_gets_what_it_asked_for() {
                 let client = if rng.chance(0.5) { &mut sq } else { &mut rq };
                 client.ask(&memory, address, length, fails);
             }
+            let told = dut.port("dma_error").unwrap();
+            let due = sq.errors.iter().chain(&rq.errors).filter(|error| **error).count() as u64;
+            let mut told_errors = 0;
             let mut clocks = 0;
             while !(sq.words.is_empty()
                 && rq.words.is_empty()
@@ -101,9 +104,12 @@ fn each_client_gets_what_it_asked_for() {
                 cycle(dut, &mut [&mut sq.descs, &mut sq.beats, &mut rq.descs, &mut rq.beats, &mut dma]);
                 sq.check(dut);
                 rq.check(dut);
+                told_errors += dut.sampled(told);
                 clocks += 1;
                 assert!(clocks < 100_000, "{} and {} beats missing", sq.words.len(), rq.words.len());
             }
+            dut.clock();
+            assert_eq!(told_errors + dut.sampled(told), due, "reads that failed");
         });
     }
 }

@@ -2,7 +2,7 @@
 //! configuration that `TESSERA_CONFIG` names), on a fabric that drops, delays,
 //! reorders, duplicates and corrupts.
 
-use tessera_abi::regs::{self, Counter};
+use tessera_abi::regs::{self, endpoint, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::Form;
 use tessera_driver::{Access, AddressHandle, DmaMemory, EndpointOptions, Status};
@@ -268,6 +268,47 @@ fn a_wrong_qkey_reaches_nothing() {
     pair.a.endpoint = pair.a.pd.create_endpoint(&options, &pair.a.cq, &pair.a.cq).unwrap();
     assert_eq!(end_of_send(&mut pair.a, stranger, 100, 2000), Status::Unheard);
     assert!(pair.b.dropped(DropReason::QKey) > 0);
+}
+
+/// Rings that are nowhere in the host's memory: each read that fails is counted,
+/// beside failed accesses of other kinds.
+#[test]
+fn reads_of_rings_that_fail_are_counted() {
+    let mut pair = Pair::new(nic_model(), &NicOptions::default(), fabric(Faults::default(), 3), &[]);
+    let index = (1 << config().endpoints_log2) - 1;
+    let nowhere = 0xDEAD_0000_0000u64;
+    let mut entry = [0u32; 16];
+    for ((lsb, _), value) in [
+        (endpoint::VALID, 1),
+        (endpoint::SEND_ENABLE, 1),
+        (endpoint::SQ_LOG2, 6),
+        (endpoint::RQ_LOG2, 6),
+        (endpoint::SQ_BASE, nowhere),
+        (endpoint::RQ_BASE, nowhere + 0x10_0000),
+    ] {
+        entry[lsb / 32] |= (value << (lsb % 32)) as u32;
+        if lsb % 64 == 0 {
+            entry[lsb / 32 + 1] |= (value >> 32) as u32;
+        }
+    }
+    // Its keys are not needed: what was not read has none.
+    let page = regs::doorbell_page(index);
+    let words = (0..).map(|i| regs::TABLE_DATA + 4 * i).zip(entry);
+    let command = 1 << 31 | regs::table::ENDPOINT << 24 | index;
+    let last = [
+        (regs::TABLE_COMMAND.offset, command),
+        (page + regs::DOORBELL_SQ, 11),
+        (page + regs::DOORBELL_RQ, 9),
+    ];
+    for (offset, value) in words.chain(last) {
+        pair.cluster.lock().nic_mut(0).write_register(offset, value);
+    }
+    pair.pass(40);
+    let faults = pair.cluster.lock().nic_mut(0).dma_faults();
+    assert_eq!((faults, pair.a.count(Counter::DmaErrors)), (4, 4), "two reads of each ring");
+    // Those of whom nothing was wrong go on.
+    pair.deliver(&[7; 300], 1);
+    assert_eq!(pair.a.count(Counter::DmaErrors), 4);
 }
 
 #[test]

@@ -11,7 +11,8 @@
 //! 1 rq), which routes the status.
 //!
 //! Contract: one descriptor per two clocks, one clock of delay; beats and
-//! statuses pass in the clock they come. 128 descriptors in flight. Clients
+//! statuses pass in the clock they come, `dma_error` a clock after that of a
+//! read that failed. 128 descriptors in flight. Clients
 //! always take their beats: each asks only for what it has room for.
 //!
 //! Verified by `testbenches/tests/ctrl_read_mux.rs`.
@@ -48,12 +49,14 @@ pub struct CtrlReadMux {
     pub read_beat_ready: Signal<Out, Bit>,
     pub read_status_valid: Signal<In, Bit>,
     pub read_status_data: Signal<In, DmaStatus>,
+    pub dma_error: Signal<Out, Bit>,
     /// High for `rq`.
     owners: Fifo<Bit, 7>,
     desc: Dff<DmaDescriptor>,
     desc_valid: Dff<Bit>,
     /// `rq` was served last.
     last: Dff<Bit>,
+    broke: Dff<Bit>,
     open: Signal<Local, Bit>,
     take_sq: Signal<Local, Bit>,
     take_rq: Signal<Local, Bit>,
@@ -92,10 +95,12 @@ impl CtrlReadMux {
             read_beat_ready: Default::default(),
             read_status_valid: Default::default(),
             read_status_data: Default::default(),
+            dma_error: Default::default(),
             owners: Fifo::new(7),
             desc: Default::default(),
             desc_valid: Default::default(),
             last: Default::default(),
+            broke: Default::default(),
             open: Default::default(),
             take_sq: Default::default(),
             take_rq: Default::default(),
@@ -110,7 +115,7 @@ impl CtrlReadMux {
 impl Logic for CtrlReadMux {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, desc, desc_valid, last);
+        dff_setup!(self, clk, desc, desc_valid, last, broke);
         self.owners.clk.next = self.clk.val();
         self.owners.rst.next = self.rst.val();
 
@@ -161,7 +166,11 @@ impl Logic for CtrlReadMux {
         self.rq_status_valid.next =
             self.read_status_valid.val() & (self.read_status_data.val().tag == self.tag_rq.val());
 
+        self.broke.d.next = self.read_status_valid.val() & self.read_status_data.val().error;
+        self.dma_error.next = self.broke.q.val();
+
         if self.rst.val() {
+            self.broke.d.next = false;
             self.desc_valid.d.next = false;
             self.last.d.next = false;
         }

@@ -6,6 +6,7 @@
 //! | [`sq_fetch`] | send entries -> requests |
 //! | [`rq_fetch`] | receive entries, prefetched for `rx/lookup` |
 //! | [`ctrl_read_mux`] | the two above onto one DMA port |
+//! | [`event_queue`] | events of several sources under one counter |
 //! | [`send_tally`] | send entries in the NIC, by endpoint |
 //! | [`cq_writer`] | completions -> host memory |
 //! | [`ctrl_write_mux`] | the above and chunk areas onto one DMA port |
@@ -19,6 +20,7 @@ pub mod cq_writer;
 pub mod ctrl_read_mux;
 pub mod ctrl_write_mux;
 pub mod dma_gate;
+pub mod event_queue;
 pub mod key_check;
 pub mod registers;
 pub mod ring_reader;

@@ -31,6 +31,7 @@ use crate::host::cq_writer::CqWriter;
 use crate::host::ctrl_read_mux::CtrlReadMux;
 use crate::host::ctrl_write_mux::CtrlWriteMux;
 use crate::host::dma_gate::DmaGate;
+use crate::host::event_queue::EventQueue;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
 use crate::host::send_tally::SendTally;
@@ -195,6 +196,9 @@ pub struct TesseraNic {
     tx_build: TxBuild,
     icrc_insert: IcrcInsert,
     vlan_insert: VlanInsert,
+    wheel_pops: EventQueue,
+    wheel_lates: EventQueue,
+    dma_errors: EventQueue,
     drop_events: Signal<Local, Bits<64>>,
     rx_events: Signal<Local, Bits<64>>,
     tx_events: Signal<Local, Bits<64>>,
@@ -319,6 +323,9 @@ impl TesseraNic {
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),
             vlan_insert: VlanInsert::new(),
+            wheel_pops: EventQueue::new(),
+            wheel_lates: EventQueue::new(),
+            dma_errors: EventQueue::new(),
             drop_events: Default::default(),
             rx_events: Default::default(),
             tx_events: Default::default(),

@@ -516,6 +516,22 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.receiver.grants_sent.val().into()) << 53)
             | (bit_cast::<64, 1>(self.receiver.rounds_done.val().into()) << 57)
             | (bit_cast::<64, 1>(self.receiver.round_pulls.val().into()) << 58);
+        // Of several sources, which may come in one clock.
+        self.wheel_pops.clk.next = self.clk.val();
+        self.wheel_pops.rst.next = self.rst.val();
+        self.wheel_pops.pulses.next = bit_cast::<5, 1>(self.receiver.wheel_pop.val().into())
+            | (bit_cast::<5, 1>(self.sender.wheel_pop.val().into()) << 1);
+        self.wheel_lates.clk.next = self.clk.val();
+        self.wheel_lates.rst.next = self.rst.val();
+        self.wheel_lates.pulses.next = bit_cast::<5, 1>(self.receiver.wheel_late.val().into())
+            | (bit_cast::<5, 1>(self.sender.wheel_late.val().into()) << 1);
+        self.dma_errors.clk.next = self.clk.val();
+        self.dma_errors.rst.next = self.rst.val();
+        self.dma_errors.pulses.next = bit_cast::<5, 1>(self.cq_writer.event_dma_error.val().into())
+            | (bit_cast::<5, 1>(self.placement.dma_error.val().into()) << 1)
+            | (bit_cast::<5, 1>(self.chunks.dma_error.val().into()) << 2)
+            | (bit_cast::<5, 1>(self.payload_reader.failed.val().valid.into()) << 3)
+            | (bit_cast::<5, 1>(self.ctrl_read_mux.dma_error.val().into()) << 4);
         self.tx_events.next = (bit_cast::<64, 1>(self.tx_build.tx_data.val().into()) << 40)
             | (bit_cast::<64, 1>(self.tx_build.tx_retransmitted.val().into()) << 41)
             | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
@@ -529,16 +545,9 @@ impl Logic for TesseraNic {
             | (bit_cast::<64, 1>(self.path_scheduler.recycled.val().into()) << 55)
             | (bit_cast::<64, 1>(self.sender.backstop_expiries.val().into()) << 49)
             | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
-            | (bit_cast::<64, 1>((self.receiver.wheel_pop.val() | self.sender.wheel_pop.val()).into()) << 50)
-            | (bit_cast::<64, 1>(
-                (self.cq_writer.event_dma_error.val()
-                    | self.placement.dma_error.val()
-                    | self.chunks.dma_error.val()
-                    | self.payload_reader.failed.val().valid)
-                    .into(),
-            ) << 52)
-            | (bit_cast::<64, 1>((self.receiver.wheel_late.val() | self.sender.wheel_late.val()).into())
-                << 54);
+            | (bit_cast::<64, 1>(self.wheel_pops.told.val().into()) << 50)
+            | (bit_cast::<64, 1>(self.dma_errors.told.val().into()) << 52)
+            | (bit_cast::<64, 1>(self.wheel_lates.told.val().into()) << 54);
         self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
     }
 }
