@@ -105,7 +105,7 @@ registers! {
     INITIAL_WINDOW = 0x0C0, Rw 8, 16, "packets sent unasked when a request names none, 1..=255";
     UNSOLICITED_LIMIT = 0x0C4, Rw 32, 1_048_576, "unasked bytes in flight of this NIC";
     CREDIT_LIMIT = 0x0C8, Rw 32, 524_288, "granted bytes not yet arrived at this NIC";
-    GRANT_QUANTUM = 0x0CC, Rw 8, 16, "most packets per grant, 1..=255";
+    GRANT_QUANTUM = 0x0CC, Rw 8, 16, "most packets per grant, 1..=255; 0 is taken as 1";
     LD_POLICY = 0x0D0, Rw 2, 2, "loss-detection interval: 0 fixed (LD_FIXED), 1 moving, 2 moving and pulled in by rounds";
     LD_FIXED = 0x0D4, Rw 16, 800, "the interval of policy 0, ticks";
     ANSWER0 = 0x0D8, Rw 16, 480, "from a NACK to the retransmission it draws, before the first sample, ticks";

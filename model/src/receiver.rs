@@ -482,7 +482,7 @@ impl Receiver {
                 self.credit.dequeue(now);
                 continue;
             }
-            let wanted = self.settings.grant_quantum.min(limit - context.grant);
+            let wanted = self.settings.grant_quantum.max(1).min(limit - context.grant);
             let log2 = context.opener.payload_log2;
             let wanted = self.credit.allows(now, wanted, log2, context.owed(), &self.settings);
             if wanted == 0 {

@@ -51,7 +51,7 @@ pub struct Grant {
     /// A sign of congestion.
     pub congested: Signal<In, Bit>,
     /// Bytes granted and not arrived, all messages.
-    pub outstanding: Signal<In, Bits<32>>,
+    pub outstanding: Signal<In, Bits<36>>,
     /// Packets.
     pub quota: Signal<Out, Bits<8>>,
     pub allowed: Signal<Out, Bit>,
@@ -77,8 +77,8 @@ pub struct Grant {
     step: Signal<Local, Bits<32>>,
     moved: Signal<Local, Bits<32>>,
     quantum: Signal<Local, Bits<11>>,
-    bytes: Signal<Local, Bits<32>>,
-    total: Signal<Local, Bits<32>>,
+    bytes: Signal<Local, Bits<36>>,
+    total: Signal<Local, Bits<36>>,
     floor: Constant<Bits<32>>,
 }
 
@@ -159,9 +159,10 @@ impl Logic for Grant {
         if self.quantum.val() < self.room.val() {
             self.share.d.next = self.settings.val().grant_quantum;
         }
-        self.bytes.next = bit_cast::<32, 8>(self.share.q.val()) << self.payload_log2.val();
+        self.bytes.next = bit_cast::<36, 8>(self.share.q.val()) << self.payload_log2.val();
         self.total.next = self.outstanding.val() + self.bytes.val();
-        self.fits.next = (self.total.val() <= self.credit.q.val()) | (self.outstanding.val() == 0);
+        self.fits.next =
+            (self.total.val() <= bit_cast::<36, 32>(self.credit.q.val())) | (self.outstanding.val() == 0);
         self.quota_out.d.next = self.share.q.val();
         if !self.fits.val() {
             self.quota_out.d.next = 1.into();

@@ -310,7 +310,7 @@ fn settings_show_their_registers() {
         let mut values = BTreeMap::new();
         for _ in 0..300 {
             let (reg, field) = rng.pick(&SETTINGS);
-            // Never 0: SEED has a rule of its own.
+            // Never 0: SEED and GRANT_QUANTUM have rules of their own.
             let value = (rng.bits(32) as u32 & mask(reg)).max(1);
             bench.write(reg.offset, value);
             values.insert(*field, value);
@@ -320,6 +320,8 @@ fn settings_show_their_registers() {
         }
         bench.write(regs::SEED.offset, 0);
         assert_eq!(bench.get("settings.seed"), 1, "0 is taken as 1");
+        bench.write(regs::GRANT_QUANTUM.offset, 0);
+        assert_eq!(bench.get("settings.grant_quantum"), 1, "0 is taken as 1");
         bench.write(regs::LOCAL_MAC_LO.offset, 0x3344_5566);
         bench.write(regs::LOCAL_MAC_HI.offset, 0xFFFF_1122);
         assert_eq!(bench.get("settings.local_mac"), 0x1122_3344_5566);

@@ -1,6 +1,7 @@
 //! Who may send how much: GR.
 
 use super::*;
+use tessera_sim::tb::{cycle, StreamDriver};
 
 /// The rest of `of`, as far and as fast as it is granted; then nothing is left.
 fn end(bench: &mut Bench<'_>, of: &Packet) {
@@ -165,5 +166,71 @@ fn gr4_congestion_shrinks_the_credit() {
             bench.fill(&first, 0..grant);
         }
         bench.settle(1500);
+    });
+}
+
+/// GR-1: as many messages as there are contexts, each of the largest window that
+/// a packet can ask for: 4 GiB, which are not nothing.
+#[test]
+fn gr1_four_gibibytes_outstanding_are_not_nothing() {
+    let design = tessera_testbenches::design("receiver_nic512", || Receiver::new(&NIC512));
+    tb::run("rx_context::four_gib", &design, |dut, rng| {
+        let port = |name: &str| dut.port(name).unwrap();
+        let streams = ["place", "feedback", "done", "retire", "header", "chunk"];
+        let readies: Vec<_> = streams.iter().map(|stream| port(&format!("{stream}_ready"))).collect();
+        let (now, outstanding, grants) = (port("now"), port("outstanding"), port("grants_sent"));
+        let [rst, ready] = ["rst", "ready"].map(port);
+        for input in ["work_valid", "fence_valid", "order_valid", "doorbell.valid", "low"].map(port) {
+            dut.set(input, 0u64);
+        }
+        for (name, value) in [
+            ("gap0", 32),
+            ("skew0", 60_000),
+            ("skew_max", 65_535),
+            ("guard", 60_000),
+            ("d_min", 60_000),
+            ("rtt_default", 65_535),
+            ("rto", 0xFF_FFFF),
+            ("rx_give_up", 0xFF_FFFF),
+            ("nack_burst", 4),
+            ("ack_every", 16),
+            ("credit_limit", 1 << 19),
+            ("grant_quantum", 16),
+        ] {
+            dut.set(dut.port(&format!("settings.{name}")).unwrap(), value as u64);
+        }
+        readies.iter().for_each(|port| dut.set(*port, 1u64));
+        dut.reset(rst, 2);
+        while dut.get(ready) == 0 {
+            dut.clock();
+        }
+        let mut work = StreamDriver::new(dut, "work", Pattern::Always, rng).unwrap();
+        let contexts = 1u64 << NIC512.rx_contexts_log2;
+        for context in 0..contexts {
+            // The grant of a window of 0 is 256 packets; ten more are wanted.
+            work.send_fields(&[
+                ("verdict", 1),
+                ("context", context),
+                ("probe", 1),
+                ("endpoint", 7),
+                ("payload_log2", 12),
+                ("slot", context),
+                ("generation", 1),
+                ("length", 266 << 12),
+                ("count", 266),
+            ]);
+        }
+        let mut granted = 0;
+        let mut clock = 0u64;
+        let mut quiet = 0;
+        while quiet < 20_000 {
+            dut.set(now, clock / 16);
+            cycle(dut, &mut [&mut work]);
+            granted += dut.sampled(grants);
+            clock += 1;
+            quiet = if work.pending() == 0 { quiet + 1 } else { 0 };
+        }
+        assert_eq!(granted, 0, "granted beyond the credit");
+        assert_eq!(dut.get(outstanding), ((contexts * 256) << 12).min(u64::from(u32::MAX)));
     });
 }

@@ -175,6 +175,9 @@ impl Logic for RegisterFile {
         self.taken.d.next.unsolicited_limit = self.words[26].q.val();
         self.taken.d.next.credit_limit = self.words[27].q.val();
         self.taken.d.next.grant_quantum = self.words[28].q.val().get_bits::<8>(0);
+        if self.words[28].q.val().get_bits::<8>(0) == 0 {
+            self.taken.d.next.grant_quantum = 1.into();
+        }
         self.taken.d.next.ld_policy = self.words[29].q.val().get_bits::<2>(0);
         self.taken.d.next.ld_fixed = self.words[30].q.val().get_bits::<16>(0);
         self.taken.d.next.answer0 = self.words[31].q.val().get_bits::<16>(0);

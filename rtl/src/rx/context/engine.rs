@@ -185,7 +185,10 @@ impl Logic for Context {
             self.retire_full.d.next = false;
         }
         self.retire_data.next = self.retire.q.val();
-        self.outstanding.next = self.total.q.val();
+        self.outstanding.next = self.total.q.val().get_bits::<32>(0);
+        if self.total.q.val().get_bits::<4>(32).any() {
+            self.outstanding.next = 0xffff_ffff_u64.into();
+        }
         self.not_granted.next = self.pulse.q.val().not_granted;
         self.duplicate.next = self.pulse.q.val().duplicate;
         self.mismatch.next = self.pulse.q.val().mismatch;
@@ -1180,7 +1183,8 @@ impl Logic for Context {
         if !self.op_valid.val() & self.result_valid.val() {
             self.flying.d.next = self.flying.q.val() - 1;
         }
-        self.total.d.next = self.total.q.val() + self.credit_up.val() - self.credit_down.val();
+        self.total.d.next = self.total.q.val() + bit_cast::<36, 32>(self.credit_up.val())
+            - bit_cast::<36, 32>(self.credit_down.val());
         self.grant.released.next = self.credit_down.val().any();
 
         self.alloc_take.next = self.pool_take.val() | self.stock.fill.val();

@@ -37,7 +37,7 @@
 //!   `feedback` and `done`, or packets wait;
 //! - a packet that comes while a give-up is on its way from the interval block
 //!   does not stop it;
-//! - `outstanding` is the sum over open contexts that do not lend of granted bytes
+//! - `outstanding` is the sum, up to 2^32 - 1, over open contexts that do not lend of granted bytes
 //!   not arrived;
 //! - events are one-clock pulses.
 //!
@@ -286,7 +286,8 @@ pub struct Context {
     done_full: Dff<Bit>,
     retire: Dff<Retire>,
     retire_full: Dff<Bit>,
-    total: Dff<Bits<32>>,
+    /// Below 2^36: 4096 contexts of 24 bits.
+    total: Dff<Bits<36>>,
     pulse: Dff<ContextPulses>,
 
     answers: Signal<Local, Bit>,
