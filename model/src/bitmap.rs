@@ -67,6 +67,11 @@ impl Block {
         self.0.first_zero().map(|bit| bit as u32)
     }
 
+    /// One past the highest one.
+    pub fn end(&self) -> u32 {
+        self.0.last_one().map_or(0, |bit| bit as u32 + 1)
+    }
+
     /// Whether every bit is one.
     pub fn is_full(&self) -> bool {
         self.0.all()

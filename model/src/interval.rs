@@ -296,8 +296,9 @@ impl Interval {
         if settings.ld_policy == 0 {
             return settings.ld_fixed as u64;
         }
-        let least = settings.d_min as u64;
+        let least = (settings.d_min as u64).max(source.skew as u64);
         let whole = (self.spread(view) + source.skew as u64).max(least);
+        //= RD-4
         least + ((whole - least) >> Self::halvings(view, settings))
     }
 
@@ -322,7 +323,6 @@ impl Interval {
     }
 
     /// How often the interval is halved for the end of a round.
-    //= RD-4
     fn halvings(view: &View, settings: &Settings) -> u32 {
         if settings.ld_policy >= 2 {
             view.halvings
@@ -333,8 +333,7 @@ impl Interval {
 
     /// Whether all that is missing is late, for the tail was seen so long ago.
     fn tail_over(&self, now: Ticks, view: &View, source: Source, settings: &Settings) -> bool {
-        let impatient = settings.ld_policy == 0 || Self::halvings(view, settings) > 0;
-        view.tail_seen() && (impatient || now - self.mark_time >= Self::tail(source, settings))
+        view.tail_seen() && (settings.ld_policy == 0 || now - self.mark_time >= Self::tail(source, settings))
     }
 
     /// The deadline rule LD-2 or LD-3 gives for `view`, before hold and PROBE.
@@ -345,11 +344,10 @@ impl Interval {
             None
         } else if view.cumulative < view.highest {
             //= LD-2
-            let deadline = self.hole_time + self.interval(view, source, settings);
-            Some(match (view.tail_seen() && settings.ld_policy != 0, Self::halvings(view, settings)) {
-                (false, _) => deadline,
-                (true, 0) => self.mark_time + tail,
-                (true, _) => deadline.min(self.hole_time + tail),
+            Some(if view.tail_seen() && settings.ld_policy != 0 {
+                self.mark_time + tail
+            } else {
+                self.hole_time + self.interval(view, source, settings)
             })
         } else {
             //= LD-3
@@ -565,9 +563,11 @@ mod tests {
         let whole = 10 * settings.gap0 as u64 / 16 + 64;
         assert_eq!(interval.interval(&view, SOURCE, &settings), whole);
         view.halvings = 2;
-        assert_eq!(interval.interval(&view, SOURCE, &settings), 20 + ((whole - 20) >> 2));
+        assert_eq!(interval.interval(&view, SOURCE, &settings), 64 + ((whole - 64) >> 2));
         view.halvings = 15;
-        assert_eq!(interval.interval(&view, SOURCE, &settings), 20);
+        assert_eq!(interval.interval(&view, SOURCE, &settings), 64, "the paths differ by so much");
+        let near = Source { skew: 5, ..SOURCE };
+        assert_eq!(interval.interval(&view, near, &settings), 20);
         settings.ld_policy = 1;
         assert_eq!(interval.interval(&view, SOURCE, &settings), whole);
     }
@@ -609,6 +609,22 @@ mod tests {
         );
         let ask = interval.expire(130 + tail, &fewer, SOURCE, &settings);
         assert_eq!(ask, Ask { limit: 16, wide: true });
+    }
+
+    //= LD-2 test
+    //= LD-4 test
+    #[test]
+    fn the_tail_of_a_round_waits_as_any_other() {
+        let settings = Settings::default();
+        let tail = Interval::tail(SOURCE, &settings);
+        let mut interval = Interval::new(0, &settings);
+        let view = View { cumulative: 3, highest: 12, grant: 16, left: 5, halvings: 9 };
+        interval.rearm(100, &view, SOURCE, &settings);
+        let seen = View { highest: 16, left: 1, ..view };
+        interval.heard(130, 0, &settings);
+        interval.rearm(130, &seen, SOURCE, &settings);
+        assert_eq!(interval.deadline(), Some(130 + tail));
+        assert_eq!(interval.clone().expire(131, &seen, SOURCE, &settings).limit, 0);
     }
 
     //= LD-5 test

@@ -288,9 +288,11 @@ impl Sender {
         }
         //= TX-7
         if header.flags & fb::NACK != 0 && slot.sequences.take_nack(header.sequence) {
-            let end = header.limit.min(slot.next).min(slot.settled(now, !news, &settings));
             let mut wanted = Block::default();
             let arrived = Block::from_bytes(header.bitmap);
+            // What a later one overtook is not on its way any more, however young it is.
+            let overtaken = header.base + arrived.end();
+            let end = header.limit.min(slot.next).min(slot.settled(now, !news, &settings).max(overtaken));
             arrived.zeros(end.saturating_sub(header.base).min(BLOCK_PACKETS)).for_each(|bit| {
                 wanted.set(bit);
             });

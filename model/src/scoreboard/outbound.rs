@@ -226,10 +226,11 @@ impl Sending {
             message.urged.push(now);
             // The NIC counts from when it chose the packet, which then waited for its
             // payload and its turn; the round trip does not hold that time.
-            for bit in Block::from_bytes(header.bitmap).zeros(header.limit.saturating_sub(header.base)) {
+            let arrived = Block::from_bytes(header.bitmap);
+            for bit in arrived.zeros(header.limit.saturating_sub(header.base)) {
                 let index = header.base + bit;
                 match message.first_sent.get(index as usize) {
-                    Some(sent) if sent + rtt_low <= now + reaction => {
+                    Some(sent) if bit < arrived.end() || sent + rtt_low <= now + reaction => {
                         *message.asked.entry(index).or_default() += 1;
                     }
                     Some(_) => {}

@@ -352,10 +352,10 @@ impl Logic for Act {
         if !self.verdict.val().fresh {
             self.known.next = self.state.val().settled;
         }
-        if self.feedback.val().limit < self.known.val() {
-            self.out.d.next.nack_below = self.feedback.val().limit;
-        } else {
-            self.out.d.next.nack_below = self.known.val();
+        self.out.d.next.nack_below = self.known.val();
+        self.out.d.next.nack_limit = self.state.val().sent;
+        if self.feedback.val().limit < self.state.val().sent {
+            self.out.d.next.nack_limit = self.feedback.val().limit;
         }
 
         // Emissions.

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!  bitmap ─ not ─┐
-//!                ├─ and ─> any? ──> walk
-//!  below - base ─┘ ones      └────> idle: a PROBE shall ask again
+//!  limit - base ─┼─ and ─> any? ──> walk
+//!                │   └────────────> idle: a PROBE shall ask again
+//!  below - base ─┤ or
+//!  bitmap ───────┘ what a later one overtook
 //! ```
 //!
-//! Contract: `launch` only while `free`; the walk or `idle` comes four clocks
+//! Contract: `launch` only while `free`; the walk or `idle` comes five clocks
 //! later and stands until it is taken; then `free` rises again.
 //!
-//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-7.
+//! Verified as part of `testbenches/tests/tx_slots/`, rules TX-6 and TX-7.
 
 use crate::prelude::*;
 use crate::types::Walk;
@@ -22,7 +24,9 @@ pub struct Nack {
     pub slot: Signal<In, Bits<12>>,
     pub generation: Signal<In, Bits<20>>,
     pub base: Signal<In, Bits<24>>,
-    /// Indexes below may be sent again.
+    /// Indexes below are asked for, and were sent.
+    pub limit: Signal<In, Bits<24>>,
+    /// Indexes below left so long ago that the NACK has heard of them.
     pub below: Signal<In, Bits<24>>,
     /// 1 = arrived.
     pub bitmap: Signal<In, Bits<256>>,
@@ -37,10 +41,17 @@ pub struct Nack {
     walk: Dff<Walk>,
     /// Indexes of the block that may be sent again, 0..=256.
     width: Dff<Bits<9>>,
+    reach: Dff<Bits<9>>,
+    /// Indexes that a later one overtook: a one for each below the highest that arrived.
+    overtaken: Dff<Bits<256>>,
     measured: Dff<Bit>,
     masked: Dff<Bit>,
     looked: Dff<Bit>,
+    told: Dff<Bit>,
     distance: Signal<Local, Bits<24>>,
+    farthest: Signal<Local, Bits<24>>,
+    closely: Signal<Local, Bits<256>>,
+    widely: Signal<Local, Bits<256>>,
     walking: Dff<Bit>,
     idling: Dff<Bit>,
     any: Dff<Bit>,
@@ -56,6 +67,7 @@ impl Nack {
             slot: Default::default(),
             generation: Default::default(),
             base: Default::default(),
+            limit: Default::default(),
             below: Default::default(),
             bitmap: Default::default(),
             free: Default::default(),
@@ -68,10 +80,16 @@ impl Nack {
             idle_ready: Default::default(),
             walk: Default::default(),
             width: Default::default(),
+            reach: Default::default(),
+            overtaken: Default::default(),
             measured: Default::default(),
             masked: Default::default(),
             looked: Default::default(),
+            told: Default::default(),
             distance: Default::default(),
+            farthest: Default::default(),
+            closely: Default::default(),
+            widely: Default::default(),
             walking: Default::default(),
             idling: Default::default(),
             any: Default::default(),
@@ -83,15 +101,30 @@ impl Nack {
 impl Logic for Nack {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, walk, width, measured, masked, looked, walking, idling, any);
+        dff_setup!(
+            self, clk, walk, width, reach, overtaken, measured, masked, looked, told, walking, idling, any
+        );
 
         self.distance.next = self.below.val() - self.base.val();
+        self.farthest.next = self.limit.val() - self.base.val();
+        self.closely.next = self.bitmap.val()
+            | (self.bitmap.val() >> 1)
+            | (self.bitmap.val() >> 2)
+            | (self.bitmap.val() >> 3);
+        self.widely.next = self.overtaken.q.val()
+            | (self.overtaken.q.val() >> 16)
+            | (self.overtaken.q.val() >> 32)
+            | (self.overtaken.q.val() >> 48);
         self.measured.d.next = self.launch.val();
         if self.launch.val() {
             self.walk.d.next.slot = self.slot.val();
             self.walk.d.next.generation = self.generation.val();
             self.walk.d.next.base = self.base.val();
             self.walk.d.next.bits = !self.bitmap.val();
+            self.overtaken.d.next = self.closely.val()
+                | (self.closely.val() >> 4)
+                | (self.closely.val() >> 8)
+                | (self.closely.val() >> 12);
             if self.below.val() <= self.base.val() {
                 self.width.d.next = 0.into();
             } else {
@@ -101,12 +134,30 @@ impl Logic for Nack {
                     self.width.d.next = self.distance.val().get_bits::<9>(0);
                 }
             }
+            if self.limit.val() <= self.base.val() {
+                self.reach.d.next = 0.into();
+            } else {
+                if self.farthest.val() >= 256 {
+                    self.reach.d.next = 256.into();
+                } else {
+                    self.reach.d.next = self.farthest.val().get_bits::<9>(0);
+                }
+            }
         }
         self.masked.d.next = self.measured.q.val();
         if self.measured.q.val() {
-            self.walk.d.next.bits = self.walk.q.val().bits & !(self.ones.val() << self.width.q.val());
+            self.walk.d.next.bits = self.walk.q.val().bits & !(self.ones.val() << self.reach.q.val());
+            self.overtaken.d.next = self.widely.val()
+                | (self.widely.val() >> 64)
+                | (self.widely.val() >> 128)
+                | (self.widely.val() >> 192);
         }
         self.looked.d.next = self.masked.q.val();
+        if self.masked.q.val() {
+            self.walk.d.next.bits =
+                self.walk.q.val().bits & (self.overtaken.q.val() | !(self.ones.val() << self.width.q.val()));
+        }
+        self.told.d.next = self.looked.q.val();
         self.any.d.next = self.walk.q.val().bits.any();
         if self.walk_ready.val() {
             self.walking.d.next = false;
@@ -114,7 +165,7 @@ impl Logic for Nack {
         if self.idle_ready.val() {
             self.idling.d.next = false;
         }
-        if self.looked.q.val() {
+        if self.told.q.val() {
             self.walking.d.next = self.any.q.val();
             self.idling.d.next = !self.any.q.val();
         }
@@ -122,6 +173,7 @@ impl Logic for Nack {
         self.free.next = !self.measured.q.val()
             & !self.masked.q.val()
             & !self.looked.q.val()
+            & !self.told.q.val()
             & !self.walking.q.val()
             & !self.idling.q.val();
         self.walk_valid.next = self.walking.q.val();
@@ -134,6 +186,7 @@ impl Logic for Nack {
             self.measured.d.next = false;
             self.masked.d.next = false;
             self.looked.d.next = false;
+            self.told.d.next = false;
             self.walking.d.next = false;
             self.idling.d.next = false;
         }

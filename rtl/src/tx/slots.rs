@@ -618,6 +618,7 @@ impl Logic for Slots {
         self.nack.slot.next = self.act.action.val().slot;
         self.nack.generation.next = self.feedback.q.val().generation;
         self.nack.base.next = self.feedback.q.val().base;
+        self.nack.limit.next = self.act.action.val().nack_limit;
         self.nack.below.next = self.act.action.val().nack_below;
         self.nack.bitmap.next = self.feedback.q.val().bitmap;
         self.walk_valid.next = self.nack.walk_valid.val();

@@ -202,8 +202,10 @@ pub struct Action {
     pub window_halve: Bit,
     pub window_grow: Bit,
     pub rtt: Bits<16>,
-    /// A NACK is to be turned into a walk below this index.
+    /// A NACK is to be turned into a walk: of what was overtaken below its limit, and
+    /// of the rest below what is settled.
     pub nack: Bit,
+    pub nack_limit: Bits<24>,
     pub nack_below: Bits<24>,
     pub stale: Bit,
     pub forged: Bit,

@@ -30,8 +30,7 @@ fn straggler(test: &str, registers: Registers, register: impl Fn(&mut Bench), to
 
 /// LD-3 of that straggler, its interval halved so often.
 fn of_straggler(halved: u64) -> u64 {
-    let whole = ((199 * 128) >> 4) + REGISTERS.skew0;
-    REGISTERS.d_min + ((whole - REGISTERS.d_min) >> halved) + REGISTERS.guard
+    REGISTERS.skew0 + (((199 * 128) >> 4) >> halved) + REGISTERS.guard
 }
 
 #[test]
@@ -45,6 +44,35 @@ fn rd4_a_round_pulls_its_stragglers_in() {
         bench.register(300, 4);
     };
     straggler("registered twice", REGISTERS, twice, 3, of_straggler(2));
+}
+
+/// LD-2, LD-4: what slower paths carry is not lost because the others have ended.
+#[test]
+fn rd4_spares_neither_skew_nor_tail() {
+    let wide = Registers { skew0: 60, ..REGISTERS };
+    run("round_tail", wide, |bench, _| {
+        bench.clocks_per_tick = 16;
+        bench.register(300, 8);
+        let of_round = |context| Packet { flags: ROUND, round: 300, ..message(context, 8 * 256, 8) };
+        for context in 0..7 {
+            bench.fill(&of_round(context), 0..8);
+        }
+        // A hole, and the tail while it is still waited for.
+        let late = of_round(9);
+        for index in [0, 1, 3, 4, 5] {
+            bench.data(&late, index, 10, RETX);
+        }
+        let since = bench.now;
+        bench.ticks(40);
+        assert!(bench.nacks().is_empty(), "a hole waits for the slowest path");
+        bench.data(&late, 7, 10, RETX);
+        let waited = bench.next_nack(since);
+        let tail = bench.now - since;
+        within("tail of a round", waited, 40 + wide.skew0 + wide.guard);
+        assert!(tail >= waited);
+        bench.fill(&late, 0..8);
+        bench.settle(3000);
+    });
 }
 
 #[test]

@@ -106,6 +106,60 @@ fn what_was_sent_just_now_is_not_sent_again() {
     });
 }
 
+/// TX-7: what a packet that arrived has overtaken is sent again whatever its age; what
+/// nothing is known of is not.
+//= TX-7 test
+#[test]
+fn what_was_overtaken_is_sent_again_at_once() {
+    run("tx_overtaken", |bench| {
+        bench.set("rto", 1000);
+        // Nothing settles.
+        bench.set("guard", 2000);
+        let packet = start(bench, Request::packets(600, 255))[0];
+        bench.answer(&packet, Feedback { grant: 600, sequence: 1, ..Feedback::default() });
+        bench.until(6000, |bench| bench.packets.len() == 599);
+        bench.packets.clear();
+        let last = |highest: u64| {
+            let mut bitmap = [0; 4];
+            bitmap[highest as usize / 64] = 1 << (highest % 64);
+            bitmap
+        };
+        let mut sequence = 1;
+        // In one word of the bitmap and over all of them, at every edge, below the limit.
+        for (base, limit, highest) in [
+            (0, 600, 1),
+            (0, 2, 1),
+            (0, 600, 63),
+            (0, 600, 64),
+            (0, 50, 130),
+            (256, 600, 255),
+            (512, 600, 87),
+        ] {
+            sequence += 1;
+            bench.answer(&packet, nack(sequence, base, limit, last(highest)));
+            bench.clocks(200 + 8 * highest);
+            let packets: Vec<Packet> = bench.packets.drain(..).filter(|p| !p.probe).collect();
+            let below = limit.min(base + highest);
+            assert_eq!(
+                retransmitted(&packets),
+                (base..below).collect::<Vec<_>>(),
+                "below {highest} of {base}"
+            );
+        }
+        // Of two holes the one that is overtaken; nothing of a block where nothing came.
+        bench.answer(&packet, nack(20, 256, 600, [!(1 << 9), u64::MAX >> 1, 0, 0]));
+        bench.clocks(300);
+        let packets: Vec<Packet> = bench.packets.drain(..).filter(|p| !p.probe).collect();
+        assert_eq!(retransmitted(&packets), [265]);
+        bench.answer(&packet, nack(21, 512, 600, [0; 4]));
+        bench.clocks(400);
+        assert!(bench.packets.drain(..).all(|p| p.probe));
+        bench.answer(&packet, complete(600));
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
 /// TX-7: the round trip between PROBEs counts from the message's opening on.
 #[test]
 fn a_nack_that_comes_too_soon_draws_no_probe() {

@@ -209,20 +209,13 @@ impl Logic for Interval {
         self.sees_tail.next = self.marks_tail.val() & (self.job.q.val().highest != self.word.q.val().mark0);
 
         // Choose: LD-2, LD-3.
-        self.tail_sooner.next = self.hole_tail_at.q.val() - self.hole_at.q.val();
         self.base.next = self.silent_at.q.val();
         if self.word.q.val().hole {
             self.base.next = self.hole_at.q.val();
             if self.word.q.val().tail & (self.settings.val().ld_policy != 0) {
-                if self.halved.q.val().any() {
-                    if self.tail_sooner.val().get_bit(31) {
-                        self.base.next = self.hole_tail_at.q.val();
-                    }
-                } else {
-                    self.base.next = self.mark_tail_at.q.val();
-                    if self.sees_tail.val() {
-                        self.base.next = self.probe_at.val();
-                    }
+                self.base.next = self.mark_tail_at.q.val();
+                if self.sees_tail.val() {
+                    self.base.next = self.probe_at.val();
                 }
             }
         }
@@ -239,9 +232,7 @@ impl Logic for Interval {
         self.aim.aim_data.next.hole = self.word.q.val().hole;
         // Until then some of what is missing may be on a slower path than the last.
         self.aim.aim_data.next.tail = self.word.q.val().tail
-            & (self.halved.q.val().any()
-                | (self.settings.val().ld_policy == 0)
-                | (self.mark_due.q.val() & !self.sees_tail.val()));
+            & ((self.settings.val().ld_policy == 0) | (self.mark_due.q.val() & !self.sees_tail.val()));
         self.aim.aim_data.next.silent = !self.word.q.val().hole | !self.silence.val().get_bit(31);
         self.aim.aim_data.next.probed = self.word.q.val().probed;
         self.aim.aim_data.next.probe_armed = self.word.q.val().probe_armed;
@@ -369,10 +360,15 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Span;
             }
             IntervalState::Span => {
+                // RD-4: what only the gap asks for can be spared, not the paths' skew.
                 self.least.d.next = self.d_min32.val();
                 self.span.d.next = 0.into();
                 if self.from_gap.val() > self.d_min32.val() {
                     self.span.d.next = self.from_gap.val() - self.d_min32.val();
+                }
+                if self.skew32.val() > self.d_min32.val() {
+                    self.least.d.next = self.skew32.val();
+                    self.span.d.next = self.in_ticks.val();
                 }
                 self.tail_span.d.next = self.skew32.val() + self.guard32.val();
                 self.pause.d.next = self.way.val() + self.spread_guard.val();
