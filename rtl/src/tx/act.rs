@@ -370,7 +370,8 @@ impl Logic for Act {
             self.changed.d.next.probe = false;
             self.changed.d.next.probe_time = self.now24.val();
         }
-        if self.sends.val() {
+        // TX-11: a PROBE that waited for its turn when BUSY came shortens no wait.
+        if self.sends.val() & (self.state.val().busy != 1) {
             self.changed.d.next.deadline = self.now.val() + self.verdict.val().interval;
         }
 

@@ -609,6 +609,42 @@ fn busy_backs_off() {
     });
 }
 
+/// TX-11: a PROBE that waited for its turn when BUSY came leaves, and shortens nothing.
+//= TX-11 test
+#[test]
+fn a_probe_on_its_way_does_not_shorten_the_wait() {
+    run("tx_busy_probe", |bench| {
+        for (name, value) in [("t_open", 1 << 20), ("rtt_default", 200), ("rto", 300), ("busy_wait", 2048)] {
+            bench.set(name, value);
+        }
+        let packet = start(bench, Request::packets(4, 1))[0];
+        bench.ticks(1);
+        // With 250 packets on their way no other is chosen.
+        bench.sent_after = None;
+        let long = start(bench, Request::packets(250, 250))[0];
+        bench.answer(&long, Feedback { grant: 250, sequence: 1, ..Feedback::default() });
+        assert!(bench.until(16 * 300, |bench| bench.event("backstop_expiries") == 1));
+        bench.ticks(5);
+        assert!(bench.packets.is_empty(), "the PROBE has no turn yet");
+        bench.answer(&packet, Feedback { flags: fb::BUSY, ..Feedback::default() });
+        bench.clocks(30);
+        let at = bench.tick();
+        bench.ticks(20);
+        bench.release();
+        let probe = bench.packet(400);
+        assert!(probe.probe && probe.entry == packet.entry);
+        bench.answer(&long, complete(250));
+        assert_eq!(bench.completion(400).status, 0);
+        bench.packets.clear();
+        let again = bench.packet(16 * 4500);
+        let waited = again.tick - at;
+        assert!(again.probe && (2046..=4096 + 5).contains(&waited), "{waited}");
+        bench.answer(&packet, Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() });
+        bench.completion(100);
+        bench.at_rest();
+    });
+}
+
 /// TX-11: an answer during the wait ends it, and packets of the window that
 /// had not gone yet do not go while it lasts.
 #[test]
