@@ -137,7 +137,11 @@ pub fn tombstone(
 pub fn sane(header: &FeedbackHeader, next: u32, count: u32) -> Result<(), Drop> {
     let nack = header.flags & fb::NACK != 0;
     let complete = header.flags & (fb::COMPLETE | fb::ABORT) == fb::COMPLETE;
-    let nonsense = header.cumulative > next
+    let bad_abort =
+        header.flags & fb::ABORT != 0 && (header.status == 0 || header.status >= Status::FIRST_LOCAL);
+    let nonsense = next == 0
+        || header.cumulative > next
+        || bad_abort
         || (complete && next < count)
         || !header.base.is_multiple_of(BLOCK_PACKETS)
         || (nack && (header.base >= count || header.limit > count));
@@ -145,5 +149,27 @@ pub fn sane(header: &FeedbackHeader, next: u32, count: u32) -> Result<(), Drop> 
         Err(Drop::FeedbackNonsense)
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= TX-3 test
+    #[test]
+    fn of_what_was_never_sent_nobody_can_know() {
+        let header = FeedbackHeader { grant: 4, ..blank(MessageId(0)) };
+        assert_eq!(sane(&header, 0, 4), Err(Drop::FeedbackNonsense));
+        assert_eq!(sane(&header, 1, 4), Ok(()));
+    }
+
+    //= TX-3 test
+    #[test]
+    fn an_abort_speaks_for_the_receiver_alone() {
+        for status in 0..=u8::MAX {
+            let header = FeedbackHeader { flags: fb::ABORT, status, ..blank(MessageId(0)) };
+            assert_eq!(sane(&header, 1, 4).is_ok(), (1..Status::FIRST_LOCAL).contains(&status), "{status}");
+        }
     }
 }

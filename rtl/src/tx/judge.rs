@@ -232,7 +232,9 @@ impl Logic for Judge {
         // An ABORT can neither say "delivered" nor speak for this NIC.
         self.bad_abort.next = (self.feedback.val().flags & self.flag_abort.val()).any()
             & ((self.feedback.val().status == 0) | (self.feedback.val().status >= 16));
-        self.out.d.next.nonsense = (self.feedback.val().cumulative > self.state.val().sent)
+        // Of what was never sent nobody can know.
+        self.out.d.next.nonsense = (self.state.val().sent == 0)
+            | (self.feedback.val().cumulative > self.state.val().sent)
             | (self.ends.val() & (self.state.val().sent < self.message.val().count))
             | self.bad_abort.val()
             | self.feedback.val().base.get_bits::<8>(0).any()
@@ -318,7 +320,9 @@ impl Logic for Judge {
         self.out.d.next.half_old = self.since_mark.val() >= self.half.val();
         self.out.d.next.old = self.since_new.val() >= self.settles_in.val();
         self.out.d.next.may_probe = self.since_probe.val() >= bit_cast::<24, 16>(self.rtt.val());
-        self.out.d.next.open_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().t_open);
+        // TX-10: from the first packet on.
+        self.out.d.next.open_over = self.state.val().sent.any()
+            & (self.since.val() >= bit_cast::<32, 24>(self.settings.val().t_open));
         self.out.d.next.grant_over = self.since.val() >= bit_cast::<32, 24>(self.settings.val().grant_wait);
         self.out.d.next.retries_over = self.state.val().probes >= self.settings.val().max_retry;
         self.out.d.next.left = self.state.val().deadline - self.now.val();

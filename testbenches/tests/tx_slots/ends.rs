@@ -88,6 +88,54 @@ fn feedback_starts_the_count_over() {
     });
 }
 
+/// T_OPEN counts from a message's first packet, however long that waits for its turn;
+/// until then FEEDBACK can know nothing of it.
+//= TX-10 test
+//= TX-3 test
+#[test]
+fn what_was_never_sent_is_not_unheard() {
+    run("tx_unsent", |bench| {
+        bench.set("t_open", 900);
+        bench.set("max_retry", 9);
+        bench.set("grant_wait", 1 << 20);
+        let before = [start(bench, Request::packets(1, 1))[0], start(bench, Request::packets(1, 1))[0]];
+        for packet in before.iter().rev() {
+            bench.answer(packet, complete(1));
+            bench.completion(100);
+        }
+        // With 250 packets on their way no other is chosen.
+        bench.sent_after = None;
+        let long = start(bench, Request::packets(250, 250))[0];
+        bench.answer(&long, Feedback { grant: 250, sequence: 1, ..Feedback::default() });
+        let entry = bench.post(Request::packets(4, 2));
+        bench.ticks(500);
+        let generation = (before[1].generation + 1) & 0xF_FFFF;
+        let waiting = Packet { generation, ..before[1] };
+        let early = [
+            Feedback { grant: 4, sequence: 1, ..Feedback::default() },
+            Feedback { flags: fb::BUSY, ..Feedback::default() },
+            Feedback { flags: fb::ABORT, status: 2, ..Feedback::default() },
+            Feedback { flags: fb::NACK, grant: 4, limit: 2, sequence: 1, ..Feedback::default() },
+            complete(0),
+        ];
+        for feedback in early {
+            bench.answer(&waiting, feedback);
+        }
+        bench.ticks(1500);
+        assert!(bench.packets.is_empty() && bench.done.is_empty(), "{:?}", bench.done);
+        assert_eq!(bench.event("feedback_nonsense"), early.len() as u64);
+        bench.release();
+        let packet = bench.packet(400);
+        assert_eq!((packet.entry, packet.slot, packet.generation), (entry, waiting.slot, generation));
+        bench.answer(&long, complete(250));
+        assert_eq!(bench.completion(400).status, 0);
+        let (done, ticks) = end(bench, packet.tick, 2000);
+        assert_eq!((done.entry, done.status), (entry, Status::Unheard as u64));
+        assert!((900..=900 + LATE).contains(&ticks), "{ticks}");
+        bench.at_rest();
+    });
+}
+
 /// Answers that move nothing end as `grant_timeout`; any advance of cumulative
 /// or grant starts the bound over.
 #[test]
