@@ -73,6 +73,8 @@ pub struct Sender {
     generations: Vec<u32>,
     free: Vec<u16>,
     requests: VecDeque<Request>,
+    /// The initial window of the first of them.
+    first_window: Option<u32>,
     /// By table index.
     shares: BTreeMap<u16, Share>,
     unsolicited: u64,
@@ -106,6 +108,7 @@ impl Sender {
             generations,
             free: (0..slots).rev().collect(),
             requests: VecDeque::new(),
+            first_window: None,
             shares: BTreeMap::new(),
             unsolicited: 0,
             turns: VecDeque::new(),
@@ -160,7 +163,8 @@ impl Sender {
             let place = destination_hash(request.entry.gid);
             //= TX-14
             let asked = slots::initial_window(&request.entry, &self.settings);
-            let window = self.windows[place].map_or(asked, |window| window.min(asked));
+            let shortened = self.windows[place].map_or(asked, |window| window.min(asked));
+            let window = *self.first_window.get_or_insert(shortened);
             let unasked = slots::unasked_bytes(&request.entry, request.count, window);
             let fits = self.unsolicited + unasked <= self.settings.unsolicited_limit as u64;
             if !fits && self.unsolicited != 0 {
@@ -168,6 +172,7 @@ impl Sender {
             }
             let Some(number) = self.free.pop() else { return };
             let Some(request) = self.requests.pop_front() else { return };
+            self.first_window = None;
             let generation = &mut self.generations[number as usize];
             *generation = (*generation + 1) & 0xF_FFFF;
             let message = MessageId::new(number, *generation);
@@ -272,7 +277,6 @@ impl Sender {
         if header.flags & fb::BUSY != 0 {
             let jitter = ((self.lfsr.step() as u64 * settings.busy_wait as u64) >> 32) as u32;
             slot.busy(now, jitter, &settings);
-            slot.heard(now, self.retransmit.holds(number, header.message.generation()), &settings);
             self.settle(number);
             return Ok(());
         }
@@ -300,7 +304,6 @@ impl Sender {
             if wanted.count() == 0 {
                 slot.ask_where(now, &settings);
             } else if self.retransmit.push(number, generation, header.base, wanted).is_err() {
-                slot.ask_where(now, &settings);
                 overflow = Err(Drop::NackOverflow);
             }
         }
@@ -420,6 +423,9 @@ impl Sender {
     //= RE-1
     pub fn flush(&mut self, now: Ticks, local: u32, out: &mut Output) {
         let status = Status::Flushed as u8;
+        if self.requests.front().is_some_and(|first| first.local == local) {
+            self.first_window = None;
+        }
         let (of, others) = self.requests.drain(..).partition(|request| request.local == local);
         self.requests = others;
         let of: VecDeque<Request> = of;
@@ -504,5 +510,109 @@ pub fn completion(now: Ticks, entry: &SendEntry, local: u32, index: u16, status:
         peer_gid: entry.gid,
         timestamp: now as u32,
         ring: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Endpoint;
+    use tessera_abi::params::NIC64;
+
+    const LOCAL: u32 = 0x100;
+
+    fn request(index: u16, packets: u8) -> Request {
+        let mut entry = SendEntry::parse(&[0; tessera_abi::queue::SEND_ENTRY_LEN]);
+        (entry.payload_log2, entry.length, entry.initial_window) = (8, packets as u32 * 256, packets);
+        Request { entry, local: LOCAL, index, count: packets as u32 }
+    }
+
+    /// A sender whose first message of 20 packets is out, and its number.
+    fn started(settings: &Settings, out: &mut Output) -> (Sender, MessageId) {
+        let mut sender = Sender::new(&NIC64, settings);
+        sender.post(0, request(0, 20), out);
+        let mut message = None;
+        while let Some(chosen) = sender.choose() {
+            let header = sender.emit(1, &chosen, 0, out).expect("a packet");
+            message = Some(header.message);
+        }
+        (sender, message.expect("20 packets"))
+    }
+
+    fn say(sender: &mut Sender, header: FeedbackHeader, out: &mut Output) {
+        let local = Endpoint::new(LOCAL, 0);
+        let origin = Origin { mac: [0; 6], vlan: None, gid: [0; 16], endpoint: 0, local, ce: false };
+        assert_eq!(sender.handle(2, &origin, &header, out), Ok(()));
+    }
+
+    //= TX-14 test
+    #[test]
+    fn a_window_is_that_of_when_its_request_became_the_first() {
+        let settings = Settings { unsolicited_limit: 20 * 256, ..Settings::default() };
+        let mut out = Output::default();
+        let (mut sender, message) = started(&settings, &mut out);
+        // The second is the first of those that wait, the third behind it.
+        sender.post(1, request(1, 20), &mut out);
+        sender.post(1, request(2, 20), &mut out);
+        let marked = FeedbackHeader { flags: fb::CE, sequence: 1, grant: 20, ..feedback::blank(message) };
+        say(&mut sender, marked, &mut out);
+        let windows = |sender: &Sender| -> Vec<(u16, u32)> {
+            sender.slots.iter().flatten().map(|slot| (slot.index, slot.window)).collect()
+        };
+        assert_eq!(windows(&sender), [(0, 20), (1, 20)]);
+        let second = sender.slots[1].as_ref().expect("open").message;
+        while let Some(chosen) = sender.choose() {
+            sender.emit(2, &chosen, 0, &mut out).expect("a packet");
+        }
+        let answer = FeedbackHeader { sequence: 1, grant: 20, ..feedback::blank(second) };
+        say(&mut sender, answer, &mut out);
+        assert_eq!(windows(&sender), [(0, 20), (1, 20), (2, 10)]);
+    }
+
+    //= TX-7 test
+    #[test]
+    fn a_nack_that_finds_no_room_draws_nothing() {
+        let settings = Settings::default();
+        let mut out = Output::default();
+        let (mut sender, message) = started(&settings, &mut out);
+        sender.retransmit = RetransmitQueue::new(0);
+        let nack =
+            FeedbackHeader { flags: fb::NACK, sequence: 1, grant: 20, limit: 20, ..feedback::blank(message) };
+        let local = Endpoint::new(LOCAL, 0);
+        let origin = Origin { mac: [0; 6], vlan: None, gid: [0; 16], endpoint: 0, local, ce: false };
+        assert_eq!(sender.handle(1 << 20, &origin, &nack, &mut out), Err(Drop::NackOverflow));
+        assert!(sender.choose().is_none());
+    }
+
+    //= TX-9 test
+    //= TX-11 test
+    #[test]
+    fn a_busy_that_is_ignored_starts_no_backstop_anew() {
+        let settings = Settings::default();
+        for established in [false, true] {
+            let mut out = Output::default();
+            let (mut sender, message) = started(&settings, &mut out);
+            let busy = FeedbackHeader { flags: fb::BUSY, ..feedback::blank(message) };
+            if established {
+                say(
+                    &mut sender,
+                    FeedbackHeader { sequence: 1, grant: 20, ..feedback::blank(message) },
+                    &mut out,
+                );
+            } else {
+                say(&mut sender, busy, &mut out);
+            }
+            let before = format!("{:?}", sender.slots);
+            say(&mut sender, busy, &mut out);
+            assert_eq!(format!("{:?}", sender.slots), before);
+            // A PROBE that nothing answered counts on.
+            let at = sender.next_timeout().expect("a backstop or a wait");
+            sender.handle_timeout(at, &mut out);
+            let before = format!("{:?}", sender.slots);
+            if established {
+                say(&mut sender, busy, &mut out);
+                assert_eq!(format!("{:?}", sender.slots), before);
+            }
+        }
     }
 }

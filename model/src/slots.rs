@@ -377,6 +377,7 @@ impl Slot {
         let wait = (settings.busy_wait as u64) << self.busy_waits.min(5);
         self.busy_waits += 1;
         self.refusal = Refusal::Waiting(now + wait + jitter as u64);
+        self.probes = 0;
         self.backstop = None;
     }
 

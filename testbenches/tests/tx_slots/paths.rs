@@ -132,6 +132,34 @@ fn refusal_halves_the_window_once() {
     });
 }
 
+/// TX-14: what counts is the window when the request becomes the first of those that
+/// wait, not when it opens.
+//= TX-14 test
+#[test]
+fn a_request_that_waits_keeps_its_window() {
+    run("tx_window_waits", |bench| {
+        bench.set("unsolicited_limit", 20 * 256);
+        let request = Request::packets(20, 20);
+        let first = start(bench, request)[0];
+        let [second, third] = [bench.post(request), bench.post(request)];
+        bench.quiet(60);
+        let clean = Feedback { sequence: 1, grant: 20, ..Feedback::default() };
+        bench.answer(&first, Feedback { flags: fb::CE, ..clean });
+        let packets = bench.take(20);
+        assert!(packets.iter().all(|packet| (packet.entry, packet.window) == (second, 20)), "{packets:?}");
+        // A packet more for those who become the first from now on.
+        bench.answer(&packets[0], clean);
+        let packets = bench.take(10);
+        assert!(packets.iter().all(|packet| (packet.entry, packet.window) == (third, 10)), "{packets:?}");
+        bench.answer(&packets[0], clean);
+        bench.take(10);
+        for packet in [first, packets[0]] {
+            bench.answer(&packet, complete(20));
+            bench.completion(100);
+        }
+    });
+}
+
 /// TX-14: a window that grew to 255 stays there, and a short message that ends
 /// with its first answer counts as well.
 #[test]
