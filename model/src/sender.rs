@@ -260,6 +260,15 @@ impl Sender {
         } else if header.flags & (fb::BUSY | fb::ABORT) == 0 && !slot.established {
             *window = window.map(|window| (window + 1).min(255));
         }
+        //= TX-4
+        //= TX-5
+        let heeded = header.flags & fb::BUSY == 0 || slot.heeds_busy();
+        if heeded && slot.sequences.is_newest(header.sequence) {
+            if let Some(sample) = slots::sample(now, header) {
+                slot.srtt = Some(slots::smooth(slot.srtt, sample));
+                self.rtts[destination_hash(slot.entry.gid)] = slot.srtt;
+            }
+        }
         //= TX-10
         if header.flags & fb::ABORT != 0 {
             self.end(now, number, header.status, out);
@@ -284,12 +293,6 @@ impl Sender {
         self.unsolicited -= std::mem::take(&mut slot.unasked);
         let mut overflow = Ok(());
         let news = slot.sequences.take(header.sequence);
-        if news {
-            if let Some(sample) = slots::sample(now, header) {
-                slot.srtt = Some(slots::smooth(slot.srtt, sample));
-                self.rtts[destination_hash(slot.entry.gid)] = slot.srtt;
-            }
-        }
         //= TX-7
         if header.flags & fb::NACK != 0 && slot.sequences.take_nack(header.sequence) {
             let mut wanted = Block::default();
@@ -567,6 +570,41 @@ mod tests {
         let answer = FeedbackHeader { sequence: 1, grant: 20, ..feedback::blank(second) };
         say(&mut sender, answer, &mut out);
         assert_eq!(windows(&sender), [(0, 20), (1, 20), (2, 10)]);
+    }
+
+    //= TX-4 test
+    //= TX-5 test
+    #[test]
+    fn whatever_is_newest_tells_the_round_trip() {
+        let settings = Settings::default();
+        let of_gid = destination_hash([0; 16]);
+        for flags in [fb::COMPLETE, fb::COMPLETE | fb::ABORT, fb::BUSY, 0] {
+            let mut out = Output::default();
+            let (mut sender, message) = started(&settings, &mut out);
+            let status = if flags & fb::ABORT != 0 { Status::GaveUp as u8 } else { 0 };
+            let (cumulative, grant) = if flags == fb::COMPLETE { (20, 20) } else { (0, 20) };
+            // It came at tick 2: of 100 ticks the receiver held it 30.
+            let sampled = FeedbackHeader {
+                flags,
+                status,
+                cumulative,
+                grant,
+                delay: 30,
+                echo: 2u32.wrapping_sub(100),
+                ..feedback::blank(message)
+            };
+            say(&mut sender, sampled, &mut out);
+            assert_eq!(sender.rtts[of_gid], Some(70), "flags {flags:#x}");
+        }
+        // Overtaken by later words, it tells nothing any more.
+        let mut out = Output::default();
+        let (mut sender, message) = started(&settings, &mut out);
+        let later = FeedbackHeader { sequence: 9, grant: 20, ..feedback::blank(message) };
+        say(&mut sender, later, &mut out);
+        let old = FeedbackHeader { sequence: 8, delay: 1, echo: 0, ..later };
+        say(&mut sender, old, &mut out);
+        say(&mut sender, FeedbackHeader { flags: fb::COMPLETE, cumulative: 20, ..old }, &mut out);
+        assert_eq!(sender.rtts[of_gid], None);
     }
 
     //= TX-7 test

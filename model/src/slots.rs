@@ -55,6 +55,11 @@ impl Default for Sequences {
 }
 
 impl Sequences {
+    /// Whether nothing so far was as new as this.
+    pub fn is_newest(&self, sequence: u8) -> bool {
+        self.newest.is_none_or(|newest| newer(sequence, newest))
+    }
+
     /// Whether this is the newest so far, and remembers it.
     pub fn take(&mut self, sequence: u8) -> bool {
         let Some(newest) = self.newest else {
