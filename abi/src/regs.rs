@@ -121,7 +121,7 @@ registers! {
     FENCE = 0x108, Wo 1, 0, "bit 0: begin a fence behind every packet that was checked against the memory keys before this write";
     FENCE_STATUS = 0x10C, Ro 1, 0, "bit 0: busy, a payload that was checked before the last fence may still be on its way to host memory";
     RECLAIM = 0x110, Wo 8, 0, "endpoint whose sends and messages being received are to be ended; its table entry must not be VALID";
-    RECLAIM_STATUS = 0x114, Ro 3, 0, "bit 0: busy; bit 1: send entries of the endpoint are in the NIC, bit 2: context numbers; with neither, completions are on their way to host memory";
+    RECLAIM_STATUS = 0x114, Ro 3, 0, "bit 0: busy; bit 1: send entries of the endpoint are in the NIC, bit 2: context numbers; with neither, what came before is on its way through the NIC, or completions to host memory";
     RESET = 0x118, Wo 1, 0, "bit 0: reset the NIC as RS-1 says; any other write is refused until it is over";
     RESET_STATUS = 0x11C, Ro 6, 0, "bit 0: busy; what it waits for: bit 1 a frame to the MAC, 2 ring reads, 3 ring writes, 4 payload reads, 5 payload writes";
     OUTSTANDING = 0x120, Ro 32, 0, "gauge: granted bytes not yet arrived";

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tessera_abi::regs::{self, Counter};
+use tessera_abi::regs::{self, endpoint, Counter};
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, DatagramRequest, DmaMemory, Endpoint, EndpointKind,
     EndpointOptions, MemoryRegion, RecvRequest, SendRequest, Status, WorkCompletion,
@@ -248,4 +248,229 @@ fn a_completion_on_its_way_is_waited_for() {
     assert_eq!(status(), 0);
     one.poll();
     assert_eq!(one.statuses(false), [Status::Success]);
+}
+
+/// Writes the entry that the driver writes first when an endpoint goes, and then
+/// its index to RECLAIM.
+fn reclaim(pair: &Pair, nic: usize, number: u32, datagrams: bool) {
+    let mut entry = [0u32; 16];
+    for ((lsb, _), value) in [
+        (endpoint::DATAGRAM, u32::from(datagrams)),
+        (endpoint::NUMBER_HI, number >> 8),
+        (endpoint::QKEY, QKEY),
+        // The queue that the test made behind the pair's own.
+        (endpoint::SEND_CQ, 1),
+        (endpoint::RECV_CQ, 1),
+    ] {
+        entry[lsb / 32] |= value << (lsb % 32);
+    }
+    let index = number & 0xFF;
+    let words = (0..).map(|i| regs::TABLE_DATA + 4 * i).zip(entry);
+    let command = 1 << 31 | regs::table::ENDPOINT << 24 | index;
+    for (offset, value) in words.chain([(regs::TABLE_COMMAND.offset, command), (regs::RECLAIM.offset, index)])
+    {
+        pair.cluster.lock().nic_mut(nic).write_register(offset, value);
+    }
+    pair.pass(2);
+}
+
+/// The reclaim is busy, with nothing left that is counted by endpoint, for as long
+/// as `nic` is held; and over soon after.
+fn stays_busy_while_held(pair: &Pair, nic: usize) {
+    let status = || {
+        let side = if nic == 0 { &pair.a } else { &pair.b };
+        side.context.read(regs::RECLAIM_STATUS).unwrap()
+    };
+    for window in 0..60 {
+        assert_eq!(status() & 1, 1, "over after {window} windows, and something is on its way");
+        pair.pass(1);
+    }
+    pair.cluster.lock().nic_mut(nic).hold(false, DmaHold::default(), DmaHold::default());
+    for _ in 0..200 {
+        if status() == 0 {
+            return;
+        }
+        pair.pass(1);
+    }
+    panic!("not over: {:#b}", status());
+}
+
+const WRITES: DmaHold = DmaHold { reads: false, writes: true };
+const READS: DmaHold = DmaHold { reads: true, writes: false };
+
+/// A datagram on its way into memory belongs to no context: it is waited for.
+//= RE-3 test
+#[test]
+fn a_datagram_on_its_way_into_memory_is_waited_for() {
+    let mut pair = pair(3, 0.0);
+    let options = EndpointOptions { kind: EndpointKind::Datagrams, qkey: QKEY, ..EndpointOptions::default() };
+    let mut cqs = [&pair.a, &pair.b].map(|side| side.context.create_cq(64).unwrap());
+    let mut from = pair.a.pd.create_endpoint(&options, &cqs[0], &cqs[0]).unwrap();
+    let mut to = pair.b.pd.create_endpoint(&options, &cqs[1], &cqs[1]).unwrap();
+    let source = pair.a.pd.register(&DmaMemory::from_slice(&[7; 100]), Access::READ).unwrap();
+    let buffer = DmaMemory::new(200);
+    let sink = pair.b.pd.register(&buffer, Access::LOCAL_WRITE).unwrap();
+    to.post_recv(&RecvRequest { work_id: 1, region: &sink, range: 0..200 }).unwrap();
+    pair.cluster.lock().nic_mut(1).hold(false, DmaHold::default(), WRITES);
+    let request = DatagramRequest {
+        work_id: 1,
+        region: &source,
+        range: 0..100,
+        to: to.address(),
+        immediate: None,
+        path_mtu: 4096,
+    };
+    from.post_datagram(&request).unwrap();
+    for _ in 0..200 {
+        if pair.b.count(Counter::RxUd) == 1 {
+            break;
+        }
+        pair.pass(1);
+    }
+    reclaim(&pair, 1, to.number(), true);
+    stays_busy_while_held(&pair, 1);
+    // When it is over, all of it is there, and its completion.
+    assert_eq!(buffer.to_vec(40, 100), [7; 100]);
+    let mut done = [WorkCompletion::default(); 4];
+    assert_eq!(cqs[1].poll(&mut done).unwrap(), 1);
+    assert_eq!(done[0].status, Status::Success);
+    drop((from, to));
+    pair.deliver(&content(5), 5);
+    pair.assert_returned();
+}
+
+/// A host that is slow to take payload: packets stand in front of lookup for as
+/// long, and open a message of the endpoint afterwards.
+//= RE-3 test
+#[test]
+fn packets_in_front_of_lookup_are_waited_for() {
+    let mut pair = pair(4, 0.0);
+    let mut one = Process::new(&pair.a, 1000);
+    let mut two = Process::new(&pair.b, 1000);
+    let all = 0..1000;
+    two.endpoint.post_recv(&RecvRequest { work_id: 1, region: &two.memory, range: all.clone() }).unwrap();
+    // More than placement holds, less than the receive buffer does.
+    const FILL: usize = 150 * 256;
+    let buffer = pair.b.recv(FILL, 9);
+    let bytes = vec![3; FILL];
+    let to = pair.b.endpoint.address();
+    pair.cluster.lock().nic_mut(1).hold(false, DmaHold::default(), WRITES);
+    pair.a.send_packets(to, &bytes, 9, 256);
+    pair.pass(20);
+    let opened = pair.b.count(Counter::RxOpened);
+    let came = pair.b.count(Counter::RxData);
+    let request = SendRequest {
+        work_id: 1,
+        region: &one.memory,
+        range: 0..200,
+        to: two.endpoint.address(),
+        tag: 5,
+        immediate: None,
+        round: None,
+        payload_size: 256,
+    };
+    one.endpoint.post_send(&request).unwrap();
+    pair.pass(10);
+    assert!(pair.b.count(Counter::RxData) > came);
+    assert_eq!(pair.b.count(Counter::RxOpened), opened, "the packet is not in front of lookup");
+    reclaim(&pair, 1, two.endpoint.number(), false);
+    stays_busy_while_held(&pair, 1);
+    let received = pair.b.done(true, 9);
+    assert_eq!((received.status, received.len), (Status::Success, FILL as u32));
+    assert!(buffer.to_vec(0, FILL) == bytes);
+    assert_eq!(pair.a.done(false, 9).status, Status::Success);
+    one.endpoint.destroy().unwrap();
+    two.endpoint.destroy().unwrap();
+    pair.deliver(&content(5), 5);
+    pair.assert_returned();
+}
+
+/// Answers get the endpoint's number and Q_Key when they are built: its entry may
+/// not be given out before, however long the MAC takes nothing.
+//= RE-3 test
+#[test]
+fn answers_on_their_way_out_are_waited_for() {
+    let mut pair = pair(5, 0.0);
+    let mut one = Process::new(&pair.a, 2_000_000);
+    let mut receiver = Process::new(&pair.b, 2_000_000);
+    let whole = RecvRequest { work_id: 1, region: &receiver.memory, range: 0..2_000_000 };
+    receiver.endpoint.post_recv(&whole).unwrap();
+    let request = SendRequest {
+        work_id: 1,
+        region: &one.memory,
+        range: 0..2_000_000,
+        to: receiver.endpoint.address(),
+        tag: 5,
+        immediate: None,
+        round: None,
+        payload_size: 4096,
+    };
+    one.endpoint.post_send(&request).unwrap();
+    for _ in 0..400 {
+        if used(&pair.b)[1] == 1 && pair.b.count(Counter::RxNew) > 0 {
+            break;
+        }
+        pair.pass(1);
+    }
+    pair.cluster.lock().nic_mut(1).hold(true, DmaHold::default(), DmaHold::default());
+    // Answers to others fill what is behind the keys.
+    let beside = pair.b.endpoint.address();
+    for id in 20..32 {
+        pair.b.recv(100, id);
+        pair.a.send(beside, &[1; 100], id);
+    }
+    pair.pass(10);
+    assert_eq!(used(&pair.b)[1], 1, "not in the middle of a message");
+    reclaim(&pair, 1, receiver.endpoint.number(), false);
+    for _ in 0..200 {
+        if used(&pair.b)[1] == 0 {
+            break;
+        }
+        pair.pass(1);
+    }
+    assert_eq!(used(&pair.b)[1], 0, "its message is sent away");
+    stays_busy_while_held(&pair, 1);
+    for _ in 0..20_000 {
+        one.poll();
+        if !one.done.is_empty() {
+            break;
+        }
+        pair.pass(1);
+    }
+    assert_eq!(one.statuses(false), [Status::Destroyed]);
+    for id in 20..32 {
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+        assert_eq!(pair.b.done(true, id).status, Status::Success);
+    }
+    one.endpoint.destroy().unwrap();
+    receiver.endpoint.destroy().unwrap();
+    pair.deliver(&content(5), 5);
+    pair.assert_returned();
+}
+
+/// A ring is memory, too: what is being read of it is waited for.
+//= RE-3 test
+#[test]
+fn reads_of_its_rings_are_waited_for() {
+    let mut pair = pair(6, 0.0);
+    let mut one = Process::new(&pair.a, 1000);
+    pair.cluster.lock().nic_mut(0).hold(false, READS, DmaHold::default());
+    let request = SendRequest {
+        work_id: 1,
+        region: &one.memory,
+        range: 0..1000,
+        to: pair.b.endpoint.address(),
+        tag: 5,
+        immediate: None,
+        round: None,
+        payload_size: 1024,
+    };
+    one.endpoint.post_send(&request).unwrap();
+    pair.pass(10);
+    reclaim(&pair, 0, one.endpoint.number(), false);
+    stays_busy_while_held(&pair, 0);
+    one.endpoint.destroy().unwrap();
+    pair.deliver(&content(5), 5);
+    pair.assert_returned();
+    assert_eq!(pair.a.count(Counter::DmaErrors), 0);
 }

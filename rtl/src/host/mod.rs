@@ -7,6 +7,7 @@
 //! | [`rq_fetch`] | receive entries, prefetched for `rx/lookup` |
 //! | [`ctrl_read_mux`] | the two above onto one DMA port |
 //! | [`event_queue`] | events of several sources under one counter |
+//! | [`reclaim_marks`], [`mark_count`] | what is on its way when an endpoint goes |
 //! | [`send_tally`] | send entries in the NIC, by endpoint |
 //! | [`cq_writer`] | completions -> host memory |
 //! | [`ctrl_write_mux`] | the above and chunk areas onto one DMA port |
@@ -22,6 +23,8 @@ pub mod ctrl_write_mux;
 pub mod dma_gate;
 pub mod event_queue;
 pub mod key_check;
+pub mod mark_count;
+pub mod reclaim_marks;
 pub mod registers;
 pub mod ring_reader;
 pub mod rq_fetch;

@@ -32,6 +32,7 @@ use crate::host::ctrl_read_mux::CtrlReadMux;
 use crate::host::ctrl_write_mux::CtrlWriteMux;
 use crate::host::dma_gate::DmaGate;
 use crate::host::event_queue::EventQueue;
+use crate::host::reclaim_marks::ReclaimMarks;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
 use crate::host::send_tally::SendTally;
@@ -170,6 +171,7 @@ pub struct TesseraNic {
     data_writes: DmaGate,
     sq_fetch: SqFetch,
     send_tally: SendTally,
+    reclaim_marks: ReclaimMarks,
     rq_fetch: RqFetch,
     ctrl_read_mux: CtrlReadMux,
     ctrl_write_mux: CtrlWriteMux,
@@ -297,6 +299,7 @@ impl TesseraNic {
             data_writes: DmaGate::new(),
             sq_fetch: SqFetch::new(config),
             send_tally: SendTally::new(config),
+            reclaim_marks: ReclaimMarks::new(),
             rq_fetch: RqFetch::new(config),
             ctrl_read_mux: CtrlReadMux::new(),
             ctrl_write_mux: CtrlWriteMux::new(),

@@ -251,6 +251,34 @@ impl Logic for TesseraNic {
         self.send_tally.refuser.next = self.sq_fetch.refused_data.val().endpoint;
         self.registers.sends_left.next = self.send_tally.left.val();
         self.registers.contexts_left.next = self.lookup.contexts_left.val();
+        self.reclaim_marks.clk.next = self.clk.val();
+        self.reclaim_marks.rst.next = self.soft_reset.core_rst.val();
+        self.reclaim_marks.mark.next = self.registers.marks.val();
+        self.registers.before_left.next = self.reclaim_marks.left.val();
+        self.reclaim_marks.word.next = self.rx_parse.rx_data.val()
+            | self.rx_parse.rx_probe.val()
+            | self.rx_parse.rx_release.val()
+            | self.rx_parse.rx_ud.val();
+        self.reclaim_marks.judged.next = self.lookup.judged.val();
+        self.reclaim_marks.feedback.next = self.rx_parse.rx_feedback.val();
+        self.reclaim_marks.heard.next = self.sender.heard.val();
+        self.reclaim_marks.sq_valid.next = self.sq_fetch.read_desc_valid.val();
+        self.reclaim_marks.sq_ready.next = self.ctrl_read_mux.sq_desc_ready.val();
+        self.reclaim_marks.rq_valid.next = self.rq_fetch.read_desc_valid.val();
+        self.reclaim_marks.rq_ready.next = self.ctrl_read_mux.rq_desc_ready.val();
+        self.reclaim_marks.read.next = self.dma_ctrl_read_status_valid.val();
+        self.reclaim_marks.datagram_valid.next =
+            self.lookup.work_valid.val() & self.lookup.work_data.val().ud;
+        self.reclaim_marks.datagram_ready.next = self.rx_datagram.in_ready.val();
+        self.reclaim_marks.datagram_done.next =
+            self.rx_datagram.done_valid.val() & self.receive_ends.in1_ready.val();
+        self.reclaim_marks.lookup_valid.next = self.lookup.feedback_valid.val();
+        self.reclaim_marks.lookup_ready.next = self.without_context.in0_ready.val();
+        self.reclaim_marks.context_valid.next = self.receiver.feedback_valid.val();
+        self.reclaim_marks.context_ready.next = self.answers.in1_ready.val();
+        self.reclaim_marks.release_valid.next = self.sender.release_valid.val();
+        self.reclaim_marks.release_ready.next = self.without_context.in1_ready.val();
+        self.reclaim_marks.said.next = self.tx_build.said.val();
         self.cq_writer.drain.next = self.registers.drain.val();
         self.registers.drained.next = self.cq_writer.drained.val();
 

@@ -48,6 +48,7 @@ pub struct Sender {
     pub unsolicited: Signal<Out, Bits<32>>,
     pub free_slots: Signal<Out, Bits<13>>,
     pub ready: Signal<Out, Bit>,
+    pub heard: Signal<Out, Bit>,
     pub feedback_stale: Signal<Out, Bit>,
     pub feedback_forged: Signal<Out, Bit>,
     pub feedback_nonsense: Signal<Out, Bit>,
@@ -95,6 +96,7 @@ impl Sender {
             unsolicited: Default::default(),
             free_slots: Default::default(),
             ready: Default::default(),
+            heard: Default::default(),
             feedback_stale: Default::default(),
             feedback_forged: Default::default(),
             feedback_nonsense: Default::default(),
@@ -168,6 +170,7 @@ impl Logic for Sender {
         self.unsolicited.next = self.slots.unsolicited.val();
         self.free_slots.next = self.slots.free_slots.val();
         self.ready.next = self.slots.ready.val() & self.wheel.ready.val();
+        self.heard.next = self.slots.heard.val();
         self.feedback_stale.next = self.slots.feedback_stale.val();
         self.feedback_forged.next = self.slots.feedback_forged.val();
         self.feedback_nonsense.next = self.slots.feedback_nonsense.val();

@@ -109,6 +109,8 @@ pub struct Slots {
     pub unsolicited: Signal<Out, Bits<32>>,
     pub free_slots: Signal<Out, Bits<13>>,
     pub ready: Signal<Out, Bit>,
+    /// FEEDBACK that was taken is dealt with.
+    pub heard: Signal<Out, Bit>,
     pub feedback_stale: Signal<Out, Bit>,
     pub feedback_forged: Signal<Out, Bit>,
     pub feedback_nonsense: Signal<Out, Bit>,
@@ -233,6 +235,7 @@ impl Slots {
             unsolicited: Default::default(),
             free_slots: Default::default(),
             ready: Default::default(),
+            heard: Default::default(),
             feedback_stale: Default::default(),
             feedback_forged: Default::default(),
             feedback_nonsense: Default::default(),
@@ -664,6 +667,7 @@ impl Logic for Slots {
         self.unsolicited.next = self.bytes.q.val();
         self.free_slots.next = self.free.count.val();
 
+        self.heard.next = self.act.action.val().feedback;
         self.feedback_stale.next = self.act.action.val().stale;
         self.feedback_forged.next = self.act.action.val().forged;
         self.feedback_nonsense.next = self.act.action.val().nonsense;

@@ -64,6 +64,8 @@ pub struct TxBuild {
     pub frame_data: Signal<Out, Beat>,
     pub frame_ready: Signal<In, Bit>,
     pub sent: Signal<Out, TxSent>,
+    /// FEEDBACK or a RELEASE has its number and Q_Key: the table may change.
+    pub said: Signal<Out, Bit>,
     pub tx_data: Signal<Out, Bit>,
     pub tx_retransmitted: Signal<Out, Bit>,
     pub tx_probe: Signal<Out, Bit>,
@@ -137,6 +139,7 @@ impl TxBuild {
             frame_data: Default::default(),
             frame_ready: Default::default(),
             sent: Default::default(),
+            said: Default::default(),
             tx_data: Default::default(),
             tx_retransmitted: Default::default(),
             tx_probe: Default::default(),
@@ -263,6 +266,7 @@ impl Logic for TxBuild {
             self.b_dst_sum.d.next = bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(0))
                 + bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(16));
         }
+        self.said.next = self.a_go.val() & self.a_feedback.q.val();
         if self.a_go.val() {
             self.a_valid.d.next = false;
         }

@@ -19,9 +19,20 @@ fn a_reclaim_is_busy_while_anything_is_left() {
                 assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), seen);
                 assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
             }
-            // Nothing is left, and what was handed over is not written yet.
+            // Nothing is counted by endpoint, and something was on its way.
+            bench.set("before_left", 7);
             bench.set("contexts_left", 0);
-            bench.dut.clock_by(1100 + held);
+            for left in [7, 6, 4] {
+                bench.set("before_left", left);
+                let marks = bench.count_clocks("marks", |bench| bench.dut.clock_by(1100 + held));
+                // The first mark is one, and was set while nothing was left by endpoint.
+                assert!(marks <= 1, "{marks} marks");
+                assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
+                assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 1);
+            }
+            // Nor that, and what was handed over is not written yet.
+            bench.set("before_left", 0);
+            bench.dut.clock_by(120);
             assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
             assert_eq!(bench.read(regs::RECLAIM_STATUS.offset), 1);
             // What shows up once more begins that anew, and so does another reclaim.
@@ -31,14 +42,14 @@ fn a_reclaim_is_busy_while_anything_is_left() {
             assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
             bench.set("drained", 0);
             bench.set("sends_left", 0);
-            bench.dut.clock_by(4);
+            bench.dut.clock_by(120);
             assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
             bench.write(regs::RECLAIM.offset, endpoint);
             bench.set("drained", 1);
             bench.dut.clock_by(900);
             assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 0));
             bench.set("drained", 0);
-            bench.dut.clock_by(200);
+            bench.dut.clock_by(300);
             assert_eq!((bench.get("reclaim.active"), bench.get("drain")), (1, 1));
             bench.set("drained", 1);
             bench.dut.clock_by(2);

@@ -88,7 +88,7 @@ impl<'a> Bench<'a> {
         };
         let (rst, ready) = (port("rst"), port("ready"));
         let bus = Some(AxiLite::new(dut, "s_axil").unwrap());
-        for input in ["core_rst", "reset_ended", "reset_waits", "drained"].map(port) {
+        for input in ["core_rst", "reset_ended", "reset_waits", "drained", "before_left"].map(port) {
             dut.set(input, 0u64);
         }
         dut.set(rst, 1u64);

@@ -8,6 +8,7 @@ impl Logic for Registers {
     fn update(&mut self) {
         dff_setup!(self, clk, prescale, ticks, writing, aw_held, aw_at, w_held, w_data, w_whole);
         dff_setup!(self, clk, to_fence, fence_out, to_reclaim, reclaims, reclaim_in, draining);
+        dff_setup!(self, clk, reclaim_step, marked, mark_out);
         dff_setup!(self, clk, to_order, order, order_waits, met);
         dff_setup!(self, clk, to_reset, resetting, reset_out);
         dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
@@ -117,15 +118,40 @@ impl Logic for Registers {
             self.resetting.d.next = false;
         }
         self.draining.d.next = false;
+        self.mark_out.d.next = 0.into();
+        self.step_left.next = true;
+        match self.reclaim_step.q.val().index() {
+            0 => self.step_left.next = self.before_left.val().get_bit(0),
+            1 => self.step_left.next = self.before_left.val().get_bit(1),
+            _ => self.step_left.next = self.before_left.val().get_bit(2),
+        }
         if self.reclaim_in.q.val() != 0 {
             self.reclaim_in.d.next = self.reclaim_in.q.val() - 1;
-        } else if self.reclaims.q.val().active & !self.sends_left.val() & !self.contexts_left.val() {
-            self.draining.d.next = true;
-            if self.draining.q.val() & self.drained.val() {
-                self.draining.d.next = false;
-                self.reclaims.d.next.active = false;
+        } else if self.reclaims.q.val().active {
+            if self.sends_left.val() | self.contexts_left.val() {
+                // What shows up late may have left something behind it.
+                if self.reclaim_step.q.val() != 0 {
+                    self.reclaim_step.d.next = 0.into();
+                    self.marked.d.next = false;
+                }
+            } else if self.reclaim_step.q.val() == 3 {
+                self.draining.d.next = true;
+                if self.draining.q.val() & self.drained.val() {
+                    self.draining.d.next = false;
+                    self.reclaims.d.next.active = false;
+                }
+            } else if !self.marked.q.val() {
+                self.marked.d.next = true;
+                self.mark_out.d.next = bits::<3>(1) << self.reclaim_step.q.val();
+                self.reclaim_in.d.next = 15.into();
+            } else if !self.step_left.val() {
+                self.reclaim_step.d.next = self.reclaim_step.q.val() + 1;
+                self.marked.d.next = false;
+                // A word may just have become something else.
+                self.reclaim_in.d.next = 15.into();
             }
         }
+        self.marks.next = self.mark_out.q.val();
         self.drain.next = self.draining.q.val();
         self.order_valid.next = self.order_waits.q.val();
         self.order_data.next = self.order.q.val();
@@ -171,6 +197,9 @@ impl Logic for Registers {
                     self.reclaims.d.next.active = true;
                     self.reclaims.d.next.endpoint = self.w_data.q.val().get_bits::<8>(0);
                     self.reclaim_in.d.next = 1023.into();
+                    self.reclaim_step.d.next = 0.into();
+                    self.marked.d.next = false;
+                    self.draining.d.next = false;
                 }
                 if self.to_order.q.val() {
                     self.order_waits.d.next = true;
@@ -378,6 +407,9 @@ impl Logic for Registers {
             self.fence_out.d.next = false;
             self.reclaims.d.next.active = false;
             self.reclaim_in.d.next = 0.into();
+            self.reclaim_step.d.next = 0.into();
+            self.marked.d.next = false;
+            self.mark_out.d.next = 0.into();
             self.draining.d.next = false;
             self.order_waits.d.next = false;
             self.met.d.next = false;

@@ -135,6 +135,10 @@ pub struct Registers {
     pub reclaim: Signal<Out, Reclaim>,
     pub sends_left: Signal<In, Bit>,
     pub contexts_left: Signal<In, Bit>,
+    /// Something was on its way through the NIC when it was marked: in front of lookup
+    /// and slots and in reads of rings; datagrams; answers.
+    pub marks: Signal<Out, Bits<3>>,
+    pub before_left: Signal<In, Bits<3>>,
     /// Nothing is left of it; its completions, all before now, are written.
     pub drain: Signal<Out, Bit>,
     pub drained: Signal<In, Bit>,
@@ -186,6 +190,10 @@ pub struct Registers {
     reclaims: Dff<Reclaim>,
     /// Clocks until what is on its way in the receiver has shown.
     reclaim_in: Dff<Bits<10>>,
+    /// What is waited for now: the three of `marks`, then completions; it is marked.
+    reclaim_step: Dff<Bits<2>>,
+    marked: Dff<Bit>,
+    mark_out: Dff<Bits<3>>,
     draining: Dff<Bit>,
     to_order: Dff<Bit>,
     order: Dff<RecoverOrder>,
@@ -216,6 +224,8 @@ pub struct Registers {
     path_counted: Dff<Bit>,
     r_data: Dff<Bits<32>>,
     r_failed: Dff<Bit>,
+    /// Of what the present step waits for.
+    step_left: Signal<Local, Bit>,
     aligned: Signal<Local, Bit>,
     /// And no reset is under way.
     accepts: Signal<Local, Bit>,
@@ -311,6 +321,8 @@ impl Registers {
             fence_begin: Default::default(),
             fence_busy: Default::default(),
             reclaim: Default::default(),
+            marks: Default::default(),
+            before_left: Default::default(),
             sends_left: Default::default(),
             contexts_left: Default::default(),
             drain: Default::default(),
@@ -355,6 +367,10 @@ impl Registers {
             reset_out: Default::default(),
             reclaims: Default::default(),
             reclaim_in: Default::default(),
+            reclaim_step: Default::default(),
+            marked: Default::default(),
+            mark_out: Default::default(),
+            step_left: Default::default(),
             draining: Default::default(),
             to_order: Default::default(),
             order: Default::default(),
