@@ -67,9 +67,9 @@ impl Block {
         self.0.first_zero().map(|bit| bit as u32)
     }
 
-    /// One past the highest one.
-    pub fn end(&self) -> u32 {
-        self.0.last_one().map_or(0, |bit| bit as u32 + 1)
+    /// One past the highest one below `end`.
+    pub fn end_below(&self, end: u32) -> u32 {
+        self.0[..end.min(BLOCK_PACKETS) as usize].last_one().map_or(0, |bit| bit as u32 + 1)
     }
 
     /// Whether every bit is one.

@@ -298,8 +298,9 @@ impl Sender {
             let mut wanted = Block::default();
             let arrived = Block::from_bytes(header.bitmap);
             // What a later one overtook is not on its way any more, however young it is.
-            let overtaken = header.base + arrived.end();
-            let end = header.limit.min(slot.next).min(slot.settled(now, !news, &settings).max(overtaken));
+            let reach = header.limit.min(slot.next);
+            let overtaken = header.base + arrived.end_below(reach.saturating_sub(header.base));
+            let end = reach.min(slot.settled(now, !news, &settings).max(overtaken));
             arrived.zeros(end.saturating_sub(header.base).min(BLOCK_PACKETS)).for_each(|bit| {
                 wanted.set(bit);
             });
@@ -440,6 +441,8 @@ impl Sender {
                 self.end(now, number as u16, status, out);
             }
         }
+        // Who is the first of those that wait may have changed.
+        self.admit(now, out);
     }
 
     /// Earliest time anything is due.

@@ -227,10 +227,12 @@ impl Sending {
             // The NIC counts from when it chose the packet, which then waited for its
             // payload and its turn; the round trip does not hold that time.
             let arrived = Block::from_bytes(header.bitmap);
+            let reach = header.limit.min(message.next).saturating_sub(header.base);
+            let overtaken = arrived.end_below(reach);
             for bit in arrived.zeros(header.limit.saturating_sub(header.base)) {
                 let index = header.base + bit;
                 match message.first_sent.get(index as usize) {
-                    Some(sent) if bit < arrived.end() || sent + rtt_low <= now + reaction => {
+                    Some(sent) if bit < overtaken || sent + rtt_low <= now + reaction => {
                         *message.asked.entry(index).or_default() += 1;
                     }
                     Some(_) => {}

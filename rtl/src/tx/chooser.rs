@@ -11,6 +11,9 @@
 //! slot that it names again and again is in the pipeline in every clock but one,
 //! which is then the others'.
 //!
+//! What source 7 `saves` in its turn, source 6 does not take: room that comes
+//! while 7's slot is in the pipeline stays until it is not.
+//!
 //! Contract: combinational but for the memory of who of the last two went.
 //!
 //! Verified as part of `testbenches/tests/tx_slots`, rule TX-8.
@@ -27,6 +30,8 @@ pub struct Chooser {
     pub slots: [Signal<In, Bits<12>>; 8],
     /// Source 0 goes only while none of the others may.
     pub yields: Signal<In, Bit>,
+    /// In its turn source 7 waits for its slot, and 6 for it.
+    pub saves: Signal<In, Bit>,
     /// Stages of the pipeline that hold a job, and its slot.
     pub busy: [Signal<In, Bit>; 4],
     pub busy_slots: [Signal<In, Bits<12>>; 4],
@@ -38,6 +43,7 @@ pub struct Chooser {
     /// This source or one before it may go.
     taken: [Signal<Local, Bit>; 6],
     others: Signal<Local, Bit>,
+    may_next: Signal<Local, Bit>,
     last_next: Dff<Bit>,
 }
 
@@ -50,6 +56,7 @@ impl Chooser {
             wants: Default::default(),
             slots: Default::default(),
             yields: Default::default(),
+            saves: Default::default(),
             busy: Default::default(),
             busy_slots: Default::default(),
             chosen: Default::default(),
@@ -58,6 +65,7 @@ impl Chooser {
             may: Default::default(),
             taken: Default::default(),
             others: Default::default(),
+            may_next: Default::default(),
             last_next: Default::default(),
         }
     }
@@ -80,11 +88,12 @@ impl Logic for Chooser {
             self.taken[i].next = self.may[i].val() | self.taken[i - 1].val();
             self.chosen[i].next = self.may[i].val() & !self.taken[i - 1].val();
         }
+        self.may_next.next = self.may[6].val() & !(self.saves.val() & self.last_next.q.val());
         self.chosen[6].next =
-            self.may[6].val() & !(self.may[7].val() & self.last_next.q.val()) & !self.taken[5].val();
+            self.may_next.val() & !(self.may[7].val() & self.last_next.q.val()) & !self.taken[5].val();
         self.chosen[7].next =
-            self.may[7].val() & !(self.may[6].val() & !self.last_next.q.val()) & !self.taken[5].val();
-        self.others.next = self.taken[5].val() | self.may[6].val() | self.may[7].val();
+            self.may[7].val() & !(self.may_next.val() & !self.last_next.q.val()) & !self.taken[5].val();
+        self.others.next = self.taken[5].val() | self.may_next.val() | self.may[7].val();
         self.chosen[0].next = self.may[0].val() & (!self.yields.val() | !self.others.val());
         self.any.next = self.others.val() | self.may[0].val();
         self.slot.next = self.slots[7].val();

@@ -239,8 +239,8 @@ impl Logic for Judge {
             | self.bad_abort.val()
             | self.feedback.val().base.get_bits::<8>(0).any()
             | ((self.feedback.val().flags & self.flag_nack.val()).any()
-                & (self.feedback.val().base >= self.message.val().count))
-            | (self.feedback.val().limit > self.message.val().count);
+                & ((self.feedback.val().base >= self.message.val().count)
+                    | (self.feedback.val().limit > self.message.val().count)));
         self.out.d.next.complete = self.ends.val();
         self.out.d.next.aborted = (self.feedback.val().flags & self.flag_abort.val()).any();
         self.out.d.next.busy = (self.feedback.val().flags & self.flag_busy.val()).any();

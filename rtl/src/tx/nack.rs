@@ -8,7 +8,7 @@
 //!  bitmap ───────┘ what a later one overtook
 //! ```
 //!
-//! Contract: `launch` only while `free`; the walk or `idle` comes five clocks
+//! Contract: `launch` only while `free`; the walk or `idle` comes seven clocks
 //! later and stands until it is taken; then `free` rises again.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`, rules TX-6 and TX-7.
@@ -46,10 +46,13 @@ pub struct Nack {
     overtaken: Dff<Bits<256>>,
     measured: Dff<Bit>,
     masked: Dff<Bit>,
+    smeared: Dff<Bit>,
+    known: Dff<Bit>,
     looked: Dff<Bit>,
     told: Dff<Bit>,
     distance: Signal<Local, Bits<24>>,
     farthest: Signal<Local, Bits<24>>,
+    mask: Signal<Local, Bits<256>>,
     closely: Signal<Local, Bits<256>>,
     widely: Signal<Local, Bits<256>>,
     walking: Dff<Bit>,
@@ -84,10 +87,13 @@ impl Nack {
             overtaken: Default::default(),
             measured: Default::default(),
             masked: Default::default(),
+            smeared: Default::default(),
+            known: Default::default(),
             looked: Default::default(),
             told: Default::default(),
             distance: Default::default(),
             farthest: Default::default(),
+            mask: Default::default(),
             closely: Default::default(),
             widely: Default::default(),
             walking: Default::default(),
@@ -102,15 +108,17 @@ impl Logic for Nack {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, walk, width, reach, overtaken, measured, masked, looked, told, walking, idling, any
+            self, clk, walk, width, reach, overtaken, measured, masked, smeared, known, looked, told,
+            walking, idling, any
         );
 
         self.distance.next = self.below.val() - self.base.val();
         self.farthest.next = self.limit.val() - self.base.val();
-        self.closely.next = self.bitmap.val()
-            | (self.bitmap.val() >> 1)
-            | (self.bitmap.val() >> 2)
-            | (self.bitmap.val() >> 3);
+        self.mask.next = !(self.ones.val() << self.reach.q.val());
+        self.closely.next = self.overtaken.q.val()
+            | (self.overtaken.q.val() >> 1)
+            | (self.overtaken.q.val() >> 2)
+            | (self.overtaken.q.val() >> 3);
         self.widely.next = self.overtaken.q.val()
             | (self.overtaken.q.val() >> 16)
             | (self.overtaken.q.val() >> 32)
@@ -121,10 +129,7 @@ impl Logic for Nack {
             self.walk.d.next.generation = self.generation.val();
             self.walk.d.next.base = self.base.val();
             self.walk.d.next.bits = !self.bitmap.val();
-            self.overtaken.d.next = self.closely.val()
-                | (self.closely.val() >> 4)
-                | (self.closely.val() >> 8)
-                | (self.closely.val() >> 12);
+            self.overtaken.d.next = self.bitmap.val();
             if self.below.val() <= self.base.val() {
                 self.width.d.next = 0.into();
             } else {
@@ -146,14 +151,27 @@ impl Logic for Nack {
         }
         self.masked.d.next = self.measured.q.val();
         if self.measured.q.val() {
-            self.walk.d.next.bits = self.walk.q.val().bits & !(self.ones.val() << self.reach.q.val());
+            // Ones beyond are no packets that arrived: a block is full of them behind the
+            // message's end.
+            self.walk.d.next.bits = self.walk.q.val().bits & self.mask.val();
+            self.overtaken.d.next = self.overtaken.q.val() & self.mask.val();
+        }
+        self.smeared.d.next = self.masked.q.val();
+        if self.masked.q.val() {
+            self.overtaken.d.next = self.closely.val()
+                | (self.closely.val() >> 4)
+                | (self.closely.val() >> 8)
+                | (self.closely.val() >> 12);
+        }
+        self.known.d.next = self.smeared.q.val();
+        if self.smeared.q.val() {
             self.overtaken.d.next = self.widely.val()
                 | (self.widely.val() >> 64)
                 | (self.widely.val() >> 128)
                 | (self.widely.val() >> 192);
         }
-        self.looked.d.next = self.masked.q.val();
-        if self.masked.q.val() {
+        self.looked.d.next = self.known.q.val();
+        if self.known.q.val() {
             self.walk.d.next.bits =
                 self.walk.q.val().bits & (self.overtaken.q.val() | !(self.ones.val() << self.width.q.val()));
         }
@@ -172,6 +190,8 @@ impl Logic for Nack {
 
         self.free.next = !self.measured.q.val()
             & !self.masked.q.val()
+            & !self.smeared.q.val()
+            & !self.known.q.val()
             & !self.looked.q.val()
             & !self.told.q.val()
             & !self.walking.q.val()
@@ -185,6 +205,8 @@ impl Logic for Nack {
         if self.rst.val() {
             self.measured.d.next = false;
             self.masked.d.next = false;
+            self.smeared.d.next = false;
+            self.known.d.next = false;
             self.looked.d.next = false;
             self.told.d.next = false;
             self.walking.d.next = false;

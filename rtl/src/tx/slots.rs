@@ -147,6 +147,9 @@ pub struct Slots {
     feedback_started: Dff<Bit>,
     /// Its slot, as this NIC numbers them: the memories would see no more of it.
     feedback_slot: Signal<Local, Bits<12>>,
+    /// No other job of that slot came since it was at work.
+    feedback_last: Dff<Bit>,
+    feedback_follows: Signal<Local, Bit>,
     /// The FEEDBACK before it named the same one, and no job of that slot came since.
     feedback_again: Dff<Bit>,
     has_nack: Signal<Local, Bit>,
@@ -268,6 +271,8 @@ impl Slots {
             feedback_held: Default::default(),
             feedback_started: Default::default(),
             feedback_slot: Default::default(),
+            feedback_last: Default::default(),
+            feedback_follows: Default::default(),
             feedback_again: Default::default(),
             has_nack: Default::default(),
             asks_release: Default::default(),
@@ -312,6 +317,7 @@ impl Logic for Slots {
             feedback,
             feedback_held,
             feedback_started,
+            feedback_last,
             feedback_again,
             job1,
             job2,
@@ -369,22 +375,26 @@ impl Logic for Slots {
         // What wants to go.
         self.feedback_slot.next = self.feedback.q.val().slot & self.last_slot.val();
         self.feedback_ready.next = !self.feedback_held.q.val() | self.act.action.val().feedback;
-        if self.act.action.val().feedback {
-            self.feedback_held.d.next = false;
-            self.feedback_started.d.next = false;
-        }
+        self.feedback_follows.next = self.feedback_last.q.val() | self.act.action.val().feedback;
         // Another job of that slot has had its turn.
         if self.valid1.q.val()
             & !self.job1.q.val().feedback
             & (self.job1.q.val().slot == self.feedback_slot.val())
         {
+            self.feedback_follows.next = false;
+            self.feedback_last.d.next = false;
             self.feedback_again.d.next = false;
+        }
+        if self.act.action.val().feedback {
+            self.feedback_held.d.next = false;
+            self.feedback_started.d.next = false;
+            self.feedback_last.d.next = true;
         }
         if self.feedback_valid.val() & (!self.feedback_held.q.val() | self.act.action.val().feedback) {
             self.feedback.d.next = self.feedback_data.val();
             self.feedback_held.d.next = true;
-            self.feedback_again.d.next =
-                (self.feedback_data.val().slot & self.last_slot.val()) == self.feedback_slot.val();
+            self.feedback_again.d.next = self.feedback_follows.val()
+                & ((self.feedback_data.val().slot & self.last_slot.val()) == self.feedback_slot.val());
         }
         self.has_nack.next = (self.feedback.q.val().flags & self.flag_nack.val()).any();
         // RL-3: only a COMPLETE can.
@@ -424,6 +434,11 @@ impl Logic for Slots {
             & self.timers.room.val()
             & !self.job1.q.val().accept;
         self.chooser.wants[6].next = self.ring.head_valid.val() & self.packet_room.val();
+        // The next retransmission is of the slot that FEEDBACK names again and again.
+        self.chooser.saves.next = self.feedback_held.q.val()
+            & self.feedback_again.q.val()
+            & self.step_valid.val()
+            & (self.step_data.val().slot == self.feedback_slot.val());
         self.chooser.wants[7].next = self.step_valid.val() & self.packet_room.val();
         self.chooser.clk.next = self.clk.val();
         self.chooser.rst.next = self.rst.val();
@@ -680,6 +695,7 @@ impl Logic for Slots {
         if self.rst.val() {
             self.feedback_held.d.next = false;
             self.feedback_started.d.next = false;
+            self.feedback_last.d.next = false;
             self.feedback_again.d.next = false;
             self.valid1.d.next = false;
             self.valid2.d.next = false;

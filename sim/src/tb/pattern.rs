@@ -9,6 +9,8 @@ pub enum Pattern {
     Always,
     /// In every other one.
     Alternate,
+    /// In one of so many.
+    Every(u64),
     /// In each with this probability.
     Random(f64),
     /// In runs: willing for up to 32 clocks, then unwilling for up to 32.
@@ -56,6 +58,10 @@ impl Gate {
                 self.willing = !self.willing;
                 self.willing
             }
+            Pattern::Every(clocks) => {
+                self.left = if self.left == 0 { clocks } else { self.left } - 1;
+                self.left == 0
+            }
             Pattern::Bursty => {
                 if self.left == 0 {
                     self.willing = !self.willing;
@@ -81,6 +87,7 @@ mod tests {
     fn patterns_are_what_they_are_called() {
         assert!(drawn(Pattern::Always, 50).iter().all(|w| *w));
         assert_eq!(drawn(Pattern::Alternate, 4), [true, false, true, false]);
+        assert_eq!(drawn(Pattern::Every(3), 7), [false, false, true, false, false, true, false]);
         let open = drawn(Pattern::Random(0.9), 10_000).into_iter().filter(|w| *w).count();
         assert!((8800..9200).contains(&open), "{open}");
         let bursty = drawn(Pattern::Bursty, 10_000);

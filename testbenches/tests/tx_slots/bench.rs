@@ -32,6 +32,15 @@ pub fn run(test: &str, body: impl Fn(&mut Bench)) {
     run_on(test, &design(), body);
 }
 
+/// The same where packets are taken in one of so many clocks.
+pub fn run_slow(test: &str, clocks: u64, body: impl Fn(&mut Bench)) {
+    tb::run(test, &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, rng, Pattern::Always, Pattern::Every(clocks));
+        bench.enable();
+        body(&mut bench);
+    });
+}
+
 /// The same with [`COARSE`].
 pub fn run_coarse(test: &str, body: impl Fn(&mut Bench)) {
     run_on(test, &tessera_testbenches::design("sender_coarse", || Sender::new(&COARSE)), body);

@@ -1,6 +1,6 @@
 //! TX-3 to TX-5: which FEEDBACK counts, and for what.
 
-use crate::bench::{run, Bench, Feedback, Packet, Request};
+use crate::bench::{run, run_slow, Bench, Feedback, Packet, Request};
 use crate::sending::{complete, start};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
@@ -184,6 +184,47 @@ fn a_flood_for_one_slot_starves_nobody() {
         }
         bench.at_rest();
     });
+}
+
+/// Where the wire takes a packet every few clocks, in step with the flood: the named
+/// slot's retransmissions go, and the other's new packets.
+#[test]
+fn a_flood_in_step_with_the_wire_starves_no_retransmission() {
+    for clocks in [5, 10, 15] {
+        run_slow("tx_flood_in_step", clocks, |bench| {
+            bench.set("max_retry", 200);
+            for phase in 0..5 {
+                let named = start(bench, Request::packets(32, 32))[0];
+                bench.answer(&named, Feedback { grant: 32, sequence: 1, ..Feedback::default() });
+                bench.ticks(60);
+                // Its turn comes for as long as this lasts.
+                let other = bench.post(Request::packets(200, 200));
+                bench.clocks(100 + phase);
+                let old = Packet { generation: named.generation.wrapping_sub(3) & 0xF_FFFF, ..named };
+                bench.flood(&old, Feedback { grant: 32, sequence: 1, ..Feedback::default() });
+                bench.packets.clear();
+                let nack =
+                    Feedback { flags: fb::NACK, grant: 32, limit: 8, sequence: 2, ..Feedback::default() };
+                bench.answer(&named, nack);
+                let again = |bench: &Bench| bench.packets.iter().filter(|p| p.has(flag::RETX)).count();
+                assert!(bench.until(60 * clocks, |bench| again(bench) == 8), "phase {phase} of {clocks}");
+                let new = |bench: &Bench| bench.packets.iter().filter(|p| p.entry == other).count();
+                assert!(new(bench) > 4, "new packets went beside them");
+                bench.dry();
+                assert!(bench.until(300 * clocks, |bench| {
+                    bench.packets.iter().any(|p| p.entry == other && p.index == 199)
+                }));
+                let one = *bench.packets.iter().find(|packet| packet.entry == other).unwrap();
+                bench.answer(&named, complete(32));
+                bench.answer(&one, complete(200));
+                for _ in 0..2 {
+                    assert_eq!(bench.completion(400).status, 0);
+                }
+                bench.packets.clear();
+            }
+            bench.at_rest();
+        });
+    }
 }
 
 /// FEEDBACK for slots in turn is taken in every fifth clock.

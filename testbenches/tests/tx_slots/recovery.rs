@@ -131,7 +131,7 @@ fn what_was_overtaken_is_sent_again_at_once() {
             (0, 2, 1),
             (0, 600, 63),
             (0, 600, 64),
-            (0, 50, 130),
+            (0, 131, 130),
             (256, 600, 255),
             (512, 600, 87),
         ] {
@@ -146,12 +146,21 @@ fn what_was_overtaken_is_sent_again_at_once() {
                 "below {highest} of {base}"
             );
         }
+        // A block is full of ones behind the message's end: they overtake nothing.
+        bench.answer(&packet, nack(30, 512, 600, [0, u64::MAX << 24, u64::MAX, u64::MAX]));
+        bench.answer(&packet, nack(31, 512, 520, [0, u64::MAX << 24, u64::MAX, u64::MAX]));
+        bench.clocks(400);
+        assert!(bench.packets.drain(..).all(|p| p.probe));
+        bench.answer(&packet, nack(32, 512, 600, [1 << 9, u64::MAX << 24, u64::MAX, u64::MAX]));
+        bench.clocks(400);
+        let packets: Vec<Packet> = bench.packets.drain(..).filter(|p| !p.probe).collect();
+        assert_eq!(retransmitted(&packets), (512..521).collect::<Vec<_>>());
         // Of two holes the one that is overtaken; nothing of a block where nothing came.
-        bench.answer(&packet, nack(20, 256, 600, [!(1 << 9), u64::MAX >> 1, 0, 0]));
+        bench.answer(&packet, nack(40, 256, 600, [!(1 << 9), u64::MAX >> 1, 0, 0]));
         bench.clocks(300);
         let packets: Vec<Packet> = bench.packets.drain(..).filter(|p| !p.probe).collect();
         assert_eq!(retransmitted(&packets), [265]);
-        bench.answer(&packet, nack(21, 512, 600, [0; 4]));
+        bench.answer(&packet, nack(41, 512, 600, [0; 4]));
         bench.clocks(400);
         assert!(bench.packets.drain(..).all(|p| p.probe));
         bench.answer(&packet, complete(600));
