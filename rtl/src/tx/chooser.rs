@@ -11,8 +11,8 @@
 //! slot that it names again and again is in the pipeline in every clock but one,
 //! which is then the others'.
 //!
-//! What source 7 `saves` in its turn, source 6 does not take: room that comes
-//! while 7's slot is in the pipeline stays until it is not.
+//! Sources 6 and 7 need room for a packet. Room that comes in the turn of one of
+//! them while FEEDBACK has its slot in the pipeline stays until it is not.
 //!
 //! Contract: combinational but for the memory of who of the last two went.
 //!
@@ -30,11 +30,13 @@ pub struct Chooser {
     pub slots: [Signal<In, Bits<12>>; 8],
     /// Source 0 goes only while none of the others may.
     pub yields: Signal<In, Bit>,
-    /// In its turn source 7 waits for its slot, and 6 for it.
-    pub saves: Signal<In, Bit>,
+    /// Sources 6 and 7 have something for that room.
+    pub waits: [Signal<In, Bit>; 2],
     /// Stages of the pipeline that hold a job, and its slot.
     pub busy: [Signal<In, Bit>; 4],
     pub busy_slots: [Signal<In, Bits<12>>; 4],
+    /// Those that are FEEDBACK.
+    pub busy_feedback: [Signal<In, Bit>; 4],
     /// At most one is high.
     pub chosen: [Signal<Out, Bit>; 8],
     pub any: Signal<Out, Bit>,
@@ -43,7 +45,10 @@ pub struct Chooser {
     /// This source or one before it may go.
     taken: [Signal<Local, Bit>; 6],
     others: Signal<Local, Bit>,
-    may_next: Signal<Local, Bit>,
+    /// Sources 6 and 7: named by FEEDBACK at work; may go, and nothing is kept from them.
+    named: [Signal<Local, Bit>; 2],
+    may_new: Signal<Local, Bit>,
+    may_again: Signal<Local, Bit>,
     last_next: Dff<Bit>,
 }
 
@@ -56,16 +61,19 @@ impl Chooser {
             wants: Default::default(),
             slots: Default::default(),
             yields: Default::default(),
-            saves: Default::default(),
+            waits: Default::default(),
             busy: Default::default(),
             busy_slots: Default::default(),
+            busy_feedback: Default::default(),
             chosen: Default::default(),
             any: Default::default(),
             slot: Default::default(),
             may: Default::default(),
             taken: Default::default(),
             others: Default::default(),
-            may_next: Default::default(),
+            named: Default::default(),
+            may_new: Default::default(),
+            may_again: Default::default(),
             last_next: Default::default(),
         }
     }
@@ -88,12 +96,20 @@ impl Logic for Chooser {
             self.taken[i].next = self.may[i].val() | self.taken[i - 1].val();
             self.chosen[i].next = self.may[i].val() & !self.taken[i - 1].val();
         }
-        self.may_next.next = self.may[6].val() & !(self.saves.val() & self.last_next.q.val());
+        for i in 0..2 {
+            self.named[i].next = self.waits[i].val()
+                & ((self.busy_feedback[0].val() & (self.busy_slots[0].val() == self.slots[i + 6].val()))
+                    | (self.busy_feedback[1].val() & (self.busy_slots[1].val() == self.slots[i + 6].val()))
+                    | (self.busy_feedback[2].val() & (self.busy_slots[2].val() == self.slots[i + 6].val()))
+                    | (self.busy_feedback[3].val() & (self.busy_slots[3].val() == self.slots[i + 6].val())));
+        }
+        self.may_new.next = self.may[6].val() & !(self.named[1].val() & self.last_next.q.val());
+        self.may_again.next = self.may[7].val() & !(self.named[0].val() & !self.last_next.q.val());
         self.chosen[6].next =
-            self.may_next.val() & !(self.may[7].val() & self.last_next.q.val()) & !self.taken[5].val();
+            self.may_new.val() & !(self.may_again.val() & self.last_next.q.val()) & !self.taken[5].val();
         self.chosen[7].next =
-            self.may[7].val() & !(self.may_next.val() & !self.last_next.q.val()) & !self.taken[5].val();
-        self.others.next = self.taken[5].val() | self.may_next.val() | self.may[7].val();
+            self.may_again.val() & !(self.may_new.val() & !self.last_next.q.val()) & !self.taken[5].val();
+        self.others.next = self.taken[5].val() | self.may_new.val() | self.may_again.val();
         self.chosen[0].next = self.may[0].val() & (!self.yields.val() | !self.others.val());
         self.any.next = self.others.val() | self.may[0].val();
         self.slot.next = self.slots[7].val();

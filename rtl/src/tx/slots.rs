@@ -434,17 +434,18 @@ impl Logic for Slots {
             & self.timers.room.val()
             & !self.job1.q.val().accept;
         self.chooser.wants[6].next = self.ring.head_valid.val() & self.packet_room.val();
-        // The next retransmission is of the slot that FEEDBACK names again and again.
-        self.chooser.saves.next = self.feedback_held.q.val()
-            & self.feedback_again.q.val()
-            & self.step_valid.val()
-            & (self.step_data.val().slot == self.feedback_slot.val());
+        self.chooser.waits[0].next = self.ring.head_valid.val();
+        self.chooser.waits[1].next = self.step_valid.val();
         self.chooser.wants[7].next = self.step_valid.val() & self.packet_room.val();
         self.chooser.clk.next = self.clk.val();
         self.chooser.rst.next = self.rst.val();
         self.chooser.open.next = self.starter.ready.val();
         self.chooser.busy[0].next = self.valid1.q.val();
         self.chooser.busy_slots[0].next = self.job1.q.val().slot;
+        self.chooser.busy_feedback[0].next = self.valid1.q.val() & self.job1.q.val().feedback;
+        self.chooser.busy_feedback[1].next = self.valid2.q.val() & self.job2.q.val().feedback;
+        self.chooser.busy_feedback[2].next = self.valid3.q.val() & self.job3.q.val().feedback;
+        self.chooser.busy_feedback[3].next = self.act.action.val().feedback;
         self.chooser.busy[1].next = self.valid2.q.val();
         self.chooser.busy_slots[1].next = self.job2.q.val().slot;
         self.chooser.busy[2].next = self.valid3.q.val();

@@ -187,44 +187,59 @@ fn a_flood_for_one_slot_starves_nobody() {
 }
 
 /// Where the wire takes a packet every few clocks, in step with the flood: the named
-/// slot's retransmissions go, and the other's new packets.
+/// slots' retransmissions go, and new packets, in turns.
 #[test]
-fn a_flood_in_step_with_the_wire_starves_no_retransmission() {
-    for clocks in [5, 10, 15] {
+fn a_flood_in_step_with_the_wire_starves_nobody() {
+    for clocks in [5, 10, 15, 20] {
         run_slow("tx_flood_in_step", clocks, |bench| {
             bench.set("max_retry", 200);
-            for phase in 0..5 {
-                let named = start(bench, Request::packets(32, 32))[0];
-                bench.answer(&named, Feedback { grant: 32, sequence: 1, ..Feedback::default() });
-                bench.ticks(60);
-                // Its turn comes for as long as this lasts.
-                let other = bench.post(Request::packets(200, 200));
-                bench.clocks(100 + phase);
-                let old = Packet { generation: named.generation.wrapping_sub(3) & 0xF_FFFF, ..named };
-                bench.flood(&old, Feedback { grant: 32, sequence: 1, ..Feedback::default() });
-                bench.packets.clear();
-                let nack =
-                    Feedback { flags: fb::NACK, grant: 32, limit: 8, sequence: 2, ..Feedback::default() };
-                bench.answer(&named, nack);
-                let again = |bench: &Bench| bench.packets.iter().filter(|p| p.has(flag::RETX)).count();
-                assert!(bench.until(60 * clocks, |bench| again(bench) == 8), "phase {phase} of {clocks}");
-                let new = |bench: &Bench| bench.packets.iter().filter(|p| p.entry == other).count();
-                assert!(new(bench) > 4, "new packets went beside them");
-                bench.dry();
-                assert!(bench.until(300 * clocks, |bench| {
-                    bench.packets.iter().any(|p| p.entry == other && p.index == 199)
-                }));
-                let one = *bench.packets.iter().find(|packet| packet.entry == other).unwrap();
-                bench.answer(&named, complete(32));
-                bench.answer(&one, complete(200));
-                for _ in 0..2 {
-                    assert_eq!(bench.completion(400).status, 0);
-                }
-                bench.packets.clear();
+            for phase in 0..10 {
+                in_step(bench, clocks, phase);
             }
             bench.at_rest();
         });
     }
+}
+
+fn in_step(bench: &mut Bench, clocks: u64, phase: u64) {
+    let named: Vec<Packet> = (0..2)
+        .map(|_| {
+            let packet = start(bench, Request::packets(32, 32))[0];
+            bench.answer(&packet, Feedback { grant: 32, sequence: 1, ..Feedback::default() });
+            packet
+        })
+        .collect();
+    bench.ticks(60);
+    // Its turn comes for as long as this lasts.
+    let other = bench.post(Request::packets(250, 250));
+    bench.clocks(100 + phase);
+    // FEEDBACK names one of the two, both in turn, and the one whose turn it is.
+    let one = *bench.packets.iter().find(|packet| packet.entry == other).expect("begun");
+    for (round, floods) in [vec![named[0]], named.clone(), vec![one]].into_iter().enumerate() {
+        for packet in floods {
+            let generation = packet.generation.wrapping_sub(3) & 0xF_FFFF;
+            bench.flood(&Packet { generation, ..packet }, Feedback { grant: 32, ..Feedback::default() });
+        }
+        bench.clocks(40);
+        bench.packets.clear();
+        let sequence = 2 + round as u64;
+        let nack = Feedback { flags: fb::NACK, grant: 32, limit: 16, sequence, ..Feedback::default() };
+        bench.answer(&named[0], nack);
+        let again = |bench: &Bench| bench.packets.iter().filter(|p| p.has(flag::RETX)).count();
+        let came = bench.until(100 * clocks, |bench| again(bench) == 16);
+        assert!(came, "round {round}, phase {phase} of {clocks}: {} retransmissions", again(bench));
+        let new = bench.packets.iter().filter(|p| p.entry == other).count();
+        assert!(new > 10, "round {round}, phase {phase} of {clocks}: {new} new packets went beside them");
+        bench.dry();
+    }
+    assert!(
+        bench.until(300 * clocks, |bench| bench.packets.iter().any(|p| p.entry == other && p.index == 249))
+    );
+    for (packet, count) in [(named[0], 32), (named[1], 32), (one, 250)] {
+        bench.answer(&packet, complete(count));
+        assert_eq!(bench.completion(400).status, 0);
+    }
+    bench.packets.clear();
 }
 
 /// FEEDBACK for slots in turn is taken in every fifth clock.
