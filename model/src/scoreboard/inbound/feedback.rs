@@ -40,16 +40,19 @@ impl Receiving {
         }
         //= RC-8
         let sampled = header.delay != NO_SAMPLE;
-        let fits = |a: &Answerable| !a.answered && a.ev == header.ev && a.timestamp == header.echo && sampled;
+        let fits = |a: &Answerable| {
+            a.answered.is_none() && a.ev == header.ev && a.timestamp == header.echo && sampled
+        };
         // Of copies, and of packets that left in one tick on one path, the one whose
-        // delay fits and whose mark; of those, one that has to be answered; of those,
-        // the best fit.
+        // delay fits and whose mark; of those, the first that has to be answered, for each
+        // of them is; else the best fit.
         let (clock, stamp) = (bench.clock, bench.tolerance.stamp as u64);
         let held = |a: &Answerable| bench.tick_at(clock) - bench.tick_at(a.clock);
         let misfit = |a: &Answerable| held(a).abs_diff(header.delay as u64);
         let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
         let ce = header.flags & fb::CE != 0;
-        let rank = |a: &Answerable| (misfit(a) > stamp, a.ce != ce, !a.due, misfit(a), !a.new);
+        let order = |a: &Answerable| if a.due { a.serial } else { misfit(a) };
+        let rank = |a: &Answerable| (misfit(a) > stamp, a.ce != ce, !a.due, order(a), !a.new);
         // Every packet of a message that is refused is, one after the other.
         let busy = header.flags & fb::BUSY != 0;
         let rank =
@@ -60,20 +63,25 @@ impl Receiving {
         let earliest = near().map(|a| a.serial).min();
         let counted = near().filter(|a| a.counted).map(|a| a.clock).max();
         let several = near().count() > 1;
-        let mut answer = found.and_then(|at| message.answers.get_mut(at));
-        if let Some(answer) = answer.as_mut() {
-            answer.answered = true;
+        let found = found.filter(|&at| at < message.answers.len());
+        if let Some(at) = found {
+            let came = bench.tick_at(clock).saturating_sub(header.delay as u64);
+            let answer = &message.answers[at];
             //= RC-7
             bench.field(id, "RC-7", "CE flag", ce.into(), answer.ce.into());
-            let held = bench.tick_at(bench.clock) - bench.tick_at(answer.clock);
-            let apart = (held as i64 - header.delay as i64).unsigned_abs();
-            if apart > bench.tolerance.stamp as u64 {
-                bench.field(id, "RC-8", "delay", header.delay as u64, held);
+            let held = bench.tick_at(clock) - bench.tick_at(answer.clock);
+            let apart = held.abs_diff(header.delay as u64) > stamp;
+            let tick_at = |clock| bench.tick_at(clock);
+            if !apart || !message.reassign(&tick_at, at, came, stamp, &mut BTreeSet::new()) {
+                message.answers[at].answered = Some(came);
+                if apart {
+                    bench.field(id, "RC-8", "delay", header.delay as u64, held);
+                }
             }
         }
         let ends = header.flags & (fb::COMPLETE | fb::ABORT) != 0;
         let timer_driven = header.flags & (fb::NACK | fb::GRANT | fb::ABORT) != 0;
-        if answer.is_none() && (sampled || !timer_driven || header.ev != 0 || header.echo != 0) {
+        if found.is_none() && (sampled || !timer_driven || header.ev != 0 || header.echo != 0) {
             bench.fault(Some(id), "RC-7", Fault::Undue);
             return;
         }
@@ -151,7 +159,7 @@ impl Receiving {
             message.interval = message.interval.reopened(bench.now(), &bench.setup.settings);
             // What came behind it may have been let in, and counts.
             let tail = Interval::tail(source, &bench.setup.settings);
-            let later = message.answers.iter().filter(|a| a.probe && !a.answered && a.clock > clock);
+            let later = message.answers.iter().filter(|a| a.probe && a.answered.is_none() && a.clock > clock);
             message.soonest = later.map(|a| bench.tick_at(a.clock) + tail).min();
             if message.distinct > 0 {
                 let view = message.view();

@@ -38,7 +38,8 @@ pub(super) struct Answerable {
     pub(super) withheld: bool,
     /// May be answered by count, should enough have come.
     pub(super) counted: bool,
-    pub(super) answered: bool,
+    /// In what tick it came, says the feedback that answered it.
+    pub(super) answered: Option<Ticks>,
 }
 
 /// What held before a packet or a grant that a NACK may have crossed on its way out.
@@ -159,7 +160,7 @@ impl Answerable {
             due: packet.probe || packet.flags & flag::AR != 0,
             withheld: false,
             counted: false,
-            answered: false,
+            answered: None,
         }
     }
 }
@@ -298,6 +299,37 @@ impl Message {
         }
     }
 
+    /// Finds each feedback a packet that fits it, where copies of one came so close
+    /// behind each other that an earlier one may have answered another than was
+    /// thought: answers `came`, of packets like the `like`-th, and moves others. Whether
+    /// that worked; if not, nothing moved.
+    //= RC-8
+    pub(super) fn reassign(
+        &mut self,
+        tick_at: &impl Fn(u64) -> Ticks,
+        like: usize,
+        came: Ticks,
+        stamp: Ticks,
+        tried: &mut BTreeSet<usize>,
+    ) -> bool {
+        for at in 0..self.answers.len() {
+            let (a, b) = (&self.answers[at], &self.answers[like]);
+            let alike = (a.ev, a.timestamp, a.ce) == (b.ev, b.timestamp, b.ce);
+            if !alike || tick_at(a.clock).abs_diff(came) > stamp || !tried.insert(at) {
+                continue;
+            }
+            let free = match self.answers[at].answered {
+                None => true,
+                Some(other) => self.reassign(tick_at, like, other, stamp, tried),
+            };
+            if free {
+                self.answers[at].answered = Some(came);
+                return true;
+            }
+        }
+        false
+    }
+
     /// What holds before what happens now.
     pub(super) fn before(&self, clock: u64, now: Ticks) -> Before {
         let (deadline, last_heard) = (self.interval.deadline(), self.last_heard);
@@ -309,7 +341,8 @@ impl Message {
     /// is the new one, until it is refused as well. Serial and clock of that, and
     /// whether it is to be answered now.
     pub(super) fn renew(&mut self, index: u32, refused: u64) -> Option<(u64, u64, bool)> {
-        let next = |a: &&mut Answerable| !a.answered && !a.probe && a.index == index && a.serial > refused;
+        let next =
+            |a: &&mut Answerable| a.answered.is_none() && !a.probe && a.index == index && a.serial > refused;
         let next = self.answers.iter_mut().find(next)?;
         //= RC-7
         let due = next.due || next.withheld || next.ce;

@@ -444,7 +444,7 @@ impl Receiving {
                     }
                 }
                 Duty::Answer(_, serial, at) => {
-                    let open = message.answers.iter().find(|a| !a.answered && a.serial == serial);
+                    let open = message.answers.iter().find(|a| a.answered.is_none() && a.serial == serial);
                     // Once whole, only COMPLETE speaks.
                     let silenced = message.complete.is_some_and(|whole| at >= whole.saturating_sub(lag))
                         && message.told.is_none();
