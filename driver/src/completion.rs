@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tessera_abi::queue::{self, done};
 use tessera_abi::regs::{self, table};
@@ -76,7 +76,16 @@ pub struct DatagramSource {
 
 /// Rings that complete here, by endpoint's index and, for receives, the index
 /// of the ring's own table entry.
-type Rings = HashMap<(u16, Option<u16>), Arc<Outstanding>>;
+type Rings = HashMap<(u16, Option<u16>), Requests>;
+
+/// The requests that completions of an endpoint end.
+#[derive(Clone, Debug)]
+enum Requests {
+    Of(Arc<Outstanding>),
+    /// The endpoint is gone: nobody hears of its completions, but they end the
+    /// receives that it had taken of a shared ring.
+    Gone(Weak<Outstanding>),
+}
 
 /// Which endpoints complete here. Attached under a lock, read by `poll` from
 /// its own copy, which it refreshes when the version has moved.
@@ -94,7 +103,15 @@ impl Attached {
 
     pub(crate) fn attach(&self, endpoint: u16, receives: Option<u16>, ring: &Arc<Outstanding>) {
         self.change(|rings| {
-            rings.insert((endpoint, receives), ring.clone());
+            rings.insert((endpoint, receives), Requests::Of(ring.clone()));
+        });
+    }
+
+    /// The endpoint goes, the shared ring that it takes its receives from stays.
+    pub(crate) fn leave(&self, endpoint: u16, ring: u16, receives: &Arc<Outstanding>) {
+        self.change(|rings| {
+            rings.retain(|_, of| !matches!(of, Requests::Gone(ring) if ring.strong_count() == 0));
+            rings.insert((endpoint, Some(ring)), Requests::Gone(Arc::downgrade(receives)));
         });
     }
 
@@ -166,7 +183,8 @@ impl CompletionQueue {
     ///
     /// Zero means none is there *now*: call
     /// [`Context::wait`](crate::Context::wait) to let device time run.
-    /// Completions of endpoints that no longer exist are skipped. After a
+    /// Completions of endpoints that no longer exist are skipped; what they had taken
+    /// of a shared ring ends with them. After a
     /// [reset](crate::Context::reset) of the NIC, what it had still written comes
     /// first, then every request that was outstanding, with [`Status::Flushed`].
     ///
@@ -185,17 +203,7 @@ impl CompletionQueue {
         let mut taken = 0;
         let mut failed = None;
         while taken < completions.len() {
-            let at = usize::from(self.head & self.mask) * queue::COMPLETION_LEN;
-            // The first pass over the ring writes phase 1, the next 0, and so on.
-            let pass = self.head / (self.mask + 1);
-            let expected = u8::from(pass.is_multiple_of(2));
-            if self.memory.load_published(at + done::PHASE) & 1 != expected {
-                break;
-            }
-            let mut entry = [0; queue::COMPLETION_LEN];
-            self.memory.read(at, &mut entry);
-            let index = self.head;
-            self.head = self.head.wrapping_add(1);
+            let Some((index, entry)) = self.next_entry() else { break };
             match self.decode(index, &entry) {
                 Ok(Some(completion)) => {
                     completions[taken] = completion;
@@ -227,6 +235,22 @@ impl CompletionQueue {
         }
     }
 
+    /// The next entry that the NIC has written.
+    fn next_entry(&mut self) -> Option<(u16, [u8; queue::COMPLETION_LEN])> {
+        let index = self.head;
+        let at = usize::from(index & self.mask) * queue::COMPLETION_LEN;
+        // The first pass over the ring writes phase 1, the next 0, and so on.
+        let pass = index / (self.mask + 1);
+        let expected = u8::from(pass.is_multiple_of(2));
+        if self.memory.load_published(at + done::PHASE) & 1 != expected {
+            return None;
+        }
+        let mut entry = [0; queue::COMPLETION_LEN];
+        self.memory.read(at, &mut entry);
+        self.head = index.wrapping_add(1);
+        Some((index, entry))
+    }
+
     /// Tells the NIC how far the queue has been read, if it still knows the queue.
     fn tell_head(&self) -> Result<(), DeviceError> {
         let Ok(_alive) = self.shared.lives.alive(self.life) else { return Ok(()) };
@@ -238,9 +262,14 @@ impl CompletionQueue {
     //= RS-5
     fn flush(&mut self, completions: &mut [WorkCompletion]) -> usize {
         // By endpoint, so that the order does not depend on a hash.
-        let mut rings: Vec<_> = self.rings.iter().collect();
-        rings.sort_unstable_by_key(|(key, _)| **key);
-        let ended = rings.into_iter().flat_map(|(&(endpoint, receives), ring)| {
+        let of = self.rings.iter().filter_map(|(key, requests)| match requests {
+            Requests::Of(ring) => Some((*key, ring)),
+            // Who is left of the ring's endpoints hears of it.
+            Requests::Gone(_) => None,
+        });
+        let mut rings: Vec<_> = of.collect();
+        rings.sort_unstable_by_key(|(key, _)| *key);
+        let ended = rings.into_iter().flat_map(|((endpoint, receives), ring)| {
             std::iter::from_fn(move || ring.flush()).map(move |(work_id, cancel)| WorkCompletion {
                 work_id,
                 event: if cancel { CompletionEvent::Cancelled } else { CompletionEvent::Ended },
@@ -277,8 +306,16 @@ impl CompletionQueue {
             Status::from_code(entry[done::STATUS]).map_err(|status| PollError::Status { index, status })?;
         let endpoint = u16_at(done::ENDPOINT);
         let receives = receive.then(|| u16_at(done::RING));
-        let Some(ring) = self.rings.get(&(endpoint, receives)) else { return Ok(None) };
         let number = u16_at(done::ENTRY);
+        let ring = match self.rings.get(&(endpoint, receives)) {
+            Some(Requests::Of(ring)) => ring,
+            Some(Requests::Gone(ring)) => {
+                let left = ring.upgrade().filter(|_| event == CompletionEvent::Ended);
+                left.map(|ring| ring.end(number));
+                return Ok(None);
+            }
+            None => return Ok(None),
+        };
         let known = match event {
             CompletionEvent::Ended => ring.end(number),
             CompletionEvent::Posted => {
@@ -321,6 +358,11 @@ impl CompletionQueue {
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
         if self.shared.release_cq(self.life, self.index) {
+            // Shared rings live on: what is told here to nobody ends their receives.
+            self.refresh();
+            while let Some((index, entry)) = self.next_entry() {
+                let _ = self.decode(index, &entry);
+            }
             self.shared.device.unmap(self.address);
         }
     }

@@ -10,8 +10,9 @@ use tessera_abi::wire::{gid_ipv4, ipv4_gid};
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
-use crate::error::{CreateError, DestroyError, OpenError, RegisterError};
+use crate::error::{CreateError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, MemoryRegion};
+use crate::reclaim::Kept;
 use crate::reset::Lives;
 use crate::shared_receive::SharedReceive;
 
@@ -50,7 +51,7 @@ pub(crate) struct Shared {
     /// data registers.
     table_access: Mutex<()>,
     /// One endpoint is reclaimed at a time.
-    reclaiming: Mutex<()>,
+    pub(crate) reclaiming: Mutex<Kept>,
     /// Held from an order's first register to its result.
     pub(crate) orders: Mutex<()>,
     pub(crate) options: ContextOptions,
@@ -248,50 +249,9 @@ impl Shared {
         self.tables().cqs.give_back(index);
     }
 
-    /// Forgets a table entry that is a shared ring and nothing else. False: the NIC
-    /// may still read it.
-    #[must_use]
-    pub(crate) fn release_ring(&self, life: u32, index: usize) -> bool {
-        self.release(life, || {
-            self.write_table_now(table::ENDPOINT, index, Word::new())?;
-            self.tables().endpoints.give_back(index);
-            Ok(())
-        })
-    }
-
-    /// Closes an endpoint by `closed`, the entry that is not valid any more but says
-    /// who it was, and waits until the NIC holds nothing of it. After a reset it holds
-    /// nothing already.
-    pub(crate) fn reclaim_endpoint(
-        &self,
-        life: u32,
-        index: usize,
-        number: u32,
-        closed: Word,
-    ) -> Result<(), DestroyError> {
-        let _alive = match self.lives.alive(life) {
-            Ok(alive) => alive,
-            Err(DeviceError::Reset) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let _alone = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
-        self.write_table_now(table::ENDPOINT, index, closed)?;
-        self.device.write(regs::RECLAIM.offset, index as u32)?;
-        let mut left = 0;
-        let done = self.wait_until(|| {
-            left = self.device.read(regs::RECLAIM_STATUS.offset)?;
-            Ok(left & 1 == 0)
-        })?;
-        if done.is_none() {
-            return Err(DestroyError::Held {
-                endpoint: number,
-                sends: left & 2 != 0,
-                receives: left & 4 != 0,
-                waits: READY_WAITS,
-            });
-        }
+    /// An index of the endpoint table that the NIC holds nothing of.
+    pub(crate) fn give_back_endpoint(&self, index: usize) {
         self.tables().endpoints.give_back(index);
-        Ok(())
     }
 
     /// Gives the NIC, which is in reset state, its addresses and settings, and
@@ -327,19 +287,23 @@ impl Shared {
         let mut tables = self.tables();
         let Tables { keys, endpoints, cqs, .. } = &mut *tables;
         [keys, endpoints, cqs].into_iter().for_each(Numbers::forget);
+        drop(tables);
+        self.forget_kept();
     }
 
     // Who takes a number holds the life from before until the table entry is written:
     // a reset in between would free the number and then find it taken.
 
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
+        self.look_again();
         let count = self.endpoints;
         self.tables().endpoints.take(count).ok_or(CreateError::None { what: "endpoints", count })
     }
 
     /// A table entry for a ring that no peer addresses: it uses up no number, which
-    /// would come round again too soon, since a ring is given back at once.
+    /// would only come round again the sooner.
     pub(crate) fn take_ring(&self) -> Result<usize, CreateError> {
+        self.look_again();
         let count = self.endpoints;
         self.tables().endpoints.take_index(count).ok_or(CreateError::None { what: "endpoints", count })
     }

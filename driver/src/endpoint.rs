@@ -12,6 +12,7 @@ use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
+use crate::reclaim::Leaving;
 use crate::recovery::{self, ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
 use crate::shared_receive::{SharedReceive, SharedRing};
@@ -324,7 +325,7 @@ impl SendEntry {
 /// It has no peer; every request names its own.
 ///
 /// Dropping it destroys it as [`Endpoint::destroy`] does; what the NIC does not let go
-/// of then stays mapped.
+/// of then stays mapped until it does.
 #[derive(Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
@@ -655,11 +656,14 @@ impl Endpoint {
     /// was receiving are aborted, and receives not taken are forgotten. Returns when
     /// the NIC holds nothing of it: from then on no memory that only its requests
     /// named is read or written, and may be deregistered. What ends so completes
-    /// for nobody: [`CompletionQueue::poll`] skips it.
+    /// for nobody: [`CompletionQueue::poll`] skips it. That goes for receives of a
+    /// shared ring too, if messages of this endpoint had taken them.
     ///
     /// # Errors
-    /// If the device fails, or does not let go of something: its memory must then
-    /// stay as it is.
+    /// If the device fails, or does not let go of something in time: the memory that
+    /// its requests named must then stay as it is until the NIC is reset. Its number and
+    /// rings come back as soon as the NIC is found to have let go, when something is
+    /// created or destroyed.
     pub fn destroy(mut self) -> Result<(), DestroyError> {
         self.give_back()
     }
@@ -667,21 +671,30 @@ impl Endpoint {
     fn give_back(&mut self) -> Result<(), DestroyError> {
         self.destroyed = true;
         self.send_attached.detach(self.index as u16, None);
-        self.recv_attached.detach(self.index as u16, Some(self.ring_index));
+        match &self.recvs {
+            Receives::Own(_) => self.recv_attached.detach(self.index as u16, Some(self.ring_index)),
+            Receives::Shared(ring) => {
+                self.recv_attached.leave(self.index as u16, self.ring_index, ring.outstanding());
+            }
+        }
         // What is said to peers at the end still carries its number and Q_Key, and
-        // completions their queue.
+        // completions their queue and ring. What still comes in takes no more than before.
+        let (own_ring, shared_ring) = match &self.recvs {
+            Receives::Own(ring) => (Some(ring.address), None),
+            Receives::Shared(_) => (None, Some(self.ring_index)),
+        };
         let closed = Word::new()
             .with(regs::endpoint::DATAGRAM, (self.options.kind == EndpointKind::Datagrams).into())
             .with(regs::endpoint::NUMBER_HI, (self.number >> 8).into())
             .with(regs::endpoint::QKEY, self.options.qkey.into())
             .with(regs::endpoint::SEND_CQ, self.queues[0] as u64)
-            .with(regs::endpoint::RECV_CQ, self.queues[1] as u64);
-        self.shared.reclaim_endpoint(self.life, self.index, self.number, closed)?;
-        self.shared.device.unmap(self.sends.address);
-        if let Receives::Own(ring) = &self.recvs {
-            self.shared.device.unmap(ring.address);
-        }
-        Ok(())
+            .with(regs::endpoint::RECV_CQ, self.queues[1] as u64)
+            .with(regs::endpoint::RX_QUOTA, self.options.rx_quota.into())
+            .with(regs::endpoint::SHARES, shared_ring.is_some().into())
+            .with(regs::endpoint::SHARED_RING, shared_ring.unwrap_or(0).into());
+        let rings = [Some(self.sends.address), own_ring];
+        let leaving = Leaving { index: self.index, rings, shared_ring };
+        self.shared.reclaim(self.life, leaving, self.number, closed)
     }
 }
 

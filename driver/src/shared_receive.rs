@@ -19,6 +19,7 @@ use crate::completion::{Attached, CompletionQueue};
 use crate::context::{Shared, Word};
 use crate::endpoint::{RecvRequest, Ring};
 use crate::error::{CreateError, PostError};
+use crate::reclaim::Leaving;
 use crate::recovery::{ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
 
@@ -28,6 +29,8 @@ pub(crate) struct SharedRing {
     pub(crate) shared: Arc<Shared>,
     pub(crate) life: u32,
     pub(crate) index: usize,
+    /// The queue of what is refused.
+    errors: usize,
     ring: Ring,
     attached: Arc<Attached>,
 }
@@ -41,9 +44,12 @@ impl SharedRing {
 impl Drop for SharedRing {
     fn drop(&mut self) {
         self.attached.detach(self.index as u16, Some(self.index as u16));
-        if self.shared.release_ring(self.life, self.index) {
-            self.shared.device.unmap(self.ring.address);
-        }
+        // What was refused may wait for its queue, and what is read of it for the host.
+        let closed = Word::new().with(regs::endpoint::RECV_CQ, self.errors as u64);
+        let rings = [Some(self.ring.address), None];
+        let leaving = Leaving { index: self.index, rings, shared_ring: None };
+        // What stays in the NIC stays mapped: nobody is there to be told.
+        let _ = self.shared.reclaim(self.life, leaving, self.index as u32, closed);
     }
 }
 
@@ -76,8 +82,8 @@ impl SharedReceive {
             .with(regs::endpoint::RECV_CQ, errors.index as u64)
             .with(regs::endpoint::PD, pd.into());
         errors.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
-        let ring =
-            SharedRing { shared: shared.clone(), life, index, ring, attached: errors.attached.clone() };
+        let attached = errors.attached.clone();
+        let ring = SharedRing { shared: shared.clone(), life, index, errors: errors.index, ring, attached };
         // From here on dropping `ring` gives everything back.
         let written = shared.write_table_now(table::ENDPOINT, index, word);
         drop(alive);

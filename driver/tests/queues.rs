@@ -438,6 +438,142 @@ fn a_shared_ring_serves_endpoints_and_outlives_its_handle() {
     assert_eq!(fake.table(regs::table::ENDPOINT, 0)[0], 0);
 }
 
+/// The ring's entry ends with its message, whether anybody hears of that or not.
+#[test]
+fn a_sharer_that_is_gone_does_not_keep_its_receives() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let (mut cq, errors) = (context.create_cq(4).unwrap(), context.create_cq(4).unwrap());
+    let pd = context.alloc_pd();
+    let mut ring = pd.create_shared_receive(2, &errors).unwrap();
+    let goes = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+    let stays = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+    let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+    let words = fake.table(regs::table::CQ, 0);
+    let at = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let complete = |n: u8, endpoint: u8| {
+        let mut bytes = [0; queue::COMPLETION_LEN];
+        bytes[done::OPCODE] = queue::DONE_RECV;
+        bytes[done::ENDPOINT] = endpoint;
+        bytes[done::ENTRY] = n;
+        bytes[done::PHASE] = 1;
+        fake.dma_write(at + u64::from(n) * queue::COMPLETION_LEN as u64, &bytes);
+    };
+    for work_id in 0..2 {
+        ring.post_recv(&RecvRequest { work_id, region: &region, range: 0..100 }).unwrap();
+    }
+    // One ends before it goes, and one as it goes.
+    complete(0, 1);
+    goes.destroy().unwrap();
+    let (from, to) = (fake.table(regs::table::ENDPOINT, 2), fake.table(regs::table::ENDPOINT, 1));
+    assert_eq!(from[0] & 0x3F, 0b01_0011, "who stays is valid, may send, shares");
+    assert_eq!(to[0] & 0x3F, 1 << regs::endpoint::SHARES.0, "who goes shares to the end");
+    assert_eq!(to[7] >> 8 & 0xFF, 0, "the ring's index");
+    assert_eq!((to[6] >> 24 | to[7] << 8) & 0xFFFF, 9, "and takes no more than before");
+    complete(1, 1);
+    let mut completions = [WorkCompletion::default(); 4];
+    assert_eq!(cq.poll(&mut completions).unwrap(), 0);
+    assert_eq!(ring.recvs_outstanding(), 0);
+    // Twice is still once.
+    complete(2, 1);
+    assert_eq!(cq.poll(&mut completions).unwrap(), 0);
+    for work_id in 2..4 {
+        ring.post_recv(&RecvRequest { work_id, region: &region, range: 0..100 }).unwrap();
+    }
+    complete(3, 2);
+    assert_eq!(cq.poll(&mut completions).unwrap(), 1);
+    assert_eq!((completions[0].work_id, completions[0].endpoint), (3, 2));
+    drop(stays);
+}
+
+/// What the ring refused may wait for its queue, and what is read of it for the host.
+//= RE-3 test
+#[test]
+fn a_shared_ring_keeps_its_queue_to_the_end() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let (_cq, errors) = (context.create_cq(4).unwrap(), context.create_cq(4).unwrap());
+    let ring = context.alloc_pd().create_shared_receive(4, &errors).unwrap();
+    fake.writes.lock().unwrap().clear();
+    drop(ring);
+    let words = fake.table(regs::table::ENDPOINT, 0);
+    assert_eq!((words[0] & 0x3F, words[6] >> 16 & 0xFF), (0, 1));
+    assert_eq!(fake.writes.lock().unwrap().last(), Some(&(regs::RECLAIM.offset, 0)));
+}
+
+/// A NIC that is held up lets go later: what it had kept comes back then.
+#[test]
+fn what_the_nic_lets_go_of_late_comes_back() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let pd = context.alloc_pd();
+    let set = |value| fake.registers.lock().unwrap().insert(regs::RECLAIM_STATUS.offset, value);
+    let mapped = || fake.mapped.lock().unwrap().len();
+    let reclaimed = || fake.last_write(regs::RECLAIM.offset);
+    let cq = context.create_cq(4).unwrap();
+    let errors = context.create_cq(4).unwrap();
+    let ring = pd.create_shared_receive(4, &errors).unwrap();
+    let sharing = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+    let own = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    assert_eq!(mapped(), 6);
+    set(1);
+    assert!(matches!(sharing.destroy(), Err(DestroyError::Held { .. })));
+    drop(own);
+    drop(ring);
+    assert_eq!(mapped(), 6, "the NIC may still use all of it");
+    // There is one place left, and then none.
+    let last = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    let full = || pd.create_endpoint(&SMALL, &cq, &cq);
+    assert!(matches!(full(), Err(CreateError::None { what: "endpoints", count: 4 })));
+    assert_eq!(mapped(), 8);
+    // The NIC has ended what it was told last, and ends the others now.
+    set(0);
+    let again = full().unwrap();
+    assert_eq!(mapped(), 6, "two completion queues, two endpoints");
+    drop((last, again));
+    assert_eq!(mapped(), 2);
+
+    // The ring goes behind the endpoint that takes receives of it.
+    let ring = pd.create_shared_receive(4, &errors).unwrap();
+    let sharing = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+    let (ring_index, index) = (reclaimed().unwrap(), sharing.number() & 0xFF);
+    assert_ne!(ring_index, index);
+    set(1);
+    drop(sharing);
+    assert_eq!((reclaimed(), mapped()), (Some(index), 4));
+    set(0);
+    drop(ring);
+    assert_eq!(mapped(), 2);
+}
+
+/// A reset lets go of everything, and the last one to use the NIC looks once more.
+#[test]
+fn what_was_kept_goes_with_a_reset_or_with_the_context() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let set = |value| fake.registers.lock().unwrap().insert(regs::RECLAIM_STATUS.offset, value);
+    let mapped = || fake.mapped.lock().unwrap().len();
+    let keep = |context: &Context| {
+        let cq = context.create_cq(4).unwrap();
+        let endpoint = context.alloc_pd().create_endpoint(&SMALL, &cq, &cq).unwrap();
+        set(1);
+        assert!(endpoint.destroy().is_err());
+    };
+    keep(&context);
+    assert_eq!(mapped(), 2);
+    context.reset().unwrap();
+    assert_eq!(mapped(), 0);
+    keep(&context);
+    assert_eq!(mapped(), 2);
+    set(0);
+    drop(context);
+    assert_eq!(mapped(), 0);
+    let context = Context::open(fake.clone(), options()).unwrap();
+    keep(&context);
+    drop(context);
+    assert_eq!(mapped(), 2, "the NIC may still use it");
+}
+
 #[test]
 fn numbers_run_out_with_a_name_and_come_back() {
     let fake = Fake::nic();
@@ -507,8 +643,7 @@ fn who_opens_the_nic_again_repeats_no_number() {
     }
 }
 
-/// A ring has no number of its own and is given back at once: rings that come and go
-/// do not bring the numbers of endpoints round.
+/// A ring has no number of its own: rings that come and go do not bring the numbers of endpoints round.
 #[test]
 fn shared_rings_use_up_no_endpoint_number() {
     let fake = Fake::nic();

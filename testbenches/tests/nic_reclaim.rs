@@ -474,3 +474,26 @@ fn reads_of_its_rings_are_waited_for() {
     pair.assert_returned();
     assert_eq!(pair.a.count(Counter::DmaErrors), 0);
 }
+
+/// A shared ring is read on no endpoint's account: its memory is waited for all the same.
+//= RE-3 test
+#[test]
+fn reads_of_a_shared_ring_are_waited_for() {
+    let mut pair = pair(7, 0.0);
+    let errors = pair.a.context.create_cq(4).unwrap();
+    let mut ring = pair.a.pd.create_shared_receive(4, &errors).unwrap();
+    let sink = pair.a.pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+    pair.cluster.lock().nic_mut(0).hold(false, READS, DmaHold::default());
+    for work_id in 0..4 {
+        ring.post_recv(&RecvRequest { work_id, region: &sink, range: 0..1000 }).unwrap();
+    }
+    pair.pass(10);
+    // The pair's own endpoint has index 0. What the driver writes when a ring goes.
+    reclaim(&pair, 0, 1, false);
+    stays_busy_while_held(&pair, 0);
+    drop(ring);
+    assert_eq!(pair.a.context.read(regs::RECLAIM_STATUS).unwrap(), 0);
+    pair.deliver(&content(5), 5);
+    pair.assert_returned();
+    assert_eq!(pair.a.count(Counter::DmaErrors), 0);
+}

@@ -121,6 +121,65 @@ fn endpoints_share_a_ring() {
     pair.assert_returned();
 }
 
+/// A sharer that goes takes no receive of the ring along: not that of a message it
+/// was receiving, not one whose completion nobody has taken yet.
+//= RO-10 test
+//= RE-2 test
+#[test]
+fn a_sharer_that_goes_leaves_the_ring_to_the_others() {
+    const LARGE: usize = 400_000;
+    let mut pair = pair();
+    let mut errors = pair.b.context.create_cq(4).unwrap();
+    let mut ring = pair.b.pd.create_shared_receive(2, &errors).unwrap();
+    let mut cq = pair.b.context.create_cq(16).unwrap();
+    let stays = pair.b.pd.create_sharing_endpoint(&options(0), &cq, &cq, &ring).unwrap();
+    let sink = pair.b.pd.register(&DmaMemory::new(LARGE), Access::LOCAL_WRITE).unwrap();
+    let source = pair.a.pd.register(&DmaMemory::new(LARGE), Access::READ).unwrap();
+    let context = pair.b.context.clone();
+    let contexts = || (1 << config().rx_contexts_log2) - context.read(regs::FREE_CONTEXTS).unwrap();
+    for (id, (len, own_queue)) in
+        [(LARGE, false), (100, false), (LARGE, true), (100, true)].into_iter().enumerate()
+    {
+        let id = id as u64 * 10;
+        let own = context.create_cq(16).unwrap();
+        let completes = if own_queue { &own } else { &cq };
+        let goes = pair.b.pd.create_sharing_endpoint(&options(0), completes, completes, &ring).unwrap();
+        ring.post_recv(&RecvRequest { work_id: id, region: &sink, range: 0..LARGE }).unwrap();
+        send(&mut pair.a.endpoint, goes.address(), &source, len, id);
+        if len == LARGE {
+            for _ in 0..400 {
+                if contexts() == 1 {
+                    break;
+                }
+                pair.pass(1);
+            }
+            assert_eq!(contexts(), 1, "not in the middle of a message");
+        } else {
+            assert_eq!(pair.a.done(false, id).status, Status::Success);
+            pair.pass(20);
+        }
+        assert_eq!(ring.recvs_outstanding(), 1);
+        goes.destroy().unwrap();
+        if len == LARGE {
+            assert_eq!(pair.a.done(false, id).status, Status::Destroyed);
+        }
+        drop(own);
+        // What it had taken is told to nobody.
+        let mut taken = [WorkCompletion::default(); 4];
+        assert_eq!((cq.poll(&mut taken).unwrap(), errors.poll(&mut taken).unwrap()), (0, 0));
+        assert_eq!(ring.recvs_outstanding(), 0, "{len} bytes, own queue {own_queue}");
+        for n in 1..5 {
+            ring.post_recv(&RecvRequest { work_id: id + n, region: &sink, range: 0..LARGE }).unwrap();
+            send(&mut pair.a.endpoint, stays.address(), &source, 100, id + n);
+            let mut done = Vec::new();
+            collect(&context, &mut cq, &mut done, |done| done.len() == 1);
+            assert_eq!((done[0].work_id, done[0].status), (id + n, Status::Success));
+            assert_eq!(pair.a.done(false, id + n).status, Status::Success);
+        }
+    }
+    pair.assert_returned();
+}
+
 //= RO-11 test
 #[test]
 fn a_flood_at_one_endpoint_stops_none_of_the_others() {

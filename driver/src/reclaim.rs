@@ -1,0 +1,173 @@
+//! What the NIC gives back of an endpoint or a shared ring that goes, at once or late.
+//!
+//! ```text
+//!  closed entry, RECLAIM ──┬── over ──> index and rings are free
+//!                          └── not in time ──> kept ── looked at again ──> free
+//! ```
+//!
+//! What a reclaim waits for may be anybody's (a MAC that takes nothing holds all of
+//! them up), so one that is not over in time is no lost one. The NIC goes on with the
+//! one named last; whoever creates or destroys something looks whether it is over, and
+//! names the next.
+
+use std::collections::VecDeque;
+use std::sync::PoisonError;
+
+use tessera_abi::regs::{self, table};
+
+use crate::context::{Shared, Word, READY_WAITS};
+use crate::device::DeviceError;
+use crate::error::DestroyError;
+
+/// What comes back when the NIC has let go.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// Of the endpoint table.
+    pub(crate) index: usize,
+    /// Addresses of its rings.
+    pub(crate) rings: [Option<u64>; 2],
+    /// The ring of others that its last messages take receives of.
+    pub(crate) shared_ring: Option<u16>,
+}
+
+/// What the NIC has not let go of in time.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    left: VecDeque<Leaving>,
+    /// The NIC was last told to reclaim the first of them.
+    named: bool,
+}
+
+impl Shared {
+    /// Closes an endpoint, or a ring, by `closed`, the entry that is not valid any more
+    /// but says who it was, and waits until the NIC holds nothing of it. After a reset
+    /// it holds nothing already.
+    pub(crate) fn reclaim(
+        &self,
+        life: u32,
+        leaving: Leaving,
+        number: u32,
+        closed: Word,
+    ) -> Result<(), DestroyError> {
+        let _alive = match self.lives.alive(life) {
+            Ok(alive) => alive,
+            Err(DeviceError::Reset) => {
+                self.unmap(&leaving);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whatever comes of these, it is no part of this one's end.
+        let _ = self.settle(&mut kept);
+        if kept.left.iter().any(|other| other.shared_ring == Some(leaving.index as u16)) {
+            // Its receives may still be taken: it goes behind who may take them.
+            let held = DestroyError::Held { endpoint: number, sends: false, receives: true, waits: 0 };
+            self.write_table_now(table::ENDPOINT, leaving.index, closed)?;
+            kept.left.push_back(leaving);
+            return Err(held);
+        }
+        self.write_table_now(table::ENDPOINT, leaving.index, closed)?;
+        kept.named = false;
+        self.device.write(regs::RECLAIM.offset, leaving.index as u32)?;
+        if let Some(left) = self.wait_for_reclaim()? {
+            kept.left.push_front(leaving);
+            kept.named = true;
+            return Err(DestroyError::Held {
+                endpoint: number,
+                sends: left & 2 != 0,
+                receives: left & 4 != 0,
+                waits: READY_WAITS,
+            });
+        }
+        self.let_go(&leaving);
+        // One of them may be stuck for reasons of its own: in turns.
+        if !kept.left.is_empty() {
+            kept.left.rotate_left(1);
+            let _ = self.name_first(&mut kept);
+        }
+        Ok(())
+    }
+
+    /// Looks whether the NIC has let go of what it had kept. Of a caller who keeps it
+    /// from being reset.
+    pub(crate) fn look_again(&self) {
+        let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
+        // A device that fails is told of by the call that this is part of.
+        let _ = self.settle(&mut kept);
+    }
+
+    /// Gives back what the NIC was told of last if it has let go, and then tells it of
+    /// the others. Waits for none but those that it then begins with.
+    fn settle(&self, kept: &mut Kept) -> Result<(), DeviceError> {
+        if kept.left.is_empty() {
+            return Ok(());
+        }
+        if !kept.named {
+            self.name_first(kept)?;
+        }
+        if self.device.read(regs::RECLAIM_STATUS.offset)? & 1 != 0 {
+            return Ok(());
+        }
+        while let Some(leaving) = kept.left.pop_front() {
+            self.let_go(&leaving);
+            kept.named = false;
+            if kept.left.is_empty() {
+                break;
+            }
+            self.name_first(kept)?;
+            if self.wait_for_reclaim()?.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the NIC to reclaim the first of them that no other takes receives of.
+    fn name_first(&self, kept: &mut Kept) -> Result<(), DeviceError> {
+        let free = |one: &Leaving| kept.left.iter().all(|other| other.shared_ring != Some(one.index as u16));
+        let first = kept.left.iter().position(free).unwrap_or(0);
+        kept.left.rotate_left(first);
+        if let Some(first) = kept.left.front() {
+            kept.named = false;
+            self.device.write(regs::RECLAIM.offset, first.index as u32)?;
+            kept.named = true;
+        }
+        Ok(())
+    }
+
+    /// What is left when the patience is over, or nothing.
+    fn wait_for_reclaim(&self) -> Result<Option<u32>, DeviceError> {
+        let mut left = 0;
+        let done = self.wait_until(|| {
+            left = self.device.read(regs::RECLAIM_STATUS.offset)?;
+            Ok(left & 1 == 0)
+        })?;
+        Ok(done.is_none().then_some(left))
+    }
+
+    fn let_go(&self, leaving: &Leaving) {
+        self.give_back_endpoint(leaving.index);
+        self.unmap(leaving);
+    }
+
+    fn unmap(&self, leaving: &Leaving) {
+        leaving.rings.iter().flatten().for_each(|&ring| self.device.unmap(ring));
+    }
+
+    /// The NIC was reset: it holds nothing.
+    pub(crate) fn forget_kept(&self) {
+        let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.named = false;
+        kept.left.drain(..).for_each(|leaving| self.unmap(&leaving));
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // What the NIC does not let go of now stays mapped.
+        if self.lives.now().is_ok() {
+            self.look_again();
+        }
+    }
+}
