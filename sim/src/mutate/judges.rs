@@ -41,6 +41,8 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "rq_fetch", blocks: &["rq_fetch"] },
     Judge { test: "send_tally", blocks: &["send_tally"] },
     Judge { test: "soft_reset", blocks: &["soft_reset", "dma_gate"] },
+    Judge { test: "event_queue", blocks: &["event_queue"] },
+    Judge { test: "reclaim_marks", blocks: &["reclaim_marks", "mark_count"] },
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
     Judge { test: "ctrl_write_mux", blocks: &["ctrl_write_mux"] },
