@@ -2,27 +2,17 @@
 
 mod common;
 
-use common::{ip6, QKEY};
+use common::{identity, ip6, QKEY};
 use tessera_abi::params::{MAX_FRAME, NIC512};
 use tessera_abi::queue::{OP_SEND, OP_UD};
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, Route};
-use tessera_model::{Completion, Endpoint, Identity, MemoryKey, Nic, RecvEntry, SendEntry, Settings};
+use tessera_model::{Completion, Endpoint, MemoryKey, Nic, RecvEntry, SendEntry, Settings};
 
 const UD: u32 = 0x12_3401;
 const RM: u32 = 0x12_3402;
 const OWN: u32 = 0x0BAD_CAFE;
-
-fn identity(node: usize) -> Identity {
-    Identity {
-        mac: [2, 0, 0, 0, 0, node as u8],
-        ip: [10, 0, 0, node as u8 + 1],
-        ip6: ip6(node),
-        vlan: 0x123,
-        pkey: wire::DEFAULT_PKEY,
-    }
-}
 
 fn nic(node: usize) -> Nic {
     let mut nic = Nic::new(&NIC512, identity(node), Settings::default()).expect("legal settings");

@@ -169,16 +169,21 @@ pub fn ip6(node: usize) -> [u8; 16] {
     [0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, node as u8]
 }
 
+/// Who a node is.
+pub fn identity(node: usize) -> Identity {
+    Identity {
+        mac: [2, 0, 0, 0, 0, node as u8],
+        ip: [10, 0, 0, node as u8 + 1],
+        ip6: ip6(node),
+        vlan: 0x123,
+        pkey: wire::DEFAULT_PKEY,
+    }
+}
+
 impl World {
     pub fn new(count: usize, config: &Config, settings: Settings, faults: Faults, seed: u64) -> Self {
         let nodes = (0..count).map(|i| {
-            let identity = Identity {
-                mac: [2, 0, 0, 0, 0, i as u8],
-                ip: [10, 0, 0, i as u8 + 1],
-                ip6: ip6(i),
-                vlan: 0x123,
-                pkey: wire::DEFAULT_PKEY,
-            };
+            let identity = identity(i);
             let settings = Settings { seed: (seed as u32 ^ 0x1357 << i).max(1), ..settings };
             let mut nic = Nic::new(config, identity, settings).expect("legal settings");
             for e in 0..4 {

@@ -3,19 +3,9 @@
 use super::*;
 use tessera_abi::params::NIC512;
 use tessera_abi::queue::OP_UD;
-use tessera_model::{Identity, Nic, RecvEntry, SendEntry};
+use tessera_model::{Nic, RecvEntry, SendEntry};
 
 const UD: [u32; 2] = [0x12_3401, 0x77_0002];
-
-fn identity(node: usize) -> Identity {
-    Identity {
-        mac: [2, 0, 0, 0, 0, node as u8],
-        ip: [10, 0, 0, node as u8 + 1],
-        ip6: ip6(node),
-        vlan: 0x123,
-        pkey: wire::DEFAULT_PKEY,
-    }
-}
 
 /// Five datagrams from node 0 to node 1, which has four receives.
 fn datagrams() -> Run {

@@ -421,6 +421,21 @@ impl<'a> Bench<'a> {
         }
     }
 
+    fn each_agent(&mut self, act: impl Fn(&mut dyn Agent, &mut Dut)) {
+        for agent in [
+            &mut self.work as &mut dyn Agent,
+            &mut self.fence,
+            &mut self.place,
+            &mut self.feedback,
+            &mut self.done,
+            &mut self.retire,
+            &mut self.header,
+            &mut self.chunk,
+        ] {
+            act(agent, self.dut);
+        }
+    }
+
     pub fn clock(&mut self) {
         self.clock_in_tick += 1;
         if self.clock_in_tick >= self.clocks_per_tick {
@@ -438,36 +453,14 @@ impl<'a> Bench<'a> {
                 message.phase = Phase::Fenced { error };
             }
         }
-        for agent in [
-            &mut self.work as &mut dyn Agent,
-            &mut self.fence,
-            &mut self.place,
-            &mut self.feedback,
-            &mut self.done,
-            &mut self.retire,
-            &mut self.header,
-            &mut self.chunk,
-        ] {
-            agent.drive(self.dut);
-        }
+        self.each_agent(|agent, dut| agent.drive(dut));
         // See the module's comment.
         if self.offered.is_some() || !self.taken.is_empty() {
             self.dut.set(self.place_ready, 1u64);
             self.dut.set(self.feedback_ready, 1u64);
         }
         self.dut.clock();
-        for agent in [
-            &mut self.work as &mut dyn Agent,
-            &mut self.fence,
-            &mut self.place,
-            &mut self.feedback,
-            &mut self.done,
-            &mut self.retire,
-            &mut self.header,
-            &mut self.chunk,
-        ] {
-            agent.sample(self.dut);
-        }
+        self.each_agent(|agent, dut| agent.sample(dut));
         for (_, port, seen, _) in &mut self.events {
             *seen += self.dut.sampled(*port);
         }
