@@ -428,7 +428,8 @@ impl Receiving {
             Self::nack_by_order(bench, message, header);
         } else if nack {
             let raised = self.raised.get(&hash(name.0)).filter(|(at, _)| at + lag >= clock);
-            let low = raised.map_or(source, |(_, low)| low.least(source));
+            let least = self.lows.of(hash(name.0)).least(source);
+            let low = raised.map_or(least, |(_, low)| low.least(least));
             Self::nacked(bench, message, header, &bits, (source, low));
         }
         let view = message.view();

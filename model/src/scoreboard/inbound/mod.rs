@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_abi::wire::{flag, generation_age, Age, DataHeader, MessageId};
 
 use super::{Bench, Duties, Fault};
-use crate::interval::{Interval, Source, SourceTable, View};
+use crate::interval::{Answered, Interval, Source, SourceTable, View};
 use crate::queue::RecvEntry;
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
@@ -82,6 +82,8 @@ pub(super) struct Receiving {
     buffers: BTreeSet<(u64, (u16, u16))>,
     current: BTreeMap<Place, MessageId>,
     sources: SourceTable,
+    /// The least that may be known of them: some samples the NIC need not have taken.
+    lows: SourceTable,
     /// By source hash: what was known of it before a packet of this clock raised it.
     raised: BTreeMap<u8, (u64, Source)>,
     rounds: Rounds,
@@ -103,6 +105,7 @@ impl Receiving {
             buffers: BTreeSet::new(),
             current: BTreeMap::new(),
             sources: SourceTable::new(settings),
+            lows: SourceTable::new(settings),
             raised: BTreeMap::new(),
             rounds: Rounds::default(),
             duties: Duties::default(),
@@ -257,6 +260,13 @@ impl Receiving {
             let new = !message.arrived[packet.index as usize];
             if let Some(answered) = message.interval.answered(now, packet.index, new) {
                 self.sources.answered(hash(origin.gid), answered, &settings);
+                // A second NACK, decided and not yet seen, makes it uncertain which it answers.
+                let late = now + bench.tolerance.timer as u64;
+                let doubtful = message.interval.deadline().is_some_and(|due| due <= late);
+                let least = self.lows.of(hash(origin.gid)).answer;
+                if !doubtful || !matches!(answered, Answered::After(sample) if sample > least) {
+                    self.lows.answered(hash(origin.gid), answered, &settings);
+                }
             }
         }
         if packet.probe {
@@ -288,6 +298,7 @@ impl Receiving {
             if packet.flags & flag::RETX == 0 {
                 if let Some(sample) = message.interval.sample(now, packet) {
                     self.sources.late(hash(origin.gid), sample, &settings);
+                    self.lows.late(hash(origin.gid), sample, &settings);
                 }
             }
             if !payload.is_empty() {
