@@ -370,8 +370,8 @@ pub struct TaggedPost {
     pub tag: Bits<64>,
     pub address: Bits<64>,
     pub length: Bits<32>,
-    /// Of a cancel: the handle and the entry of the receive.
-    pub handle: Bits<12>,
+    /// Of a cancel: the handle and the entry of the receive, as the host wrote them.
+    pub handle: Bits<16>,
     pub target: Bits<16>,
 }
 

@@ -490,6 +490,50 @@ fn a_cancel_takes_exactly_its_receive() {
     });
 }
 
+/// Node memories are as deep as the table, handles 16 bits wide.
+//= TM-4 test
+#[test]
+fn a_handle_beyond_the_table_names_no_receive() {
+    for (config, name) in [(&SMALL, "match_table"), (&TINY, "match_table_tiny")] {
+        tb::run(&format!("match_table::beyond {name}"), &design(name, config), |dut, rng| {
+            let mut bench = Bench::new(dut, config, Pattern::Always, Pattern::Always, rng);
+            // Alone under its key, and one of three.
+            for (entry, tag) in [(0, 4), (1, 9), (2, 9), (3, 9)] {
+                bench.receive(1, tag, entry);
+            }
+            bench.rest();
+            for (tag, at) in [(4, 0), (9, 0), (9, 1), (9, 2)] {
+                let held = bench.held[&(1, tag)][at];
+                for bit in config.tagged_log2..16 {
+                    bench.cancel(1, tag, 100 + bit as u16, held.handle | 1 << bit, held.entry);
+                }
+            }
+            bench.rest();
+            let missed = (CANCELLED, Status::NotPosted as u64);
+            assert!(bench.told[4..].iter().all(|told| *told == missed), "{:?}", bench.told);
+            // Nothing has changed: each matches in its turn, and there are as many numbers as places.
+            for (tag, entry) in [(4, 0), (9, 1)] {
+                assert_eq!(bench.answer(1, tag).map(|held| held.entry), Some(entry));
+                bench.settle(true, 0);
+            }
+            for entry in 0..bench.capacity as u16 - 1 {
+                bench.receive(2, 9, 200 + entry);
+            }
+            bench.rest();
+            let refused = bench.told.iter().filter(|told| told.0 == ENDED).count();
+            assert_eq!(refused, 1);
+            for (endpoint, entries) in [(1, 2..4), (2, 200..200 + bench.capacity as u16 - 2)] {
+                for entry in entries {
+                    assert_eq!(bench.answer(endpoint, 9).map(|held| held.entry), Some(entry));
+                    bench.settle(true, 0);
+                }
+                assert_eq!(bench.answer(endpoint, 9), None);
+                bench.settle(false, 0);
+            }
+        });
+    }
+}
+
 //= TM-3 test
 #[test]
 fn without_room_or_quota_a_post_is_refused_and_counted() {
@@ -590,7 +634,10 @@ fn random(bench: &mut Bench, rng: &mut Rng, rounds: u64) {
             entry = entry.wrapping_add(1);
             if rng.chance(0.3) && !known.is_empty() {
                 let (endpoint, tag, held) = *rng.pick(&known);
-                bench.cancel(endpoint, tag, entry, held.handle, held.entry);
+                // Some name a place that no table of this size has.
+                let beyond =
+                    if rng.chance(0.3) { (rng.bits(16) as u16) & !(bench.capacity as u16 - 1) } else { 0 };
+                bench.cancel(endpoint, tag, entry, held.handle | beyond, held.entry);
             } else {
                 bench.receive(endpoint, tag, entry);
             }

@@ -88,7 +88,7 @@ fn any(rng: &mut Rng) -> Recv {
     let mut entry = plain(rng);
     if rng.chance(0.2) {
         let flags = *rng.pick(&[queue::RECV_TAGGED, queue::RECV_CANCEL]);
-        entry.tagged = Some((flags, rng.next_u64(), rng.bits(16) as u16, rng.bits(12) as u16));
+        entry.tagged = Some((flags, rng.next_u64(), rng.bits(16) as u16, rng.bits(16) as u16));
     }
     if rng.chance(0.3) {
         entry.area = Some((rng.below(6) as u8, rng.below(16) as u8));

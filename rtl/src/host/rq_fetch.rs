@@ -468,7 +468,7 @@ impl Logic for RqFetch {
         self.tagged_data.next.tag = self.raw.q.val().get_bits::<64>(self.at_tag.val().index());
         self.tagged_data.next.address = self.address.val();
         self.tagged_data.next.length = self.length.val();
-        self.tagged_data.next.handle = self.raw.q.val().get_bits::<12>(self.at_handle.val().index());
+        self.tagged_data.next.handle = self.raw.q.val().get_bits::<16>(self.at_handle.val().index());
         self.tagged_data.next.target = self.raw.q.val().get_bits::<16>(self.at_target.val().index());
 
         self.puts_store.read_address.next = self.reader.record_data.val().endpoint;

@@ -10,7 +10,8 @@
 //! A key stands for all receives of one endpoint with one tag, oldest first: a
 //! list through `nodes`, so that the oldest is taken, the newest put behind and
 //! any one taken out in one step. A node's number is the handle that `posted`
-//! tells and a cancel names.
+//! tells and a cancel names; a cancel's handle counts in all of its 16 bits, however
+//! few the table needs.
 //!
 //! An answer locks the table until `settle`: nothing is posted between "no match"
 //! and the opening it led to. Asks and posts that wait take turns. `posted` and `unexpected` leave by one stream in
@@ -144,6 +145,8 @@ pub struct MatchTable {
     sets: Constant<Bits<14>>,
     total: Constant<Bits<13>>,
     last_node: Constant<Bits<12>>,
+    /// Handle bits that no receive in a table of this size has.
+    beyond: Constant<Bits<16>>,
     imm_flag: Constant<Bits<8>>,
     bad_request: Constant<Bits<8>>,
     no_tag_space: Constant<Bits<8>>,
@@ -228,6 +231,7 @@ impl MatchTable {
             sets: Constant::new((1u64 << sets_log2).into()),
             total: Constant::new((1u64 << config.tagged_log2).into()),
             last_node: Constant::new(((1u64 << config.tagged_log2) - 1).into()),
+            beyond: Constant::new((0xFFFFu64 >> config.tagged_log2 << config.tagged_log2).into()),
             imm_flag: Constant::new(u64::from(flag::IMM).into()),
             bad_request: status(Status::BadRequest),
             no_tag_space: status(Status::NoTagSpace),
@@ -299,7 +303,7 @@ impl Logic for MatchTable {
         self.tail.next = self.tables.found_held.val().value.get_bits::<12>(12);
 
         // The node at hand: the oldest for an ask, else the one named.
-        self.nodes.at.next = self.word.q.val().handle;
+        self.nodes.at.next = self.word.q.val().handle.get_bits::<12>(0);
         if (self.kind.q.val() == 0)
             & ((self.state.q.val() == State::Act) | (self.state.q.val() == State::Held))
         {
@@ -317,6 +321,7 @@ impl Logic for MatchTable {
         self.insert.next =
             self.act.val() & (self.kind.q.val() == 1) & self.tenants.tags.val() & self.room.val();
         self.holds.next = self.is_found.val()
+            & ((self.word.q.val().handle & self.beyond.val()) == 0)
             & self.nodes.live.val()
             & (self.nodes.node.val().endpoint == self.word.q.val().endpoint)
             & (self.nodes.node.val().life == self.life.q.val())
@@ -529,7 +534,7 @@ impl Logic for MatchTable {
                 self.kind.d.next = 3.into();
                 self.word.d.next.endpoint = self.nodes.node.val().endpoint;
                 self.word.d.next.tag = self.nodes.node.val().tag;
-                self.word.d.next.handle = self.sweep_at.q.val();
+                self.word.d.next.handle = bit_cast::<16, 12>(self.sweep_at.q.val());
                 self.life.d.next = self.nodes.node.val().life;
                 self.set0.d.next = self.hash.hash0.val();
                 self.set1.d.next = self.hash.hash1.val();
