@@ -16,7 +16,7 @@ mod words;
 pub use access::Access;
 pub use chunks::{AreaWrite, ChunkStep, Chunks, AREA_TAG};
 pub use context::{
-    Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock, WholeChunk,
+    Arrival, BlockSlot, Context, ContextEvent, ContextPulses, ContextState, Ending, Stock, WholeChunk, Window,
 };
 pub use datagram::RxDatagram;
 pub use fence::{FenceStep, RxFence};

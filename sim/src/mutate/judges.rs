@@ -84,6 +84,7 @@ pub const JUDGES: &[Judge] = &[
             "stock",
             "block_slot",
             "whole_chunk",
+            "window",
             "interval",
             "rounds",
             "aim",

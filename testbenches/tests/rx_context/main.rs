@@ -10,6 +10,7 @@ mod loss;
 mod network;
 mod reference;
 mod rounds;
+mod window;
 
 use bench::{Bench, Registers, REGISTERS};
 use reference::*;

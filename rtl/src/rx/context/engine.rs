@@ -256,12 +256,12 @@ impl Logic for Context {
         self.store.next = self.live.q.val();
 
         // The block of `cumulative`.
-        self.base.next = (self.cumulative.val() >> 8) << 8;
-        self.next_base.next = self.base.val() + 256;
-        if (self.count.val() >> 8) == (self.cumulative.val() >> 8) {
-            self.next_base.next = self.count.val();
-        }
-        self.first_gap.next = self.base.val() | bit_cast::<24, 8>(self.result.val().first_zero);
+        self.window.cumulative.next = self.cumulative.val();
+        self.window.granted.next = self.granted.val();
+        self.window.count.next = self.count.val();
+        self.window.step.next = self.step.q.val();
+        self.window.limit.next = self.nack_limit.q.val();
+        self.first_gap.next = self.window.base.val() | bit_cast::<24, 8>(self.result.val().first_zero);
         self.past_index.next = self.index.val() + 1;
         self.own_limit.next = 256.into();
         if (self.granted.val() >> 8) == (self.cumulative.val() >> 8) {
@@ -272,11 +272,10 @@ impl Logic for Context {
 
         // Another block: of the packet, of a NACK, of an abort, of a grant.
         self.other.live.next = self.live.q.val();
-        self.nack_at.next = self.base.val() + (bit_cast::<24, 3>(self.step.q.val()) << 8);
         self.new_grant.next = self.granted.val() + bit_cast::<24, 9>(self.quota.q.val());
         self.other.slot.next = self.index.val().get_bits::<2>(8);
         if (self.state.q.val() == ContextState::Nack) | (self.state.q.val() == ContextState::NackWait) {
-            self.other.slot.next = self.nack_at.val().get_bits::<2>(8);
+            self.other.slot.next = self.window.at.val().get_bits::<2>(8);
         }
         if self.state.q.val() == ContextState::Release {
             self.other.slot.next = bit_cast::<2, 3>(self.step.q.val());
@@ -304,12 +303,7 @@ impl Logic for Context {
         self.free_block.next = self.other.block.val();
 
         // Grants: how far this message may be granted, and whether it waits.
-        self.reach.next = self.base.val() + 1024;
-        if self.count.val() < self.reach.val() {
-            self.reach.next = self.count.val();
-        }
-        self.may_grant.next = self.granted.val() < self.reach.val();
-        self.gap_to_reach.next = self.reach.val() - self.granted.val();
+        self.may_grant.next = self.window.may_grant.val();
         self.enters.next = self.may_grant.val() & !self.live.q.val().queued;
         self.grant.enter.next = false;
         self.grant.enter_data.next.context = self.owner.q.val();
@@ -336,7 +330,7 @@ impl Logic for Context {
         self.feedback.make.next = false;
         self.feedback.request.next.flags = 0.into();
         self.feedback.request.next.status = 0.into();
-        self.feedback.request.next.base = self.base.val();
+        self.feedback.request.next.base = self.window.base.val();
         self.feedback.request.next.limit = 0.into();
         self.feedback.request.next.bitmap = self.bits.q.val();
         self.feedback.request.next.sample = false;
@@ -346,7 +340,7 @@ impl Logic for Context {
 
         // A NACK stops at its limit, at the burst, and at the first block unless the expiry says more;
         // one that the host ordered is of one block.
-        self.nack_more.next = (self.nack_at.val() < self.nack_limit.q.val())
+        self.nack_more.next = self.window.asked.val()
             & (self.step.q.val() < 4)
             & ((self.nacks.q.val() < self.settings.val().nack_burst) | self.by_order.val())
             & ((self.step.q.val() == 0) | self.expiry.q.val().burst | self.by_order.val());
@@ -356,7 +350,7 @@ impl Logic for Context {
         self.whole_chunk.index.next = self.packet.q.val().index.get_bits::<8>(0);
         self.whole_chunk.chunk_log2.next = self.fixed.q.val().chunk_log2;
         self.nack_ask.next = 256.into();
-        if (self.nack_limit.q.val() >> 8) == (self.nack_at.val() >> 8) {
+        if (self.nack_limit.q.val() >> 8) == (self.window.at.val() >> 8) {
             self.nack_ask.next = bit_cast::<9, 8>(self.nack_limit.q.val().get_bits::<8>(0));
         }
         self.lends.next = false;
@@ -487,7 +481,7 @@ impl Logic for Context {
                                 self.ran_live.next.cumulative = self.first_gap.val();
                                 self.ran_state.next = ContextState::Commit;
                                 if self.result.val().full {
-                                    self.ran_live.next.cumulative = self.next_base.val();
+                                    self.ran_live.next.cumulative = self.window.next_base.val();
                                     self.ran_state.next = ContextState::Advance;
                                 }
                             }
@@ -507,7 +501,7 @@ impl Logic for Context {
                 if self.cumulative.val() != self.count.val() {
                     if self.own.full.val() {
                         self.ran_live.next.full = self.live.q.val().full & !self.own.mask.val();
-                        self.ran_live.next.cumulative = self.next_base.val();
+                        self.ran_live.next.cumulative = self.window.next_base.val();
                         self.ran_state.next = ContextState::Advance;
                     } else {
                         if self.own.held.val() {
@@ -723,7 +717,7 @@ impl Logic for Context {
             }
             ContextState::NackSend => {
                 self.feedback.request.next.flags = self.say_nack.val();
-                self.feedback.request.next.base = self.nack_at.val();
+                self.feedback.request.next.base = self.window.at.val();
                 self.feedback.request.next.limit = self.nack_limit.q.val();
                 if self.feedback.room.val() {
                     // HR-8: what hardware finds missing the host is not asked for.
@@ -780,7 +774,7 @@ impl Logic for Context {
             }
 
             ContextState::Room => {
-                self.room.d.next = bit_cast::<11, 24>(self.gap_to_reach.val());
+                self.room.d.next = self.window.gap.val();
                 self.pause.d.next = 0.into();
                 self.ran_state.next = ContextState::Quota;
                 // Who lends is granted nothing; its next packet brings it back.

@@ -50,6 +50,7 @@ mod engine;
 mod intake;
 mod stock;
 mod whole_chunk;
+mod window;
 
 pub use arrival::Arrival;
 pub use block_slot::BlockSlot;
@@ -57,6 +58,7 @@ pub use ending::Ending;
 pub use intake::Intake;
 pub use stock::Stock;
 pub use whole_chunk::WholeChunk;
+pub use window::Window;
 
 use super::{ContextFixed, ContextLive, Grant};
 use crate::prelude::*;
@@ -225,6 +227,7 @@ pub struct Context {
     next_own: BlockSlot,
     next_other: BlockSlot,
     whole_chunk: WholeChunk,
+    window: Window,
 
     state: Dff<ContextState>,
     cause: Dff<ContextEvent>,
@@ -312,8 +315,6 @@ pub struct Context {
     granted: Signal<Local, Bits<24>>,
     count: Signal<Local, Bits<24>>,
     index: Signal<Local, Bits<24>>,
-    base: Signal<Local, Bits<24>>,
-    next_base: Signal<Local, Bits<24>>,
     first_gap: Signal<Local, Bits<24>>,
     past_index: Signal<Local, Bits<24>>,
     own_limit: Signal<Local, Bits<9>>,
@@ -334,12 +335,9 @@ pub struct Context {
     complete: Signal<Local, Bit>,
     answer: Signal<Local, Bit>,
     since: Signal<Local, Bits<8>>,
-    reach: Signal<Local, Bits<24>>,
     may_grant: Signal<Local, Bit>,
-    gap_to_reach: Signal<Local, Bits<24>>,
     credit_up: Signal<Local, Bits<32>>,
     credit_down: Signal<Local, Bits<32>>,
-    nack_at: Signal<Local, Bits<24>>,
     nack_more: Signal<Local, Bit>,
     nack_ask: Signal<Local, Bits<9>>,
     new_grant: Signal<Local, Bits<24>>,
@@ -469,6 +467,7 @@ impl Context {
             next_own: BlockSlot::new(),
             next_other: BlockSlot::new(),
             whole_chunk: WholeChunk::new(),
+            window: Window::new(),
             state: Default::default(),
             cause: Default::default(),
             owner: Default::default(),
@@ -541,8 +540,6 @@ impl Context {
             granted: Default::default(),
             count: Default::default(),
             index: Default::default(),
-            base: Default::default(),
-            next_base: Default::default(),
             first_gap: Default::default(),
             past_index: Default::default(),
             own_limit: Default::default(),
@@ -563,12 +560,9 @@ impl Context {
             complete: Default::default(),
             answer: Default::default(),
             since: Default::default(),
-            reach: Default::default(),
             may_grant: Default::default(),
-            gap_to_reach: Default::default(),
             credit_up: Default::default(),
             credit_down: Default::default(),
-            nack_at: Default::default(),
             nack_more: Default::default(),
             nack_ask: Default::default(),
             new_grant: Default::default(),
