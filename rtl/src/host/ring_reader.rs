@@ -43,6 +43,10 @@ pub struct RingKind {
     pub base: (usize, usize),
     /// Table field of its size.
     pub log2: (usize, usize),
+    /// Table bit of rings of which a part is read where there is no room for all that
+    /// one visit may read: what stands in them does not only take places, and what
+    /// takes none must not wait for a place behind what does.
+    pub parts: (usize, usize),
     /// Entries an endpoint may have read and not freed, log2; none: the reader's
     /// owner counts them, and tells how many there may be.
     pub held_log2: Option<usize>,
@@ -58,6 +62,7 @@ impl RingKind {
             both: true,
             base: regs::endpoint::SQ_BASE,
             log2: regs::endpoint::SQ_LOG2,
+            parts: regs::endpoint::TAGS,
             held_log2: None,
         }
     }
@@ -71,6 +76,7 @@ impl RingKind {
             both: false,
             base: regs::endpoint::RQ_BASE,
             log2: regs::endpoint::RQ_LOG2,
+            parts: regs::endpoint::TAGS,
             held_log2: Some(held_log2),
         }
     }
@@ -87,6 +93,8 @@ pub struct Ring {
     pub base: Bits<64>,
     /// Number of the table write it comes from.
     pub stamp: Bits<16>,
+    /// Fewer entries are read where there is no room for all.
+    pub parts: Bit,
 }
 
 /// A read that was asked for.
@@ -178,6 +186,7 @@ pub struct RingReader {
     live: Dff<Bit>,
     base: Dff<Bits<64>>,
     stamp: Dff<Bits<16>>,
+    parts: Dff<Bit>,
     head: Dff<Bits<16>>,
     place: Dff<Bits<16>>,
     pending: Dff<Bits<16>>,
@@ -232,6 +241,7 @@ pub struct RingReader {
     at_other: Constant<Bits<9>>,
     at_base: Constant<Bits<9>>,
     at_log2: Constant<Bits<9>>,
+    at_parts: Constant<Bits<9>>,
 }
 
 impl RingReader {
@@ -297,6 +307,7 @@ impl RingReader {
             live: Default::default(),
             base: Default::default(),
             stamp: Default::default(),
+            parts: Default::default(),
             head: Default::default(),
             place: Default::default(),
             pending: Default::default(),
@@ -347,6 +358,7 @@ impl RingReader {
             at_other: lsb(kind.enable[1]),
             at_base: lsb(kind.base),
             at_log2: lsb(kind.log2),
+            at_parts: lsb(kind.parts),
         }
     }
 }
@@ -354,7 +366,9 @@ impl RingReader {
 impl Logic for RingReader {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, current, rewritten, live, base, stamp, head, place, pending, to_end);
+        dff_setup!(
+            self, clk, state, current, rewritten, live, base, stamp, parts, head, place, pending, to_end
+        );
         dff_setup!(
             self, clk, held, most_then, address, count, go, more, desc, desc_valid, credit, writes, settled
         );
@@ -404,6 +418,7 @@ impl Logic for RingReader {
         self.rings.write_data.next.base =
             self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
         self.rings.write_data.next.stamp = self.writes.q.val();
+        self.rings.write_data.next.parts = self.table_write.val().entry.get_bit(self.at_parts.val().index());
         self.stamps.write_enable.next = self.endpoint_write.val();
         self.stamps.write_address.next = self.table_write.val().index;
         self.stamps.write_data.next = self.writes.q.val();
@@ -453,7 +468,10 @@ impl Logic for RingReader {
             self.chunk.next = self.pending.q.val();
         }
         // A quota may be smaller than a read; prefetched places wait for a whole one.
-        if self.owner_counts.val() & self.limited.val() & (self.held_room.val() < self.chunk.val()) {
+        if (self.owner_counts.val() | self.parts.q.val())
+            & self.limited.val()
+            & (self.held_room.val() < self.chunk.val())
+        {
             self.chunk.next = self.held_room.val();
         }
         self.bytes.next = bit_cast::<13, 4>(self.count.q.val()) << self.entry_log2.val();
@@ -485,6 +503,7 @@ impl Logic for RingReader {
                 self.live.d.next = self.rings.read_data.val().live;
                 self.base.d.next = self.rings.read_data.val().base;
                 self.stamp.d.next = self.rings.read_data.val().stamp;
+                self.parts.d.next = self.rings.read_data.val().parts;
                 self.head.d.next = self.heads.read_data.val();
                 self.place.d.next = self.heads.read_data.val() & self.mask.val();
                 self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
