@@ -8,6 +8,8 @@ use tessera_sim::fabric::{DeadPath, FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::tb::Rng;
 
+use super::strays::Often;
+
 /// DATA packets that a round sends, about; enough for its opening not to count.
 const PACKETS: u64 = 12_000;
 /// Most packets of a message: beyond a grant's window of 1024.
@@ -137,6 +139,8 @@ pub struct Round {
     pub pause: f64,
     /// Rounds in which receives of [`Port::Own`] have chunk areas.
     pub recovery: Option<Recovery>,
+    /// Frames that none of the NICs sent.
+    pub strays: Often,
 }
 
 fn settings(rng: &mut Rng, paths: usize) -> Settings {
@@ -308,6 +312,7 @@ impl Round {
         let pause = *rng.pick(&[0.0, 0.0, 0.001, 0.003]);
         let form = *rng.pick(&Form::ALL);
         let recovery = Self::recovery(seed, &mut messages);
+        let strays = Self::strays(seed);
         Self {
             seed,
             nics,
@@ -324,7 +329,15 @@ impl Round {
             habits,
             pause,
             recovery,
+            strays,
         }
+    }
+
+    /// How often stray frames come, if any do. Drawn apart from all else.
+    fn strays(seed: u64) -> Often {
+        let mut rng = Rng::new(seed ^ 0x006F_6674_656E);
+        let chance = *rng.pick(&[0.0, 0.02, 0.2]);
+        Often { chance, most: *rng.pick(&[1, 3, 40]) }
     }
 
     /// Has software recover some messages. Drawn apart from all else.
@@ -367,6 +380,7 @@ impl fmt::Display for Round {
         writeln!(f, "paths {:?} clocks, {:?}", fabric.path_delays, fabric.faults)?;
         writeln!(f, "marked above {:?}, quotas {quotas:?}, {habits:?}", fabric.mark_above)?;
         writeln!(f, "{form:?}, pauses {pause}, {:?}, {:?}", nic.dma_ctrl, nic.dma_data)?;
+        writeln!(f, "strays {:?}", self.strays)?;
         if let Some(recovery) = &self.recovery {
             let by_host = self.messages.iter().flatten().filter(|message| message.by_host).count();
             writeln!(f, "{by_host} messages recovered by software, {recovery:?}")?;

@@ -24,7 +24,7 @@ const ENTRIES: usize = 1024;
 /// Completion queue.
 const COMPLETIONS: usize = 16_384;
 /// Q_Key of the endpoints that take messages, and of those for datagrams.
-const QKEY: u32 = 0x5453_0001;
+pub const QKEY: u32 = 0x5453_0001;
 const PLAIN_QKEY: u32 = 0x0BAD_CAFE;
 /// VLAN of rounds in tagged frames.
 const VLAN: u16 = 0x123;

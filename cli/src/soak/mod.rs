@@ -5,6 +5,7 @@ mod draw;
 mod host;
 mod recovery;
 mod round;
+mod strays;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -172,8 +173,9 @@ fn print(totals: &Totals) {
     println!(
         "  {busy} answers of BUSY, {overflows} frames without buffer, {cancels} tagged receives taken back"
     );
-    let Totals { by_host, partly, orders, .. } = totals;
+    let Totals { by_host, partly, orders, strays, .. } = totals;
     println!("  {by_host} messages recovered by software with {orders} orders, {partly} of them in part;");
+    println!("  {strays} stray frames;");
     let Totals { lost, duplicated, corrupted, marked, clocks, judged, .. } = totals;
     println!("  the fabric lost {lost}, copied {duplicated}, damaged {corrupted}, marked {marked}");
     println!("  {judged} frames, writes and completions judged in {clocks} clocks of NICs");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use tessera_abi::params::Config;
-use tessera_abi::regs::{self, Reg};
+use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::Context;
 use tessera_model::scoreboard::Tolerance;
@@ -14,6 +14,7 @@ use tessera_sim::verilator::Model;
 
 use super::draw::{Kind, Message, Round};
 use super::host::{Ended, Host, Peer};
+use super::strays::Strays;
 
 /// Windows in which completions and feedback still under way arrive.
 const SETTLE: usize = 60;
@@ -50,8 +51,10 @@ pub struct Totals {
     pub marked: u64,
     /// BUSY answers.
     pub busy: u64,
-    /// Frames that NICs had no buffer for.
+    /// Frames that NICs had no buffer for, all of them FEEDBACK.
     pub overflows: u64,
+    /// Frames that no NIC sent, or not like this.
+    pub strays: u64,
     /// Clocks of NICs.
     pub clocks: u64,
     /// Frames, writes and completions that the scoreboard judged.
@@ -83,7 +86,8 @@ impl Totals {
         self.by_host += by_host;
         self.partly += partly;
         self.orders += orders;
-        let Self { busy, overflows, clocks, judged, .. } = other;
+        let Self { busy, overflows, strays, clocks, judged, .. } = other;
+        self.strays += strays;
         self.busy += busy;
         self.overflows += overflows;
         self.clocks += clocks;
@@ -111,6 +115,7 @@ impl<E: std::error::Error> From<E> for Violated {
 struct Running<'a> {
     round: &'a Round,
     judged: Judged,
+    strays: Strays,
     hosts: Vec<Host>,
     delivered: Vec<Vec<bool>>,
     left: usize,
@@ -132,7 +137,9 @@ impl Round {
         let delivered = self.messages.iter().map(|of| vec![false; of.len()]).collect();
         let left = self.messages.iter().map(Vec::len).sum();
         let totals = Totals { rounds: 1, messages: left as u64, ..Totals::default() };
-        let mut running = Running { round: self, judged, hosts, delivered, left, totals, quiet: (0, 0) };
+        let strays = Strays::new(self.seed, self.strays, &mut judged.cluster().lock());
+        let mut running =
+            Running { round: self, judged, strays, hosts, delivered, left, totals, quiet: (0, 0) };
         let outcome = running.run(&mut rng).map_err(|violated| running.explain(violated));
         // What hosts give back from here on takes no simulated time.
         running.judged.cluster().lock().stop();
@@ -201,9 +208,11 @@ impl<'a> Running<'a> {
         let contexts: Vec<Context> = self.hosts.iter().map(|host| host.context.clone()).collect();
         let mut kept = self.judged.kept(&contexts)?;
         self.check()?;
-        self.count(&contexts)?;
-        if self.totals.overflows > 0 {
-            kept.push(format!("{} frames dropped for want of buffer", self.totals.overflows));
+        let unheard = self.count(&contexts)?;
+        // A burst for one message is more than its sender takes in: the next word says it all.
+        if self.totals.overflows > unheard {
+            let overflows = self.totals.overflows;
+            kept.push(format!("{overflows} frames dropped for want of buffer, {unheard} of them FEEDBACK"));
         }
         match &kept[..] {
             [] => Ok(()),
@@ -213,7 +222,8 @@ impl<'a> Running<'a> {
 
     fn pass(&mut self) -> Result<(), Violated> {
         self.judged.pass()?;
-        let cluster = self.judged.cluster().lock();
+        let mut cluster = self.judged.cluster().lock();
+        self.totals.strays += self.strays.send(&mut cluster);
         let (clock, frames) = (cluster.clock(), cluster.fabric().stats().frames);
         if frames != self.quiet.0 {
             self.quiet = (frames, clock);
@@ -296,8 +306,9 @@ impl<'a> Running<'a> {
         sent.filter(|sent| sent.to == to && sent.kind == kind)
     }
 
-    /// Adds up what happened.
-    fn count(&mut self, contexts: &[Context]) -> Result<(), Violated> {
+    /// Adds up what happened. FEEDBACK that reached NICs whole and that they did not
+    /// count.
+    fn count(&mut self, contexts: &[Context]) -> Result<u64, Violated> {
         let sum = |offset: u32| -> Result<u64, Violated> {
             let reg = Reg { offset, ..regs::TIME };
             let mut sum = 0;
@@ -311,6 +322,7 @@ impl<'a> Running<'a> {
             busy += sum(regs::counter(*reason as u32))?;
         }
         let overflows = sum(regs::counter(DropReason::Overflow as u32))?;
+        let heard = sum(regs::counter(Counter::RxFeedback as u32))?;
         let cancels = self.hosts.iter().map(|host| host.cancels).sum();
         let orders = self.hosts.iter().filter_map(|host| host.software.as_ref()).map(|all| all.orders).sum();
         let datagrams = self.round.habits.iter().map(|habits| habits.datagrams as u64).sum();
@@ -336,6 +348,6 @@ impl<'a> Running<'a> {
             clocks: cluster.clock() * self.round.nics as u64,
             ..self.totals
         };
-        Ok(())
+        Ok(tracker.feedbacks_arrived.saturating_sub(heard))
     }
 }

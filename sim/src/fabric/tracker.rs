@@ -53,6 +53,8 @@ pub struct Tracker {
     pub feedbacks: u64,
     /// FEEDBACK packets that asked for retransmissions.
     pub nacks: u64,
+    /// FEEDBACK packets that reached their port whole, copies too.
+    pub feedbacks_arrived: u64,
     /// The message being watched: source address and length in bytes; the first
     /// that matches is followed to its end.
     watch: Option<([u8; 16], u32)>,
@@ -156,8 +158,10 @@ impl Tracker {
 
     /// A frame enters port `port`; `whole` unless it was damaged on the way.
     pub(super) fn arrived(&mut self, frame: &[u8], port: usize, path: usize, at: u64, whole: bool) {
+        use PacketClass::{Busy, Complete, Data, Feedback, Nack, Retransmission};
         let class = PacketClass::of(frame);
-        if !matches!(class, PacketClass::Data | PacketClass::Retransmission) {
+        self.feedbacks_arrived += u64::from(whole && matches!(class, Busy | Complete | Feedback | Nack));
+        if !matches!(class, Data | Retransmission) {
             return;
         }
         let bin = (at / BIN_CLOCKS) as usize;
