@@ -2,7 +2,7 @@
 //! behind a message's last fence.
 
 use std::collections::{BTreeMap, VecDeque};
-use tessera_abi::params::NIC512;
+use tessera_abi::params::{Config, NIC512, NIC64};
 use tessera_abi::queue::area;
 use tessera_rtl::rx::{Chunks, AREA_TAG};
 use tessera_sim::tb::{self, cycle, Agent, Pattern, Rng, StreamDriver, StreamMonitor};
@@ -14,7 +14,11 @@ const FENCE_TO_WRITE: u64 = 5;
 const WAITING: u64 = 128;
 
 fn design() -> Design {
-    tessera_testbenches::design("chunks", || Chunks::new(&NIC512))
+    sized("chunks", &NIC512)
+}
+
+fn sized(top: &str, config: &'static Config) -> Design {
+    tessera_testbenches::design(top, move || Chunks::new(config))
 }
 
 #[derive(Clone, Debug)]
@@ -504,6 +508,46 @@ fn placement_is_never_held_up_by_the_engine() {
         bench.engine_stuck = false;
         bench.drain();
     });
+}
+
+/// Nor by ends that waited aside for one slow status, and then go on all at once.
+#[test]
+fn ends_that_waited_leave_room_for_what_placement_has() {
+    for (name, config, asides) in [("chunks", &NIC512, 120), ("chunks_nic64", &NIC64, 60)] {
+        tb::run(&format!("chunks::crowd {name}"), &sized(name, config), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            (bench.fence, bench.status) = (1.0, 1.0);
+            let slow = bench.opens(Message::any(rng, 1));
+            for _ in 0..30 {
+                bench.clock();
+            }
+            bench.withheld = Some(slow);
+            bench.completes(slow, false, false);
+            for context in 2..2 + asides {
+                let at = bench.opens(Message::any(rng, context));
+                bench.ends_or_goes_on(at, false, false);
+            }
+            for _ in 0..3000 {
+                bench.clock();
+            }
+            assert_eq!((bench.to_fence.len(), bench.open.len()), (0, 1));
+            assert_eq!(bench.ending.len() as u64, asides + 1);
+            (bench.withheld, bench.engine_stuck) = (None, true);
+            for _ in 0..300 {
+                bench.clock();
+            }
+            // Its ring full of fences, its commands, and its registers and the engine's.
+            for _ in 0..(1 << config.write_tags_log2) + 34 + 4 {
+                bench.other();
+            }
+            for _ in 0..300 {
+                bench.clock();
+            }
+            assert_eq!((bench.to_fence.len(), bench.placed.pending()), (0, 0), "fences that are not taken");
+            bench.engine_stuck = false;
+            bench.drain();
+        });
+    }
 }
 
 #[test]

@@ -27,7 +27,15 @@
 //!
 //! Placement is never held up by the engine here, which may itself be waiting for
 //! placement: what the engine does not take at once waits in a FIFO, as do the
-//! last fences; all that holds a chunk's fence is the host's statuses.
+//! last fences; all that holds a chunk's fence is the host's statuses. A last fence
+//! leaves its own FIFO only while so few wait for the engine that all placement may
+//! have finds room behind them, or many at once, behind one slow status, would
+//! take that room. Placement has at most a ring full of fences, 34 commands, a fence
+//! in a register, one on its way to the commands and what the engine is at: 40 are
+//! counted for all but the ring. With 64 places in the ring and room for 128 fences
+//! that is while fewer than 24 wait, with 32 in the ring fewer than 56, with 16 and
+//! room for 64 fewer than 8, with 2 fewer than 22; the two words that a FIFO has
+//! beside its memory come on top.
 //!
 //! Contract:
 //! - a header is taken while a place is free; it is offered before the fence of any
@@ -186,6 +194,8 @@ pub struct Chunks {
     one: Constant<Bits<8>>,
     number: [Constant<Bits<3>>; 8],
     area_tag: Constant<Bits<8>>,
+    /// With fewer in `ends`, what placement may have finds room there.
+    few: Constant<Bits<8>>,
     even1: Constant<Bits<256>>,
     even2: Constant<Bits<256>>,
     even4: Constant<Bits<256>>,
@@ -206,6 +216,9 @@ pub struct Chunks {
 /// Tags of area writes have this bit, and the place's number.
 pub const AREA_TAG: u64 = 0x80;
 
+/// Fences that placement may have besides those in its ring.
+const AHEAD: u64 = 40;
+
 /// A block's bytes and the header are as long, and never longer.
 const _: () = assert!(area::HEADER_LEN == 32 && area::block_len(0) == 32 && area::MAX_CHUNK_LOG2 == 5);
 
@@ -221,10 +234,17 @@ fn every_other(run: usize) -> Constant<Bits<256>> {
 impl Chunks {
     /// No message, nothing open. There is room for as many bits as placement has
     /// entries and commands.
+    ///
+    /// # Panics
+    /// When the configuration asks for more than 64 write tags.
     pub fn new(config: &Config) -> Self {
-        let small = config.write_tags_log2 <= 4;
-        let pending = Fifo::new(if small { 6 } else { 7 });
-        let asides = || Fifo::new(if small { 6 } else { 7 }).with_style("distributed");
+        let tags = config.write_tags_log2;
+        assert!(tags <= 6, "2^{tags} write tags: there is room for the fences of 64");
+        let small = tags <= 4;
+        let depth_log2 = if small { 6 } else { 7 };
+        let few = (1u64 << depth_log2) - (1 << tags) - AHEAD;
+        let pending = Fifo::new(depth_log2);
+        let asides = || Fifo::new(depth_log2).with_style("distributed");
         let at = |byte: usize| Constant::new((8 * byte as u64).into());
         Self {
             clk: Default::default(),
@@ -328,6 +348,7 @@ impl Chunks {
             one: Constant::new(1u64.into()),
             number: std::array::from_fn(|i| Constant::new((i as u64).into())),
             area_tag: Constant::new(AREA_TAG.into()),
+            few: Constant::new(few.into()),
             at_handle: at(area::HANDLE),
             at_packets: at(area::PACKETS),
             at_length: at(area::LENGTH),
@@ -405,8 +426,10 @@ impl Logic for Chunks {
         self.others.next = self.placed_valid.val() & !self.fence.val().area;
         self.passes.next = self.held.q.val() == 0;
         self.kept.next = self.others.val() & !(self.passes.val() & self.fence_ready.val());
-        self.leaves.next =
-            self.asides.out_valid.val() & self.drained.val() & !self.kept.val() & self.ends.in_ready.val();
+        self.leaves.next = self.asides.out_valid.val()
+            & self.drained.val()
+            & !self.kept.val()
+            & (self.held.q.val() < self.few.val());
         self.asides.out_ready.next = self.leaves.val();
         self.ends.in_valid.next = self.kept.val() | self.leaves.val();
         self.ends.in_data.next = self.oldest.val();
