@@ -96,3 +96,41 @@ fn ro_13_a_burst_waits_for_its_receives() {
         assert_eq!(bench.reference.events["opened"], 16);
     });
 }
+
+/// What a packet leaves is in the sets of the seed it was looked up under.
+//= RO-6 test
+#[test]
+fn a_seed_that_comes_beside_an_opening_is_not_taken() {
+    tb::run("lookup::seed", &design("lookup", &SMALL), |dut, rng| {
+        // The first waits for its receive meanwhile, the others only for their turn.
+        for (late, flags, denied) in [(20, 0, 0), (0, 0, 0), (0, flag::WRITE, 1)] {
+            for after in 0..8 {
+                let mut bench = small(dut, rng);
+                post_all(&mut bench, 2);
+                bench.late = late;
+                let mut packet = bench.some_packet(KEY, 1, flags, rng);
+                packet.set("denied", denied);
+                bench.offer(packet.clone());
+                while bench.taken_at.is_empty() {
+                    bench.clock();
+                }
+                for _ in 0..after {
+                    bench.clock();
+                }
+                let [enable, seed] =
+                    ["enable", "seed"].map(|name| bench.dut.port(&format!("settings.{name}")).unwrap());
+                bench.dut.set(seed, 0xFACE_u64 + after);
+                bench.dut.set(enable, 0u64);
+                bench.clock();
+                bench.dut.set(enable, 1u64);
+                bench.settle();
+                assert_eq!(bench.last.event, if denied == 1 { None } else { Some("opened") });
+                // The same again is known, or has ended.
+                bench.offer(packet);
+                bench.settle();
+                assert_eq!(bench.reference.events["opened"], u64::from(denied == 0));
+                assert_eq!(bench.tombstones(), denied as u64);
+            }
+        }
+    });
+}

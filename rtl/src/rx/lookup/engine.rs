@@ -464,7 +464,8 @@ impl Logic for Lookup {
             if self.sweep_due.q.val() {
                 self.sweep_due.d.next = false;
             } else {
-                if self.want_key.q.val() {
+                // What this clock's packet leaves is not in `remembered` yet.
+                if self.want_key.q.val() & !self.act.val() {
                     self.want_key.d.next = false;
                     self.hash.load.next = self.tally.remembered.val() == 0;
                     self.state.d.next = State::Idle;

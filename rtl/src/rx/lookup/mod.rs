@@ -50,8 +50,9 @@
 //!   (verdict 3); such a step gives way to no packet;
 //! - `low` follows a change of what is remembered by two clocks;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
-//!   wait for the 387 clocks of its expansion. With entries in the tables the
-//!   old one stays: they could not be found under another;
+//!   wait for the 387 clocks of its expansion. With entries in the tables, or
+//!   when a packet at hand leaves one, the old one stays: they could not be found
+//!   under another;
 //! - `ready` rises when the tables are cleared after reset, one set per clock.
 //!
 //! Verified by `testbenches/tests/lookup/`.
