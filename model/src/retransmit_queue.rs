@@ -23,9 +23,9 @@ pub struct Walk {
     wanted: Block,
 }
 
-/// The queue was full.
+/// The queue was full, or its slot's share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("retransmit queue is full; the NACK is dropped and will be repeated")]
+#[error("retransmit queue, or the slot's quarter of it, is full; the NACK is dropped and will be repeated")]
 pub struct Full;
 
 /// The queue of walks.
@@ -51,14 +51,16 @@ impl RetransmitQueue {
             });
             return Ok(());
         }
-        if self.walks.len() == self.capacity {
+        let own = self.walks.iter().filter(|walk| walk.slot == slot).count();
+        if self.walks.len() == self.capacity || own >= (self.capacity / 4).max(1) {
             return Err(Full);
         }
         self.walks.push_back(Walk { slot, generation, base, wanted });
         Ok(())
     }
 
-    /// The next packet to send again, walks taking turns.
+    /// The next packet to send again, walks taking turns: of one packet each.
+    //= TX-8
     pub fn pop(&mut self) -> Option<(u16, u32, u32)> {
         let mut walk = self.walks.pop_front()?;
         let bit = wanted_bits(&walk.wanted).next()?;
@@ -118,5 +120,34 @@ mod tests {
         assert_eq!(queue.push(3, 9, 0, bits(&[1])), Err(Full));
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, [(1, 9, 256), (2, 9, 5), (1, 9, 263), (1, 9, 456)]);
+    }
+
+    //= TX-8 test
+    #[test]
+    fn a_walk_without_end_lets_the_others_go() {
+        let mut queue = RetransmitQueue::new(32);
+        for other in 2..20 {
+            queue.push(other, 1, 0, bits(&[3])).unwrap();
+        }
+        let mut others = 0;
+        for _ in 0..40 {
+            queue.push(1, 1, 0, bits(&[0, 1, 2])).unwrap();
+            others += usize::from(queue.pop().is_some_and(|(slot, ..)| slot != 1));
+        }
+        assert_eq!(others, 18);
+    }
+
+    //= TX-7 test
+    #[test]
+    fn a_slot_has_a_quarter_of_the_places() {
+        for (capacity, quarter) in [(2, 1), (4, 1), (8, 2), (32, 8)] {
+            let mut queue = RetransmitQueue::new(capacity);
+            for block in 0..quarter {
+                queue.push(1, 1, 256 * block, bits(&[3])).unwrap();
+            }
+            assert_eq!(queue.push(1, 1, 256 * quarter, bits(&[3])), Err(Full));
+            queue.push(1, 1, 0, bits(&[4])).expect("it merges");
+            queue.push(2, 1, 0, bits(&[3])).expect("that of another slot");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `recovery::RetransmitQueue` against what was asked of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tessera_abi::params::{Config, NIC512};
 use tessera_rtl::recovery::RetransmitQueue;
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
@@ -158,6 +158,8 @@ fn walks_of_one_packet_follow_each_other() {
 const LATENCY: u64 = 8;
 /// Most clocks between the steps of two walks of one packet each.
 const BETWEEN_WALKS: u64 = 6;
+/// Most clocks without a step between two turns.
+const BETWEEN_TURNS: u64 = 3;
 
 /// One walk per (slot, block): the second one merges, wherever the first is.
 #[test]
@@ -177,11 +179,137 @@ fn walks_of_one_block_merge() {
         assert_eq!(bench.refusals, 0);
         bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
         bench.clocks(dut, 60);
-        let mut expected = steps(1, 9, 256, &[2, 40, 41, 200, 201]);
-        expected.extend(steps(2, 9, 256, &[3, 7, 255]));
-        expected.extend(steps(1, 9, 512, &[1]));
+        // The sixteenths in turns; that of 40 had been fetched before any other walk came.
+        let step = |slot, index, done| Step { slot, generation: 9, index, done };
+        let expected = [
+            step(1, 256 + 2, false),
+            step(1, 256 + 40, false),
+            step(2, 256 + 3, false),
+            step(2, 256 + 7, false),
+            step(1, 512 + 1, true),
+            step(1, 256 + 41, false),
+            step(2, 256 + 255, true),
+            step(1, 256 + 200, false),
+            step(1, 256 + 201, true),
+        ];
         assert_eq!(bench.all_steps(), expected);
     });
+}
+
+/// TX-8: a walk that is asked for anew before it can end keeps nobody waiting.
+//= TX-8 test
+#[test]
+fn a_walk_without_end_lets_the_others_go() {
+    tb::run("retransmit_endless", &design("retransmit_queue", &NIC512), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let sixteen: Vec<u64> = (0..16).collect();
+        for other in 2..12 {
+            for round in 0..10 {
+                bench.offer(1, 1, 0, bits(&sixteen));
+                if round == 2 {
+                    bench.offer(other, 1, 256, bits(&[other]));
+                }
+                bench.clocks(dut, 12);
+            }
+            let steps = bench.all_steps();
+            let others: Vec<_> = steps.iter().filter(|step| step.slot != 1).collect();
+            let step = Step { slot: other, generation: 1, index: 256 + other, done: true };
+            assert_eq!(others, [&step], "beside {} steps of the endless one", steps.len());
+            assert!(steps.len() > 80, "{} steps in 120 clocks", steps.len());
+        }
+    });
+}
+
+/// TX-8: of a walk at most sixteen packets go while another waits, and nothing is lost
+/// where its rest goes back, into a full queue too; alone it goes on as it is.
+//= TX-8 test
+#[test]
+fn walks_take_turns() {
+    for (top, config) in [("retransmit_queue_small", &SMALL), ("retransmit_queue", &NIC512)] {
+        tb::run("retransmit_turns", &design(top, config), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+            // One runs, and the places are full.
+            let walks = 1 + (1u64 << config.retransmit_entries_log2);
+            let all: Vec<u64> = (0..256).collect();
+            for slot in 0..walks {
+                bench.offer(slot, 1, 512, [u64::MAX; 4]);
+                bench.clocks(dut, 12);
+            }
+            assert_eq!((dut.sampled(bench.full), bench.refusals), (1, 0));
+            bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+            bench.clocks(dut, walks * 330);
+            let timed: Vec<(u64, Step)> = std::iter::from_fn(|| bench.step()).collect();
+            assert_eq!(timed.len() as u64, walks * 256);
+            for slot in 0..walks {
+                let own: Vec<Step> = timed.iter().map(|t| t.1).filter(|step| step.slot == slot).collect();
+                assert_eq!(own, steps(slot, 1, 512, &all));
+            }
+            for (turn, sixteen) in timed.chunks(16).enumerate() {
+                let slot = turn as u64 % walks;
+                assert!(sixteen.iter().all(|t| t.1.slot == slot), "turn {turn} is not that of {slot}");
+                assert_eq!(sixteen[15].0 - sixteen[0].0, 15, "a step per clock inside a turn");
+            }
+            let between: Vec<u64> = timed.chunks(16).map(|turn| turn[0].0).collect();
+            assert!(between.windows(2).all(|pair| pair[1] - pair[0] <= 16 + BETWEEN_TURNS), "{between:?}");
+        });
+    }
+}
+
+/// TX-7: a slot has a quarter of the places, at least one; the others are there for the
+/// others.
+//= TX-7 test
+#[test]
+fn a_slot_has_a_quarter_of_the_places() {
+    for log2 in [1, 2, 3, 5] {
+        let config: &'static Config = match log2 {
+            1 => &Config { retransmit_entries_log2: 1, ..NIC512 },
+            2 => &SMALL,
+            3 => &Config { retransmit_entries_log2: 3, ..NIC512 },
+            _ => &NIC512,
+        };
+        let top = ["", "_two", "_small", "_eight", "", ""][log2];
+        tb::run(
+            &format!("retransmit_quarter_{log2}"),
+            &design(&format!("retransmit_queue{top}"), config),
+            |dut, rng| {
+                let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+                let (places, quarter) = (1u64 << log2, (1u64 << log2 >> 2).max(1));
+                // One runs, as many as may wait do, and further ones are refused.
+                for block in 0..places + 3 {
+                    bench.offer(1, 1, 256 * block, bits(&[0, 77]));
+                    bench.clocks(dut, 12);
+                    assert_eq!(
+                        bench.refusals,
+                        (block).saturating_sub(quarter),
+                        "block {block} of {places} places"
+                    );
+                }
+                // What merges is none.
+                let refused = bench.refusals;
+                for block in 0..=quarter {
+                    bench.offer(1, 1, 256 * block, bits(&[99]));
+                    bench.clocks(dut, 12);
+                }
+                assert_eq!(bench.refusals, refused);
+                // The other places are the others'.
+                for slot in 0..places - quarter {
+                    assert_eq!(dut.sampled(bench.full), 0);
+                    bench.offer(2 + slot, 1, 0, bits(&[slot]));
+                    bench.clocks(dut, 12);
+                }
+                assert_eq!((dut.sampled(bench.full), bench.refusals), (1, refused));
+                bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+                bench.clocks(dut, 20 * places + 80);
+                let all = bench.all_steps();
+                assert_eq!(all.len() as u64, 3 * (quarter + 1) + places - quarter);
+                assert!(all.iter().all(|step| step.slot > 1 || step.index < 256 * (quarter + 1)));
+                // And none of it is taken for ever.
+                bench.offer(1, 1, 1024, bits(&[5]));
+                bench.clocks(dut, 30);
+                assert_eq!(bench.all_steps(), steps(1, 1, 1024, &[5]));
+            },
+        );
+    }
 }
 
 /// A walk of the slot's next message takes the place of the dead one's.
@@ -301,7 +429,7 @@ fn every_place_of_the_full_size_is_found() {
 
 /// Random walks over few keys. Whatever merges with what in which clock:
 /// nothing leaves that was not asked for, nothing more often than asked for,
-/// everything at least once after it was asked for last; walks do not mix.
+/// everything at least once after it was asked for last; every walk ends.
 #[test]
 fn nothing_is_lost_or_invented() {
     for (i, (idle, stall)) in Pattern::matrix().enumerate() {
@@ -325,7 +453,7 @@ fn random(dut: &mut Dut, rng: &mut Rng, idle: Pattern, stall: Pattern) {
     let mut bench = Bench::new(dut, idle, stall, rng);
     let mut ledger: BTreeMap<(u64, u64), Ledger> = BTreeMap::new();
     let mut walks: Vec<Vec<(u64, u64)>> = Vec::new();
-    let mut running: Option<(u64, u64)> = None;
+    let mut running: BTreeSet<(u64, u64)> = BTreeSet::new();
     let mut refused = 0;
     let (mut clock, mut last_step) = (0u64, 0);
     while clock < 16_000 || clock < last_step + 300 {
@@ -367,8 +495,11 @@ fn random(dut: &mut Dut, rng: &mut Rng, idle: Pattern, stall: Pattern) {
         while let Some((_, step)) = bench.step() {
             last_step = clock;
             let block = (step.slot, step.index & !255);
-            assert!(running.is_none_or(|key| key == block), "{step:?} inside the walk {running:?}");
-            running = (!step.done).then_some(block);
+            if step.done {
+                running.remove(&block);
+            } else {
+                running.insert(block);
+            }
             let entry = ledger.get_mut(&(step.slot, step.index)).expect("asked for");
             entry.sent += 1;
             entry.open.clear();
@@ -377,7 +508,7 @@ fn random(dut: &mut Dut, rng: &mut Rng, idle: Pattern, stall: Pattern) {
     }
     assert!(walks.len() > 30, "{} walks", walks.len());
     assert_eq!(bench.walks.pending(), 0);
-    assert!(running.is_none(), "a walk did not end");
+    assert!(running.is_empty(), "walks that did not end: {running:?}");
     let open: Vec<_> =
         ledger.iter().filter(|(_, entry)| !entry.open.is_empty()).map(|(key, _)| key).collect();
     assert!(open.is_empty(), "never sent after they were asked for: {open:?}");

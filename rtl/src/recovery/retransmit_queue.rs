@@ -4,8 +4,8 @@
 //! ```text
 //!               ┌── compare with every key ──> merge into the running walk
 //!  walk ──> held┤                          ──> merge into its entry ─┐
-//!               └──────────────────────────> new entry at the tail ──┤
-//!                                                                    v
+//!               └──────────────────────────> new entry at the tail ──┤ <── the rest,
+//!                                                                    v   │   if others wait
 //!  step <── output <── 16 bits, lowest set first <── 256 bits <── RAM, oldest first
 //! ```
 //!
@@ -14,14 +14,21 @@
 //! may be asked for, and sent, again. A walk of another generation replaces
 //! the bits of the old one, whose message is gone.
 //!
+//! Walks take turns: while others wait, one gives way when the sixteenth it took from
+//! its 256 bits is sent, however many were merged into it meanwhile, and what it has
+//! left goes to the tail, in a place that is there because the oldest entry leaves its
+//! own. A slot that has a quarter of the entries, at least one, gets no further one.
+//!
 //! Contract:
 //! - `walk_ready` comes back two clocks after a walk is taken, three when it is
 //!   merged into a waiting entry, or when the oldest entry is being loaded;
 //! - `walk_refused` pulses three clocks after a walk was taken that found every
-//!   entry in use; `full` says that one not merging would be refused;
+//!   entry in use, or too many of them its own slot's; `full` says that one not
+//!   merging would be refused;
 //! - entries leave in the order in which they came, bits of an entry in rising
 //!   order; one step per clock inside a walk while the output is taken, six
-//!   clocks between the last step of a walk and the first of the next;
+//!   clocks between the last step of a walk and the first of the next, four at most
+//!   between two turns;
 //! - a walk that finds the queue empty offers its first step seven clocks after
 //!   it is taken;
 //! - `step_data.done` marks the last packet of a walk; a walk merged later runs
@@ -69,6 +76,10 @@ pub struct RetransmitQueue {
     found: Dff<Bit>,
     found_at: Dff<Bits<5>>,
     found_running: Dff<Bit>,
+    /// Entries of its slot, counted by fours.
+    own: [Dff<Bits<6>>; 8],
+    own_sum: [Signal<Local, Bits<6>>; 8],
+    owned: Signal<Local, Bits<6>>,
     refused: Dff<Bit>,
 
     // Entries.
@@ -82,12 +93,16 @@ pub struct RetransmitQueue {
     match_any: Signal<Local, Bit>,
     match_at: Signal<Local, Bits<5>>,
     put: Signal<Local, Bit>,
+    /// The rest of the walk that ran goes to the tail.
+    returns: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
     /// The oldest entry is on its way out of the RAM.
     loading: Dff<Bit>,
 
     // The walk that runs.
     running: Dff<Bit>,
+    /// It has taken no sixteenth yet.
+    fresh: Dff<Bit>,
     slot: Dff<Bits<12>>,
     generation: Dff<Bits<20>>,
     base: Dff<Bits<24>>,
@@ -107,6 +122,10 @@ pub struct RetransmitQueue {
     sixteenth: Signal<Local, Bits<4>>,
     shift: Signal<Local, Bits<8>>,
     fetch: Signal<Local, Bit>,
+    /// A sixteenth is wanted.
+    spent: Signal<Local, Bit>,
+    /// Another walk's turn.
+    yields: Signal<Local, Bit>,
     bit_at: Signal<Local, Bits<4>>,
     one_bit: Signal<Local, Bits<16>>,
     rest: Signal<Local, Bits<16>>,
@@ -121,6 +140,7 @@ pub struct RetransmitQueue {
     one: Constant<Bits<16>>,
     sixteen: Constant<Bits<256>>,
     depth: Constant<Bits<6>>,
+    quarter: Constant<Bits<6>>,
     last_place: Constant<Bits<5>>,
 }
 
@@ -152,6 +172,9 @@ impl RetransmitQueue {
             found: Default::default(),
             found_at: Default::default(),
             found_running: Default::default(),
+            own: Default::default(),
+            own_sum: Default::default(),
+            owned: Default::default(),
             refused: Default::default(),
             entries: SdpRam::new(log2).with_style("distributed"),
             key_slot: Default::default(),
@@ -163,9 +186,11 @@ impl RetransmitQueue {
             match_any: Default::default(),
             match_at: Default::default(),
             put: Default::default(),
+            returns: Default::default(),
             load: Default::default(),
             loading: Default::default(),
             running: Default::default(),
+            fresh: Default::default(),
             slot: Default::default(),
             generation: Default::default(),
             base: Default::default(),
@@ -183,6 +208,8 @@ impl RetransmitQueue {
             sixteenth: Default::default(),
             shift: Default::default(),
             fetch: Default::default(),
+            spent: Default::default(),
+            yields: Default::default(),
             bit_at: Default::default(),
             one_bit: Default::default(),
             rest: Default::default(),
@@ -195,6 +222,7 @@ impl RetransmitQueue {
             one: Constant::new(1u64.into()),
             sixteen: Constant::new(0xFFFFu64.into()),
             depth: Constant::new((1u64 << log2).into()),
+            quarter: Constant::new((1u64 << log2 >> 2).max(1).into()),
             last_place: Constant::new(((1u64 << log2) - 1).into()),
         }
     }
@@ -218,6 +246,7 @@ impl Logic for RetransmitQueue {
             count,
             loading,
             running,
+            fresh,
             slot,
             generation,
             base,
@@ -230,6 +259,9 @@ impl Logic for RetransmitQueue {
             queued
         );
         self.entries.clock.next = self.clk.val();
+        for i in 0..8 {
+            self.own[i].clock.next = self.clk.val();
+        }
         for i in 0..32 {
             self.key_slot[i].clock.next = self.clk.val();
             self.key_block[i].clock.next = self.clk.val();
@@ -257,10 +289,20 @@ impl Logic for RetransmitQueue {
                 self.match_at.next = i.to_bits();
             }
         }
-        self.load.next = !self.running.q.val()
-            & !self.loading.q.val()
-            & !self.held_valid.q.val()
-            & (self.count.q.val() != 0);
+        for i in 0..8 {
+            self.own_sum[i].next = 0.into();
+            for j in 0..4 {
+                if self.used[4 * i + j].q.val() & (self.key_slot[4 * i + j].q.val() == self.held.q.val().slot)
+                {
+                    self.own_sum[i].next = self.own_sum[i].val() + 1;
+                }
+            }
+            self.own[i].d.next = self.own_sum[i].val();
+        }
+        self.owned.next = 0.into();
+        for i in 0..8 {
+            self.owned.next = self.owned.val() + self.own[i].q.val();
+        }
         self.put.next = false;
         self.merging.next = false;
         self.refused.d.next = false;
@@ -287,7 +329,9 @@ impl Logic for RetransmitQueue {
                     if self.found_running.q.val() & self.running.q.val() {
                         self.merging.next = true;
                     } else {
-                        if self.count.q.val() == self.depth.val() {
+                        //= TX-7
+                        if (self.count.q.val() == self.depth.val()) | (self.owned.val() >= self.quarter.val())
+                        {
                             self.refused.d.next = true;
                         } else {
                             self.put.next = true;
@@ -303,9 +347,19 @@ impl Logic for RetransmitQueue {
         self.walk_refused.next = self.refused.q.val();
         self.full.next = self.count.q.val() == self.depth.val();
 
-        self.entries.write_enable.next = self.put.val() | (self.intake.q.val() == Intake::Merge);
+        // A walk that runs while another is loaded has had its turn. Nothing is placed
+        // or merged meanwhile.
+        self.returns.next = self.loading.q.val() & self.running.q.val();
+        self.entries.write_enable.next =
+            self.put.val() | self.returns.val() | (self.intake.q.val() == Intake::Merge);
         self.entries.write_address.next = self.tail.q.val();
         self.entries.write_data.next = self.held.q.val();
+        if self.returns.val() {
+            self.entries.write_data.next.slot = self.slot.q.val();
+            self.entries.write_data.next.generation = self.generation.q.val();
+            self.entries.write_data.next.base = self.base.q.val();
+            self.entries.write_data.next.bits = self.left.q.val();
+        }
         if self.intake.q.val() == Intake::Merge {
             self.entries.write_address.next = self.found_at.q.val();
             if self.entries.read_data.val().generation == self.held.q.val().generation {
@@ -314,19 +368,20 @@ impl Logic for RetransmitQueue {
             }
         }
         for i in 0..32 {
-            if self.put.val() & (self.tail.q.val() == i.to_bits()) {
-                self.key_slot[i].d.next = self.held.q.val().slot;
-                self.key_block[i].d.next = self.held.q.val().base.get_bits::<16>(8);
-                self.used[i].d.next = true;
-            }
             if self.loading.q.val() & (self.head.q.val() == i.to_bits()) {
                 self.used[i].d.next = false;
+            }
+            // Of a full queue the tail is the place that becomes free.
+            if (self.put.val() | self.returns.val()) & (self.tail.q.val() == i.to_bits()) {
+                self.key_slot[i].d.next = self.entries.write_data.val().slot;
+                self.key_block[i].d.next = self.entries.write_data.val().base.get_bits::<16>(8);
+                self.used[i].d.next = true;
             }
             if self.rst.val() {
                 self.used[i].d.next = false;
             }
         }
-        if self.put.val() {
+        if self.put.val() | self.returns.val() {
             self.tail.d.next = (self.tail.q.val() + 1) & self.last_place.val();
         }
         if self.loading.q.val() {
@@ -335,10 +390,9 @@ impl Logic for RetransmitQueue {
         if self.put.val() & !self.loading.q.val() {
             self.count.d.next = self.count.q.val() + 1;
         }
-        if !self.put.val() & self.loading.q.val() {
+        if !self.put.val() & self.loading.q.val() & !self.running.q.val() {
             self.count.d.next = self.count.q.val() - 1;
         }
-        self.loading.d.next = self.load.val();
 
         // The lowest sixteenth that holds a bit.
         self.sixteenth.next = 15.into();
@@ -360,8 +414,17 @@ impl Logic for RetransmitQueue {
         self.one_bit.next = self.one.val() << self.bit_at.val();
         self.rest.next = self.part.q.val() & !self.one_bit.val();
         self.issue.next = self.part.q.val().any() & (!self.step_held.q.val() | self.step_ready.val());
-        self.fetch.next = self.left_any.q.val().any()
-            & (!self.part.q.val().any() | (self.issue.val() & !self.rest.val().any()));
+        self.spent.next = !self.part.q.val().any() | (self.issue.val() & !self.rest.val().any());
+        //= TX-8
+        self.yields.next = !self.fresh.q.val() & (self.count.q.val() != 0);
+        self.fetch.next =
+            self.left_any.q.val().any() & self.spent.val() & !self.yields.val() & !self.loading.q.val();
+        self.load.next = (!self.running.q.val()
+            | (self.left_any.q.val().any() & self.spent.val() & self.yields.val()))
+            & !self.loading.q.val()
+            & !self.held_valid.q.val()
+            & (self.count.q.val() != 0);
+        self.loading.d.next = self.load.val();
 
         // What a merge or a load adds, and what a fetch takes.
         self.added.next = 0.into();
@@ -381,7 +444,7 @@ impl Logic for RetransmitQueue {
             self.kept.next = self.left.q.val() & !(self.sixteen.val() << self.shift.val());
             self.kept_any.next = self.left_any.q.val() & !(self.one.val() << self.sixteenth.val());
         }
-        if self.replaced.val() {
+        if self.replaced.val() | self.loading.q.val() {
             self.kept.next = 0.into();
             self.kept_any.next = 0.into();
         }
@@ -409,6 +472,7 @@ impl Logic for RetransmitQueue {
         if self.fetch.val() {
             self.part.d.next = self.shifted.val().get_bits::<16>(0);
             self.part_at.d.next = self.sixteenth.val();
+            self.fresh.d.next = false;
         }
         if self.replaced.val() {
             self.generation.d.next = self.held.q.val().generation;
@@ -444,6 +508,7 @@ impl Logic for RetransmitQueue {
         // The oldest entry starts to run.
         if self.loading.q.val() {
             self.running.d.next = true;
+            self.fresh.d.next = true;
             self.slot.d.next = self.entries.read_data.val().slot;
             self.generation.d.next = self.entries.read_data.val().generation;
             self.base.d.next = self.entries.read_data.val().base;

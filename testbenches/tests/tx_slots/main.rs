@@ -8,3 +8,4 @@ mod network;
 mod paths;
 mod recovery;
 mod sending;
+mod walks;

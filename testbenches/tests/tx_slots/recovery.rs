@@ -5,7 +5,7 @@ use crate::sending::{complete, start};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
 
-fn nack(sequence: u64, base: u64, limit: u64, bitmap: [u64; 4]) -> Feedback {
+pub fn nack(sequence: u64, base: u64, limit: u64, bitmap: [u64; 4]) -> Feedback {
     Feedback { flags: fb::NACK, grant: 600, sequence, base, limit, bitmap, ..Feedback::default() }
 }
 
@@ -15,11 +15,17 @@ fn retransmitted(packets: &[Packet]) -> Vec<u64> {
 }
 
 /// A message of 600 packets, all sent, all settled.
-fn all_sent(bench: &mut Bench) -> Packet {
-    let packet = start(bench, Request::packets(600, 255))[0];
-    bench.answer(&packet, Feedback { grant: 600, sequence: 1, ..Feedback::default() });
-    assert!(bench.until(4000, |bench| {
-        bench.packets.iter().filter(|p| p.entry == packet.entry && p.is_new()).count() == 345
+pub fn all_sent(bench: &mut Bench) -> Packet {
+    all_sent_of(bench, 600)
+}
+
+/// The same of so many.
+pub fn all_sent_of(bench: &mut Bench, count: u64) -> Packet {
+    let packet = start(bench, Request::packets(count, 255))[0];
+    bench.answer(&packet, Feedback { grant: count, sequence: 1, ..Feedback::default() });
+    let rest = count as usize - 255;
+    assert!(bench.until(12 * count, |bench| {
+        bench.packets.iter().filter(|p| p.entry == packet.entry && p.is_new()).count() == rest
     }));
     bench.ticks(50);
     bench.packets.clear();
