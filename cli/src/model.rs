@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
+use sha2::{Digest, Sha256};
 use tessera_abi::params::{Config, CONFIGS};
 use tessera_rtl::emit::Export;
 use tessera_sim::tools::ToolOptions;
@@ -71,6 +72,11 @@ pub fn revision() -> String {
 /// compiled model stays good until the hardware changes.
 pub fn export(config: &'static Config) -> Result<Export, Failure> {
     Ok(tessera_rtl::export::nic(config, "")?)
+}
+
+/// Names the hardware: equal for equal Verilog, whatever the revision.
+pub fn digest(export: &Export) -> String {
+    Sha256::digest(&export.verilog).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Exports a configuration for others, with the source revision.

@@ -2,6 +2,7 @@
 //! likes.
 
 mod draw;
+mod file;
 mod host;
 mod recovery;
 mod round;
@@ -13,7 +14,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
 use tessera_abi::params::Config;
 use tessera_sim::progress::Progress;
 use tessera_sim::verilator::{Model, Trace};
@@ -22,6 +22,7 @@ use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure};
 use crate::sweep::words;
 use draw::Round;
+use file::{Broken, Report};
 use round::Totals;
 
 /// Judge random traffic under random settings and faults until so many packets
@@ -40,38 +41,12 @@ pub struct SoakArgs {
     /// Go on when a rule is broken, and name every round that broke one at the end
     #[arg(long)]
     keep_going: bool,
-    /// Write the result as JSON, after every round
+    /// Write the result as JSON, after every round; a run that was stopped goes on
+    /// from there with the same hardware
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
-}
-
-/// A round that broke a rule.
-#[derive(Clone, Debug, Serialize)]
-struct Broken {
-    seed: u64,
-    what: String,
-    /// What was drawn.
-    round: String,
-    /// Repeats this round and no other.
-    command: String,
-}
-
-/// The JSON file.
-#[derive(Serialize)]
-struct Report<'a> {
-    ok: bool,
-    configuration: &'a str,
-    revision: String,
-    seed: u64,
-    /// First seed that was not run.
-    next_seed: u64,
-    wall_s: f64,
-    packets_per_s: f64,
-    totals: &'a Totals,
-    /// Rounds that broke a rule, by seed; nothing of them is in the totals.
-    broken: &'a [Broken],
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,53 +58,53 @@ struct Soak<'a> {
     model: &'a Model,
     config: &'static Config,
     packets: u64,
-    seed: u64,
-    revision: String,
     jobs: usize,
     keep_going: bool,
     json: Option<&'a Path>,
 }
 
 impl Soak<'_> {
-    /// Totals, the first seed that was not run, and the broken rounds by seed.
-    fn run(&self, progress: &Progress) -> Result<(Totals, u64, Vec<Broken>), Failure> {
-        let next = AtomicU64::new(self.seed);
-        let state = Mutex::new((Totals::default(), Vec::<Broken>::new(), None::<Failure>));
+    /// Goes on from `report`, which may hold rounds of runs before this one.
+    fn run(&self, report: Report, progress: &Progress) -> Result<Report, Failure> {
+        let next = AtomicU64::new(report.next_seed);
+        let (before, known) = (report.wall_s, report.totals.frames);
+        let state = Mutex::new((report, None::<Failure>));
         let begun = Instant::now();
         let work = || loop {
             {
-                let locked = lock(&state);
-                let broken = !locked.1.is_empty() && !self.keep_going;
-                if locked.0.frames >= self.packets || broken || locked.2.is_some() {
+                let (report, failure) = &*lock(&state);
+                let broken = !report.broken.is_empty() && !self.keep_going;
+                if report.totals.frames >= self.packets || broken || failure.is_some() {
                     break;
                 }
             }
             let seed = next.fetch_add(1, Ordering::Relaxed);
             let round = Round::draw(seed);
             let outcome = round.run(self.model, self.config);
-            let mut locked = lock(&state);
+            let (report, failure) = &mut *lock(&state);
             match outcome {
-                Ok(totals) => locked.0.add(&totals),
+                Ok(totals) => report.totals.add(&totals),
                 Err(what) => {
                     let command = format!("cargo tessera soak --packets 1 --jobs 1 --seed {seed}");
                     let (what, round) = (what.to_string(), round.to_string());
-                    let broken = Broken { seed, what, round, command };
-                    let at = locked.1.partition_point(|known| known.seed < seed);
-                    locked.1.insert(at, broken);
+                    report.take(Broken { seed, what, round, command });
                 }
             }
-            let (done, elapsed) = (locked.0.frames, begun.elapsed().as_secs_f64());
-            let left = self.packets.saturating_sub(done) as f64 * elapsed / done.max(1) as f64;
+            let (done, elapsed) = (report.totals.frames, begun.elapsed().as_secs_f64());
+            let pace = (done - known) as f64 / elapsed;
+            let left = self.packets.saturating_sub(done) as f64 / pace.max(1.0);
             progress.detail(format_args!(
-                "{done} of {} packets in {} rounds, {:.0}/s, about {} left",
+                "{done} of {} packets in {} rounds, {pace:.0}/s, about {} left",
                 self.packets,
-                locked.0.rounds,
-                done as f64 / elapsed,
+                report.totals.rounds,
                 words(left)
             ));
-            let (totals, broken, _) = &*locked;
-            if let Err(failure) = self.write(totals, next.load(Ordering::Relaxed), broken, elapsed) {
-                locked.2 = Some(failure);
+            report.next_seed = next.load(Ordering::Relaxed);
+            report.wall_s = before + elapsed;
+            report.packets_per_s = done as f64 / report.wall_s;
+            report.ok = report.broken.is_empty() && done >= self.packets;
+            if let Some(Err(error)) = self.json.map(|path| report.write(path)) {
+                *failure = Some(error);
             }
         };
         std::thread::scope(|scope| {
@@ -137,28 +112,12 @@ impl Soak<'_> {
                 // A cluster spreads its NICs over the threads of its pool: here over one.
                 scope.spawn(|| match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
                     Ok(pool) => pool.install(work),
-                    Err(error) => lock(&state).2 = Some(error.into()),
+                    Err(error) => lock(&state).1 = Some(error.into()),
                 });
             }
         });
-        let (totals, broken, failed) = std::mem::take(&mut *lock(&state));
-        failed.map_or(Ok((totals, next.into_inner(), broken)), Err)
-    }
-
-    fn write(&self, totals: &Totals, next_seed: u64, broken: &[Broken], wall_s: f64) -> Result<(), Failure> {
-        let Some(path) = self.json else { return Ok(()) };
-        let report = Report {
-            ok: broken.is_empty() && totals.frames >= self.packets,
-            configuration: self.config.name,
-            revision: self.revision.clone(),
-            seed: self.seed,
-            next_seed,
-            wall_s,
-            packets_per_s: totals.frames as f64 / wall_s,
-            totals,
-            broken,
-        };
-        output::write_json(path, &report)
+        let (report, failed) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(report), Err)
     }
 }
 
@@ -186,29 +145,31 @@ pub fn run(args: &SoakArgs) -> Result<(), Failure> {
         output::check_writable(path)?;
     }
     let config = args.model.config()?;
-    let model = args.model.build(&model::export(config)?, Trace::Off)?;
+    let export = model::export(config)?;
+    let model = args.model.build(&export, Trace::Off)?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let revision = model::revision();
-    println!("{}, revision {revision}: {} packets, seed {}", config.name, args.packets, args.seed);
-    let begun = Instant::now();
+    let new = Report::none(config.name, model::revision(), model::digest(&export), args.seed);
+    let report = match &args.json {
+        Some(path) => Report::open(path, new)?,
+        None => new,
+    };
+    println!("{}, revision {}: {} packets, seed {}", config.name, report.revision, args.packets, args.seed);
+    if report.totals.rounds > 0 {
+        println!("  {} of them in {} rounds before", report.totals.frames, report.totals.rounds);
+    }
     let progress = Progress::start("soak");
     let soak = Soak {
         model: &model,
         config,
         packets: args.packets,
-        seed: args.seed,
-        revision,
         jobs,
         keep_going: args.keep_going,
         json: args.json.as_deref(),
     };
-    let (totals, next_seed, broken) = soak.run(&progress)?;
+    let Report { totals, broken, wall_s, packets_per_s, .. } = soak.run(report, &progress)?;
     drop(progress);
-    let wall_s = begun.elapsed().as_secs_f64();
-    let packets_per_s = totals.frames as f64 / wall_s;
     print(&totals);
     println!("  {} at {packets_per_s:.0} packets/s; 10^7 take {}", words(wall_s), words(1e7 / packets_per_s));
-    soak.write(&totals, next_seed, &broken, wall_s)?;
     let Some(last) = broken.last() else {
         println!("no rule was broken");
         return Ok(());
@@ -237,22 +198,15 @@ mod tests {
             .unwrap_or_else(|failure| panic!("{failure}"));
         // Fixed: this is about the soak itself; what fresh seeds find, it says when it is run.
         // In this one, frames overflowed behind packets that waited for receives (RO-13).
-        let soak = Soak {
-            model: &model,
-            config: &NIC512,
-            packets: 10_000,
-            seed: 9,
-            revision: String::new(),
-            jobs: 1,
-            keep_going: false,
-            json: None,
-        };
-        let (totals, next, broken) =
-            soak.run(&Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
+        let soak =
+            Soak { model: &model, config: &NIC512, packets: 10_000, jobs: 1, keep_going: false, json: None };
+        let new = Report::none(NIC512.name, String::new(), String::new(), 9);
+        let Report { totals, next_seed, broken, ok, .. } =
+            soak.run(new, &Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
         if let [Broken { what, round, command, .. }, ..] = &broken[..] {
             panic!("{what}\n{round}\n{command}");
         }
-        assert!(totals.frames >= 10_000 && next == 10);
+        assert!(ok && totals.frames >= 10_000 && next_seed == 10);
         assert!(totals.judged > 2 * totals.data && totals.messages > 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tessera_abi::params::Config;
 use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
@@ -22,7 +22,7 @@ const SETTLE: usize = 60;
 const QUIET_CLOCKS: u64 = 2_000_000;
 
 /// What a round did.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     pub rounds: u64,
     /// Frames that NICs sent.
