@@ -193,7 +193,12 @@ impl Logic for Act {
                     self.timeout_status.next = self.unheard.val();
                 }
             } else {
-                if self.due.val() & self.verdict.val().retries_over & !self.has_work.val() {
+                // TX-11: the PROBE at the end of a wait is owed however many went before.
+                if self.due.val()
+                    & self.verdict.val().retries_over
+                    & !self.has_work.val()
+                    & (self.state.val().busy != 1)
+                {
                     self.timeout_status.next = self.retry_exceeded.val();
                 } else {
                     if self.state.val().heard & self.verdict.val().grant_over {

@@ -51,6 +51,27 @@ fn busy_for_ever_is_receiver_not_ready() {
     });
 }
 
+/// TX-11: the wait is followed by its PROBE, however few MAX_RETRY allows: not it, but
+/// silence after it, is the end.
+//= TX-11 test
+#[test]
+fn a_refused_message_asks_again_whatever_the_retry_limit() {
+    run("tx_busy_no_retry", |bench| {
+        for max_retry in [0, 1] {
+            bench.set("max_retry", max_retry);
+            let packet = start(bench, Request::packets(4, 1))[0];
+            let busy = Feedback { flags: fb::BUSY, ..Feedback::default() };
+            for _ in 0..4 {
+                bench.answer(&packet, busy);
+                assert!(bench.packet(16 * 4000).probe);
+            }
+            let done = bench.completion(16 * 4000);
+            assert_eq!(done.status, Status::RetryExceeded as u64);
+        }
+        bench.at_rest();
+    });
+}
+
 #[test]
 fn silence_is_retry_exceeded() {
     run("tx_retry", |bench| {
