@@ -224,7 +224,10 @@ impl Interval {
                     let ticks = packet.timestamp.wrapping_sub(timestamp) as u64;
                     let sample = (ticks << 4) >> steps.trailing_zeros();
                     let sample = sample.clamp(self.gap as u64 / 4, self.gap as u64 * 4) as i64;
-                    let gap = self.gap as i64 + ((sample - self.gap as i64) >> 3);
+                    // Away from zero: rounded down, no sample would raise a gap of 1 or 2.
+                    let away = sample - self.gap as i64;
+                    let step = if away > 0 { (away + 7) >> 3 } else { away >> 3 };
+                    let gap = self.gap as i64 + step;
                     self.gap = gap.clamp(1, GAP_MAX as i64) as u32;
                 }
                 self.point = Some((packet.index, packet.timestamp));
@@ -491,6 +494,18 @@ mod tests {
         let before = interval.gap;
         interval.sample(1000, &packet(202, 5000));
         assert_eq!(interval.gap, before, "a step of three is no sample");
+    }
+
+    //= RC-4 test
+    #[test]
+    fn gap_grows_from_next_to_nothing() {
+        for gap0 in [1, 2, 3] {
+            let mut interval = Interval::new(0, &Settings { gap0, ..Settings::default() });
+            for i in 0..60u32 {
+                interval.sample(i as u64 * 4, &packet(i, i * 4));
+            }
+            assert_eq!(interval.gap, 64);
+        }
     }
 
     //= RC-5 test

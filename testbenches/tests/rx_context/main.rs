@@ -267,6 +267,35 @@ fn rc4_the_gap_is_per_packet_whatever_the_step() {
     }
 }
 
+/// From the shortest gaps there are it comes up to what the packets say.
+//= RC-4 test
+#[test]
+fn rc4_the_gap_grows_from_next_to_nothing() {
+    for gap0 in [1, 2, 3] {
+        run("gap grows", Registers { gap0, ..REGISTERS }, |bench, _| {
+            let first = message(3, 250 * 256, 250);
+            bench.data(&first, 0, 10, 0);
+            let start = bench.now;
+            let mut index = 1;
+            while bench.nacks().is_empty() {
+                if bench.now >= start + 4 * index && index < 250 {
+                    bench.data(&first, index, 10, 0);
+                    // One is missing when the gap has long been learned.
+                    index += if index == 99 { 2 } else { 1 };
+                }
+                bench.ticks(1);
+                assert!(bench.now < start + 1500, "GAP0 {gap0}: no NACK");
+            }
+            // LD-2: it waits for the rest of the block, four ticks for each packet.
+            let waited = bench.nacks()[0].tick - start - 4 * 101;
+            let (all, look) = (4 * 148, REGISTERS.skew0 + REGISTERS.guard);
+            assert!(2 * waited >= all && waited <= all + 2 * look, "GAP0 {gap0}: {waited} of {all} ticks");
+            bench.fill(&first, 0..250);
+            bench.settle(3000);
+        });
+    }
+}
+
 #[test]
 fn rc1_duplicates_answer_only_ar_and_ungranted_never() {
     // No credit for a grant before the first sixteen have come.

@@ -147,8 +147,8 @@ impl Logic for Interval {
         if self.sample.q.val() > self.fourfold.val() {
             self.clamped.next = self.fourfold.val();
         }
-        self.rise.next = (self.clamped.val() - self.gap20.val()) >> 3;
-        // An arithmetic shift of a negative difference rounds down.
+        // Away from zero: rounded down, no sample would raise a gap of 1 or 2.
+        self.rise.next = (self.clamped.val() - self.gap20.val() + 7) >> 3;
         self.fall.next = (self.gap20.val() - self.clamped.val() + 7) >> 3;
 
         self.late24.next = bit_cast::<24, 32>(self.late.q.val()) << 8;
