@@ -44,7 +44,10 @@ pub struct EndpointOptions {
     /// senders. 0: as many as the NIC holds, so that one endpoint may take all.
     pub rx_quota: u16,
     /// Requests it may have under way at a time, 0 = any number. Further ones wait
-    /// in the send ring and delay nobody else's.
+    /// in the send ring and delay nobody else's. With a quota each message sends at most
+    /// a sixteenth of UNSOLICITED_LIMIT, or one packet, before its receiver answers. What
+    /// quotas that add up to less than 16 leave of it is there for the others, however
+    /// many messages to silent peers are posted with them.
     pub tx_quota: u16,
     /// Match messages with tagged receives before the receives of the ring;
     /// `rx_quota` bounds the tagged receives too. Both kinds are read in one

@@ -150,8 +150,12 @@ impl Sender {
     fn read(&mut self, now: Ticks, endpoint: u16, out: &mut Output) {
         let share = self.shares.entry(endpoint).or_default();
         while share.quota == 0 || share.held < share.quota {
-            let Some(request) = share.waiting.pop_front() else { break };
+            let Some(mut request) = share.waiting.pop_front() else { break };
             share.held += 1;
+            let most = slots::quota_window(&request.entry, &self.settings);
+            if share.quota != 0 && most < slots::initial_window(&request.entry, &self.settings) {
+                request.entry.initial_window = most as u8;
+            }
             self.requests.push_back(request);
         }
         self.admit(now, out);

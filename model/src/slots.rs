@@ -482,6 +482,13 @@ pub fn initial_window(entry: &SendEntry, settings: &Settings) -> u32 {
     }
 }
 
+/// The longest window of a request whose endpoint has a quota: it asks for no more than
+/// a sixteenth of the bytes that may go unasked.
+//= TX-15
+pub fn quota_window(entry: &SendEntry, settings: &Settings) -> u32 {
+    (settings.unsolicited_limit >> (4 + entry.payload_log2)).max(1)
+}
+
 /// Bytes a request sends unasked.
 pub fn unasked_bytes(entry: &SendEntry, count: u32, window: u32) -> u64 {
     grant::bytes(entry.length, entry.payload_log2, 0, window.min(count))

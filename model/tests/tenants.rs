@@ -109,6 +109,26 @@ fn a_quota_holds_one_sender_and_no_other() {
     assert!(world.nodes[0].done.iter().all(|(_, done)| done.status == Status::Success as u8));
 }
 
+//= TX-15 test
+#[test]
+fn a_quota_leaves_unasked_bytes_to_the_others() {
+    for (tx_quota, delivered) in [(0, 0), (1, 1), (5, 1)] {
+        let settings = Settings { unsolicited_limit: 1 << 16, initial_window: 255, ..Settings::default() };
+        let mut world = World::new(2, &small(), settings, Faults::default(), 3);
+        world.nodes[0].nic.set_endpoint(Endpoint { tx_quota, ..Endpoint::new(endpoint(0, 0), QKEY) });
+        // Nobody has posted a receive for those, and they ask for all there is.
+        for _ in 0..5 {
+            world.send(0, 1, 0, 100_000, 8);
+        }
+        let held = tx_quota as u64 * (1 << 12);
+        assert_eq!(world.nodes[0].nic.sender().unsolicited(), if tx_quota == 0 { 255 << 8 } else { held });
+        world.recv(1, 2, 5000);
+        world.send(0, 1, 2, 5000, 8);
+        world.run(world.clock + ticks(2000));
+        assert_eq!(world.delivered.len(), delivered, "beside a quota of {tx_quota}");
+    }
+}
+
 //= RO-12 test
 //= TM-1 test
 //= TM-2 test

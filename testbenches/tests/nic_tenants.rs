@@ -266,6 +266,42 @@ fn a_sender_without_end_holds_its_quota_of_slots() {
     pair.assert_returned();
 }
 
+/// Messages to nobody that ask for all the bytes that may go unasked: their endpoint's
+/// quota leaves the others theirs, and datagrams behind them.
+//= TX-15 test
+//= UD-5 test
+#[test]
+fn a_sender_to_nobody_leaves_unasked_bytes_to_the_others() {
+    const LEN: usize = 1 << 20;
+    let settings = [(regs::INITIAL_WINDOW, 255)];
+    let mut pair =
+        Pair::new(nic_model(), &NicOptions::default(), FabricOptions::new(4, 250, 500, 1), &settings);
+    let limit = pair.a.context.read(regs::UNSOLICITED_LIMIT).unwrap();
+    let cq = pair.a.context.create_cq(256).unwrap();
+    let mut greedy: Vec<Endpoint> = [1, 2]
+        .into_iter()
+        .map(|tx_quota| EndpointOptions { tx_quota, ..options(0) })
+        .map(|quota| pair.a.pd.create_endpoint(&quota, &cq, &cq).unwrap())
+        .collect();
+    let sinks = pair.b.context.create_cq(256).unwrap();
+    let closed = pair.b.pd.create_endpoint(&options(0), &sinks, &sinks).unwrap();
+    let region = pair.a.pd.register(&DmaMemory::new(LEN), Access::READ).unwrap();
+    for id in 0..4 {
+        for endpoint in &mut greedy {
+            send(endpoint, closed.address(), &region, LEN, id);
+        }
+    }
+    pair.pass(60);
+    let taken = pair.a.context.read(regs::UNSOLICITED).unwrap();
+    assert!((3 * limit / 16 - 8192..=3 * limit / 16).contains(&taken), "{taken} of {limit} unasked bytes");
+    for id in 0..4 {
+        pair.deliver(&[7; 100_000], id);
+    }
+    drop(greedy);
+    pair.pass(60);
+    pair.assert_returned();
+}
+
 /// Tags in the order in which their messages arrived whole: four of round 1,
 /// posted second, and four of round 2, which are registered in this order.
 fn arrivals(registered: [u16; 2]) -> Vec<u64> {

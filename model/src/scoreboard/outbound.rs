@@ -298,7 +298,11 @@ impl Sending {
         posted.bound = true;
         let settings = &bench.setup.settings;
         //= TX-14
-        let asked = slots::initial_window(&posted.entry, settings);
+        let mut asked = slots::initial_window(&posted.entry, settings);
+        //= TX-15
+        if bench.setup.endpoints.iter().any(|e| e.index() == endpoint && e.tx_quota != 0) {
+            asked = asked.min(slots::quota_window(&posted.entry, settings));
+        }
         let taken = if header.initial_window == 0 { 256 } else { u32::from(header.initial_window) };
         let shorter = taken < asked && self.shortened.contains(&destination_hash(posted.entry.gid));
         let message = Message {

@@ -17,6 +17,8 @@
 //! An endpoint with a quota has at most so many entries between their reading and
 //! their end (TX-15): the rest stay in its ring, so nobody stands behind them. An
 //! entry ends when its completion is taken, by `ended`, as `refused`, or dropped.
+//! Nor do its entries ask for more than a sixteenth each of the bytes that may go
+//! unasked: their initial windows are cut to that.
 //!
 //! Writing an endpoint's table entry sets its running indexes to 0; its entries
 //! on the way here are dropped without a completion, but for the one that
@@ -85,6 +87,7 @@ pub struct SqFetch {
     /// Plain UD endpoints, by index.
     datagrams: Dff<Bits<256>>,
     is_datagram: Dff<Bit>,
+    is_limited: Dff<Bit>,
     /// Running counts of entries read and ended, by endpoint; never reset.
     reads: ClearedRam<Bits<16>, 8>,
     ends_visit: ClearedRam<Bits<16>, 8>,
@@ -125,6 +128,10 @@ pub struct SqFetch {
     traffic: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
     window: Signal<Local, Bits<8>>,
+    /// Packets in a sixteenth of the bytes that may go unasked.
+    sixteenth: Signal<Local, Bits<28>>,
+    /// The longest window of an endpoint with a quota, 0 = any.
+    share: Dff<Bits<8>>,
     hops: Signal<Local, Bits<8>>,
     to: Signal<Local, Bits<32>>,
     unit: Signal<Local, Bits<33>>,
@@ -218,6 +225,7 @@ impl SqFetch {
             gid: ByteReverse::new(),
             datagrams: Default::default(),
             is_datagram: Default::default(),
+            is_limited: Default::default(),
             reads: ClearedRam::new(config.endpoints_log2, "distributed"),
             ends_visit: ClearedRam::new(config.endpoints_log2, "distributed"),
             ends_count: ClearedRam::new(config.endpoints_log2, "distributed"),
@@ -254,6 +262,8 @@ impl SqFetch {
             traffic: Default::default(),
             flags: Default::default(),
             window: Default::default(),
+            sixteenth: Default::default(),
+            share: Default::default(),
             hops: Default::default(),
             to: Default::default(),
             unit: Default::default(),
@@ -325,6 +335,7 @@ impl Logic for SqFetch {
             is_write
         );
         dff_setup!(self, clk, count, out, out_status, out_good, out_valid, datagrams, is_datagram);
+        dff_setup!(self, clk, is_limited, share);
         dff_setup!(self, clk, limited, over, over_at, refusal, refusal_at, dropped, dropped_at, counting);
         dff_setup!(self, clk, counted_at);
         self.reads.clk.next = self.clk.val();
@@ -435,6 +446,19 @@ impl Logic for SqFetch {
         self.address.next = self.first.q.val().get_bits::<64>(self.at_address.val().index());
         self.lkey.next = self.first.q.val().get_bits::<32>(self.at_lkey.val().index());
         self.window.next = self.first.q.val().get_bits::<8>(self.at_window.val().index());
+        if self.window.val() == 0 {
+            self.window.next = self.settings.val().initial_window;
+        }
+        //= TX-15
+        self.sixteenth.next =
+            self.settings.val().unsolicited_limit.get_bits::<28>(4) >> self.payload.val().get_bits::<4>(0);
+        self.share.d.next = self.sixteenth.val().get_bits::<8>(0);
+        if self.sixteenth.val() == 0 {
+            self.share.d.next = 1.into();
+        }
+        if self.sixteenth.val().get_bits::<20>(8).any() {
+            self.share.d.next = 0.into();
+        }
         self.hops.next = self.first.q.val().get_bits::<8>(self.at_hops.val().index());
         self.to.next = self.first.q.val().get_bits::<32>(self.at_endpoint.val().index());
         self.mac.value.next =
@@ -485,6 +509,8 @@ impl Logic for SqFetch {
                 self.failed.d.next = self.reader.failed.val();
                 self.is_datagram.d.next =
                     self.datagrams.q.val().get_bit(self.reader.record_data.val().endpoint.index());
+                self.is_limited.d.next =
+                    self.limited.q.val().get_bit(self.reader.record_data.val().endpoint.index());
                 if self.gather.val() {
                     self.reader.beat_ready.next = true;
                     self.reader.record_ready.next = self.last_of_record.val();
@@ -548,8 +574,11 @@ impl Logic for SqFetch {
                     self.out.d.next.payload_log2 = self.payload.val().get_bits::<4>(0);
                     self.out.d.next.traffic_class = self.traffic.val().get_bits::<4>(0);
                     self.out.d.next.initial_window = self.window.val();
-                    if self.window.val() == 0 {
-                        self.out.d.next.initial_window = self.settings.val().initial_window;
+                    if self.is_limited.q.val()
+                        & (self.share.q.val() != 0)
+                        & ((self.window.val() == 0) | (self.share.q.val() < self.window.val()))
+                    {
+                        self.out.d.next.initial_window = self.share.q.val();
                     }
                     self.out.d.next.tag = self.first.q.val().get_bits::<64>(self.at_tag.val().index());
                     self.out.d.next.rkey = 0.into();

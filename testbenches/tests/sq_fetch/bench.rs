@@ -13,6 +13,8 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::host::{reset, Broadcast, DmaReader, SharedMemory};
 
 pub const DEFAULT_WINDOW: u64 = 16;
+/// A sixteenth of it is 16 packets of the largest size, 256 of the smallest.
+pub const UNSOLICITED_LIMIT: u64 = 1 << 20;
 /// Lowest bit of `dst_gid` in a request: behind endpoint, kind, entry, MAC and tag.
 pub const GID_LSB: usize = 8 + 1 + 16 + 48 + 16 + 1;
 
@@ -133,6 +135,8 @@ pub struct Ring {
     pub base: u64,
     pub log2: u8,
     pub domain: u16,
+    /// It has a quota.
+    pub limited: bool,
     pub posted: u16,
     /// Entries whose outcome is still to come: (index, entry, its read fails).
     pub due: VecDeque<(u16, Send, bool)>,
@@ -153,6 +157,7 @@ pub struct Bench<'a> {
     pub seen: Vec<(u64, u8)>,
     /// TX_QUOTA of endpoints that are written next.
     pub quota: u16,
+    unsolicited_limit: u64,
     pub ended: [PortId; 2],
     /// Ends to be told, and when one was.
     pub ends: VecDeque<u8>,
@@ -168,7 +173,9 @@ impl<'a> Bench<'a> {
         dma.never_stalls = true;
         let enable = dut.port("settings.enable").unwrap();
         let window = dut.port("settings.initial_window").unwrap();
+        let limit = dut.port("settings.unsolicited_limit").unwrap();
         let ended = ["ended", "ended_endpoint"].map(|name| dut.port(name).unwrap());
+        dut.set(limit, UNSOLICITED_LIMIT);
         dut.set(ended[0], 0u64);
         dut.set(enable, 1u64);
         dut.set(window, DEFAULT_WINDOW);
@@ -184,6 +191,7 @@ impl<'a> Bench<'a> {
             rings: BTreeMap::new(),
             seen: Vec::new(),
             quota: 0,
+            unsolicited_limit: UNSOLICITED_LIMIT,
             ended,
             ends: VecDeque::new(),
             ended_at: 0,
@@ -230,8 +238,23 @@ impl<'a> Bench<'a> {
         );
         self.rings.insert(
             index,
-            Ring { datagrams, base, log2, domain: self.domain, posted: 0, due: VecDeque::new() },
+            Ring {
+                datagrams,
+                base,
+                log2,
+                domain: self.domain,
+                limited: self.quota != 0,
+                posted: 0,
+                due: VecDeque::new(),
+            },
         );
+    }
+
+    /// While nothing is on its way.
+    pub fn limit(&mut self, bytes: u64) {
+        let port = self.dut.port("settings.unsolicited_limit").unwrap();
+        self.dut.set(port, bytes);
+        self.unsolicited_limit = bytes;
     }
 
     /// Puts an entry in the ring; `ring` tells the NIC.
@@ -302,7 +325,10 @@ impl<'a> Bench<'a> {
             }
             return;
         }
-        let window = if meant.window == 0 { DEFAULT_WINDOW } else { meant.window.into() };
+        let mut window = if meant.window == 0 { DEFAULT_WINDOW } else { meant.window.into() };
+        if ring.limited {
+            window = window.min((self.unsolicited_limit >> (4 + meant.payload_log2)).max(1));
+        }
         let count = u64::from(meant.length).div_ceil(1 << meant.payload_log2).max(1);
         let hops = if meant.hops == 0 { 64 } else { u64::from(meant.hops) };
         let tag = if ring.datagrams { u64::from(meant.class) | hops << 8 } else { meant.name() };

@@ -51,6 +51,39 @@ fn a_quota_holds_its_endpoint_and_nobody_else() {
     });
 }
 
+/// The bench holds every initial window to its share, at every payload size.
+//= TX-15 test
+#[test]
+fn a_window_is_a_sixteenth_of_the_unasked_bytes_at_most() {
+    tb::run("sq_fetch::quota_window", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.key(KEY);
+        for (index, quota) in [(3, 1), (4, 0), (255, u16::MAX)] {
+            bench.quota = quota;
+            bench.endpoint(index, 0x10_0000 * (u64::from(index) + 1), 6, true);
+        }
+        for bytes in [1 << 20, 0, 1 << 15, (1 << 16) - 1, 1 << 16, (1 << 20) - 1, 1 << 24, 0xFFFF_FFFF] {
+            bench.limit(bytes);
+            for payload_log2 in 8..13 {
+                for (i, window) in [0, 1, 15, 16, 255].into_iter().enumerate() {
+                    let index = [3, 4, 255][i % 3];
+                    for index in [index, 3] {
+                        let entry = Send { payload_log2, window, length: 1 << 16, ..plain(rng) };
+                        let entry = Send { address: KEY.base, ..entry };
+                        bench.post(index, entry, false);
+                        bench.ring(index);
+                        bench.drain(1000);
+                        bench.end(index);
+                    }
+                }
+            }
+            for _ in 0..20 {
+                bench.clock();
+            }
+        }
+    });
+}
+
 //= TX-15 test
 #[test]
 fn what_is_refused_or_forgotten_is_not_held() {
