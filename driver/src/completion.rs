@@ -1,8 +1,6 @@
 //! Completion queues.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use tessera_abi::queue::{self, done};
 use tessera_abi::regs::{self, table};
@@ -12,7 +10,8 @@ use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, PollError};
 use crate::memory::DmaMemory;
-use crate::ring::{ring_log2, Outstanding, MAX_HANDLE};
+use crate::queue::{Entry, Queue, Requests, Rings};
+use crate::ring::{ring_log2, MAX_HANDLE};
 
 /// What a completion tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,64 +73,15 @@ pub struct DatagramSource {
     pub pkey_index: u16,
 }
 
-/// Rings that complete here, by endpoint's index and, for receives, the index
-/// of the ring's own table entry.
-type Rings = HashMap<(u16, Option<u16>), Requests>;
-
-/// The requests that completions of an endpoint end.
-#[derive(Clone, Debug)]
-enum Requests {
-    Of(Arc<Outstanding>),
-    /// The endpoint is gone: nobody hears of its completions, but they end the
-    /// receives that it had taken of a shared ring.
-    Gone(Weak<Outstanding>),
-}
-
-/// Which endpoints complete here. Attached under a lock, read by `poll` from
-/// its own copy, which it refreshes when the version has moved.
-#[derive(Debug, Default)]
-pub(crate) struct Attached {
-    version: AtomicU64,
-    rings: Mutex<Rings>,
-}
-
-impl Attached {
-    fn change(&self, change: impl FnOnce(&mut Rings)) {
-        change(&mut self.rings.lock().unwrap_or_else(PoisonError::into_inner));
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    pub(crate) fn attach(&self, endpoint: u16, receives: Option<u16>, ring: &Arc<Outstanding>) {
-        self.change(|rings| {
-            rings.insert((endpoint, receives), Requests::Of(ring.clone()));
-        });
-    }
-
-    /// The endpoint goes, the shared ring that it takes its receives from stays.
-    pub(crate) fn leave(&self, endpoint: u16, ring: u16, receives: &Arc<Outstanding>) {
-        self.change(|rings| {
-            rings.retain(|_, of| !matches!(of, Requests::Gone(ring) if ring.strong_count() == 0));
-            rings.insert((endpoint, Some(ring)), Requests::Gone(Arc::downgrade(receives)));
-        });
-    }
-
-    pub(crate) fn detach(&self, endpoint: u16, receives: Option<u16>) {
-        self.change(|rings| {
-            rings.remove(&(endpoint, receives));
-        });
-    }
-}
-
 /// A ring into which the NIC writes the ends of requests.
+///
+/// It may be dropped before the endpoints and shared rings that complete in it: then
+/// nobody hears of their completions, and the NIC's number for it and its memory come
+/// back with the last of them.
 #[derive(Debug)]
 pub struct CompletionQueue {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) life: u32,
-    pub(crate) index: usize,
-    pub(crate) attached: Arc<Attached>,
-    memory: Arc<DmaMemory>,
-    address: u64,
-    mask: u16,
+    pub(crate) queue: Arc<Queue>,
     head: u16,
     rings: Rings,
     version: u64,
@@ -149,12 +99,7 @@ impl CompletionQueue {
         let address = shared.device.map(&memory).inspect_err(|_| shared.give_back_cq(index))?;
         let queue = Self {
             shared: shared.clone(),
-            life,
-            index,
-            attached: Arc::default(),
-            memory,
-            address,
-            mask: (entries - 1) as u16,
+            queue: Queue::new(life, index, memory, address),
             head: 0,
             rings: Rings::new(),
             version: 0,
@@ -172,10 +117,8 @@ impl CompletionQueue {
     }
 
     fn refresh(&mut self) {
-        let version = self.attached.version.load(Ordering::Acquire);
-        if version != self.version {
-            self.rings = self.attached.rings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            self.version = version;
+        if let Some(rings) = self.queue.attached.newer(&mut self.version) {
+            self.rings = rings;
         }
     }
 
@@ -198,13 +141,13 @@ impl CompletionQueue {
         self.refresh();
         // Whether the NIC was reset counts as of now: only what was in the ring
         // before is sure to be seen below.
-        let forgotten = self.shared.lives.is_over(self.life);
+        let forgotten = self.shared.lives.is_over(self.queue.life);
         let start = self.head;
         let mut taken = 0;
         let mut failed = None;
         while taken < completions.len() {
             let Some((index, entry)) = self.next_entry() else { break };
-            match self.decode(index, &entry) {
+            match decode(&self.rings, index, &entry) {
                 Ok(Some(completion)) => {
                     completions[taken] = completion;
                     taken += 1;
@@ -236,25 +179,17 @@ impl CompletionQueue {
     }
 
     /// The next entry that the NIC has written.
-    fn next_entry(&mut self) -> Option<(u16, [u8; queue::COMPLETION_LEN])> {
+    fn next_entry(&mut self) -> Option<(u16, Entry)> {
         let index = self.head;
-        let at = usize::from(index & self.mask) * queue::COMPLETION_LEN;
-        // The first pass over the ring writes phase 1, the next 0, and so on.
-        let pass = index / (self.mask + 1);
-        let expected = u8::from(pass.is_multiple_of(2));
-        if self.memory.load_published(at + done::PHASE) & 1 != expected {
-            return None;
-        }
-        let mut entry = [0; queue::COMPLETION_LEN];
-        self.memory.read(at, &mut entry);
+        let entry = self.queue.entry(index)?;
         self.head = index.wrapping_add(1);
         Some((index, entry))
     }
 
     /// Tells the NIC how far the queue has been read, if it still knows the queue.
     fn tell_head(&self) -> Result<(), DeviceError> {
-        let Ok(_alive) = self.shared.lives.alive(self.life) else { return Ok(()) };
-        let page = regs::doorbell_page(self.index as u32);
+        let Ok(_alive) = self.shared.lives.alive(self.queue.life) else { return Ok(()) };
+        let page = regs::doorbell_page(self.queue.index as u32);
         self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())
     }
 
@@ -286,85 +221,76 @@ impl CompletionQueue {
         }
         count
     }
+}
 
-    fn decode(
-        &self,
-        index: u16,
-        entry: &[u8; queue::COMPLETION_LEN],
-    ) -> Result<Option<WorkCompletion>, PollError> {
-        let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
-        let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
-        let (receive, event) = match entry[done::OPCODE] {
-            queue::DONE_SEND => (false, CompletionEvent::Ended),
-            queue::DONE_RECV => (true, CompletionEvent::Ended),
-            queue::DONE_POSTED => (true, CompletionEvent::Posted),
-            queue::DONE_UNEXPECTED => (true, CompletionEvent::Unexpected),
-            queue::DONE_CANCEL => (true, CompletionEvent::Cancelled),
-            opcode => return Err(PollError::Opcode { index, opcode }),
-        };
-        let status =
-            Status::from_code(entry[done::STATUS]).map_err(|status| PollError::Status { index, status })?;
-        let endpoint = u16_at(done::ENDPOINT);
-        let receives = receive.then(|| u16_at(done::RING));
-        let number = u16_at(done::ENTRY);
-        let ring = match self.rings.get(&(endpoint, receives)) {
-            Some(Requests::Of(ring)) => ring,
-            Some(Requests::Gone(ring)) => {
-                let left = ring.upgrade().filter(|_| event == CompletionEvent::Ended);
-                left.map(|ring| ring.end(number));
-                return Ok(None);
-            }
-            None => return Ok(None),
-        };
-        let known = match event {
-            CompletionEvent::Ended => ring.end(number),
-            CompletionEvent::Posted => {
-                let handle = u32_at(done::LENGTH);
-                let known = u16::try_from(handle).ok().filter(|&handle| handle <= MAX_HANDLE);
-                ring.posted(number, known.ok_or(PollError::Handle { index, handle })?)
-            }
-            CompletionEvent::Unexpected => ring.work_id(number),
-            CompletionEvent::Cancelled => ring.cancelled(number, status == Status::Success),
-        };
-        let work_id = known.ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
-        let mut peer_gid = [0; 16];
-        peer_gid.copy_from_slice(&entry[done::PEER_GID..done::PEER_GID + 16]);
-        let datagram = (entry[done::FLAGS] & queue::DONE_GRH != 0).then(|| {
-            let mut mac = [0; 6];
-            mac.copy_from_slice(&entry[done::MAC..done::MAC + 6]);
-            let tagged = entry[done::FLAGS] & queue::DONE_VLAN != 0;
-            DatagramSource { mac, vlan: tagged.then(|| u16_at(done::VLAN)), pkey_index: 0 }
-        });
-        let tag = u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32;
-        let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
-        Ok(Some(WorkCompletion {
-            work_id,
-            event,
-            receive,
-            status,
-            len: if event == CompletionEvent::Posted { 0 } else { u32_at(done::LENGTH) },
-            write: entry[done::FLAGS] & queue::DONE_WRITE != 0,
-            tag: if datagram.is_some() { 0 } else { tag },
-            immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
-            datagram,
-            endpoint,
-            peer_endpoint: u32_at(done::PEER_ENDPOINT),
-            peer_gid,
-            timestamp: u32_at(done::TIMESTAMP),
-        }))
-    }
+/// What the entry of a running index tells, if anybody is to hear of it; it ends what
+/// it is about either way.
+pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<WorkCompletion>, PollError> {
+    let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
+    let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
+    let (receive, event) = match entry[done::OPCODE] {
+        queue::DONE_SEND => (false, CompletionEvent::Ended),
+        queue::DONE_RECV => (true, CompletionEvent::Ended),
+        queue::DONE_POSTED => (true, CompletionEvent::Posted),
+        queue::DONE_UNEXPECTED => (true, CompletionEvent::Unexpected),
+        queue::DONE_CANCEL => (true, CompletionEvent::Cancelled),
+        opcode => return Err(PollError::Opcode { index, opcode }),
+    };
+    let status =
+        Status::from_code(entry[done::STATUS]).map_err(|status| PollError::Status { index, status })?;
+    let endpoint = u16_at(done::ENDPOINT);
+    let receives = receive.then(|| u16_at(done::RING));
+    let number = u16_at(done::ENTRY);
+    let ring = match rings.get(&(endpoint, receives)) {
+        Some(Requests::Of(ring)) => ring,
+        Some(Requests::Gone(ring)) => {
+            let left = ring.upgrade().filter(|_| event == CompletionEvent::Ended);
+            left.map(|ring| ring.end(number));
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    let known = match event {
+        CompletionEvent::Ended => ring.end(number),
+        CompletionEvent::Posted => {
+            let handle = u32_at(done::LENGTH);
+            let known = u16::try_from(handle).ok().filter(|&handle| handle <= MAX_HANDLE);
+            ring.posted(number, known.ok_or(PollError::Handle { index, handle })?)
+        }
+        CompletionEvent::Unexpected => ring.work_id(number),
+        CompletionEvent::Cancelled => ring.cancelled(number, status == Status::Success),
+    };
+    let work_id = known.ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
+    let mut peer_gid = [0; 16];
+    peer_gid.copy_from_slice(&entry[done::PEER_GID..done::PEER_GID + 16]);
+    let datagram = (entry[done::FLAGS] & queue::DONE_GRH != 0).then(|| {
+        let mut mac = [0; 6];
+        mac.copy_from_slice(&entry[done::MAC..done::MAC + 6]);
+        let tagged = entry[done::FLAGS] & queue::DONE_VLAN != 0;
+        DatagramSource { mac, vlan: tagged.then(|| u16_at(done::VLAN)), pkey_index: 0 }
+    });
+    let tag = u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32;
+    let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
+    Ok(Some(WorkCompletion {
+        work_id,
+        event,
+        receive,
+        status,
+        len: if event == CompletionEvent::Posted { 0 } else { u32_at(done::LENGTH) },
+        write: entry[done::FLAGS] & queue::DONE_WRITE != 0,
+        tag: if datagram.is_some() { 0 } else { tag },
+        immediate: has_immediate.then(|| u32_at(done::IMMEDIATE)),
+        datagram,
+        endpoint,
+        peer_endpoint: u32_at(done::PEER_ENDPOINT),
+        peer_gid,
+        timestamp: u32_at(done::TIMESTAMP),
+    }))
 }
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        if self.shared.release_cq(self.life, self.index) {
-            // Shared rings live on: what is told here to nobody ends their receives.
-            self.refresh();
-            while let Some((index, entry)) = self.next_entry() {
-                let _ = self.decode(index, &entry);
-            }
-            self.shared.device.unmap(self.address);
-        }
+        self.shared.abandon_queue(&self.queue, self.head);
     }
 }
 

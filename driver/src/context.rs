@@ -12,6 +12,7 @@ use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, MemoryRegion};
+use crate::queue::Abandoned;
 use crate::reclaim::Kept;
 use crate::reset::Lives;
 use crate::shared_receive::SharedReceive;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) reclaiming: Mutex<Kept>,
     /// Held from an order's first register to its result.
     pub(crate) orders: Mutex<()>,
+    pub(crate) abandoned: Abandoned,
     pub(crate) options: ContextOptions,
     endpoints: usize,
     cqs: usize,
@@ -234,16 +236,6 @@ impl Shared {
         }
     }
 
-    /// Forgets a completion queue. False: the NIC may still write it.
-    #[must_use]
-    pub(crate) fn release_cq(&self, life: u32, index: usize) -> bool {
-        self.release(life, || {
-            self.write_table_now(table::CQ, index, Word::new())?;
-            self.give_back_cq(index);
-            Ok(())
-        })
-    }
-
     /// A completion queue's number that the NIC knows nothing of.
     pub(crate) fn give_back_cq(&self, index: usize) {
         self.tables().cqs.give_back(index);
@@ -309,6 +301,7 @@ impl Shared {
     }
 
     pub(crate) fn take_cq(&self) -> Result<usize, CreateError> {
+        self.look_again();
         let count = self.cqs;
         self.tables().cqs.take_index(count).ok_or(CreateError::None { what: "completion queues", count })
     }
@@ -384,6 +377,7 @@ impl Context {
             table_access: Mutex::default(),
             reclaiming: Mutex::default(),
             orders: Mutex::default(),
+            abandoned: Abandoned::default(),
             endpoints: 1 << (sizes0 >> 24 & 0x1F),
             cqs: 1 << (sizes1 & 0x1F),
             keys: 1 << (sizes1 >> 8 & 0x1F),

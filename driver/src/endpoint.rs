@@ -7,11 +7,12 @@ use tessera_abi::queue::{self, recv, send};
 use tessera_abi::regs::{self, table};
 use tessera_abi::wire::{gid_ipv4, ipv4_gid, packet_count};
 
-use crate::completion::{Attached, CompletionQueue};
+use crate::completion::CompletionQueue;
 use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
+use crate::queue::Queue;
 use crate::reclaim::Leaving;
 use crate::recovery::{self, ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
@@ -203,8 +204,13 @@ impl Ring {
         Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
     }
 
-    fn place(&self) -> Result<usize, PostError> {
-        self.outstanding.place().ok_or(PostError::RingFull { outstanding: self.outstanding.len() })
+    fn place(&self, shared: &Shared) -> Result<usize, PostError> {
+        let place = self.outstanding.place().or_else(|| {
+            // What ended in a queue that nobody polls any more.
+            shared.read_abandoned();
+            self.outstanding.place()
+        });
+        place.ok_or(PostError::RingFull { outstanding: self.outstanding.len() })
     }
 
     /// Publishes an entry and rings its doorbell.
@@ -230,7 +236,7 @@ impl Ring {
         request: &RecvRequest<'_>,
         tag: Option<u64>,
     ) -> Result<(), PostError> {
-        let (place, mut entry) = self.recv_entry(of.1, request)?;
+        let (place, mut entry) = self.recv_entry(of, request)?;
         if let Some(tag) = tag {
             entry[recv::FLAGS] = queue::RECV_TAGGED;
             entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
@@ -247,7 +253,7 @@ impl Ring {
         request: &RecvRequest<'_>,
         options: &ChunkOptions,
     ) -> Result<ChunkWatch, PostError> {
-        let (place, mut entry) = self.recv_entry(of.1, request)?;
+        let (place, mut entry) = self.recv_entry(of, request)?;
         let watch = recovery::watch(request, options, &mut entry)?;
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
         self.post(of, doorbell, place, &entry, (request.work_id, None))?;
@@ -256,13 +262,13 @@ impl Ring {
 
     fn recv_entry(
         &self,
-        life: u32,
+        (shared, life): (&Shared, u32),
         request: &RecvRequest<'_>,
     ) -> Result<(usize, [u8; queue::RECV_ENTRY_LEN]), PostError> {
         let (address, len) = checked(request.region, &request.range, life)?;
         // A buffer beyond 4 GiB - 1 is larger than any message.
         let length = u32::try_from(len).unwrap_or(u32::MAX);
-        let place = self.place()?;
+        let place = self.place(shared)?;
         let mut entry = [0; queue::RECV_ENTRY_LEN];
         entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
         entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
@@ -340,11 +346,9 @@ pub struct Endpoint {
     recvs: Receives,
     /// Table index of the ring its receives come from.
     ring_index: u16,
-    /// Numbers of its completion queues.
-    queues: [usize; 2],
+    /// Where its sends and its receives complete: held until the NIC has let go of it.
+    queues: [Arc<Queue>; 2],
     destroyed: bool,
-    send_attached: Arc<Attached>,
-    recv_attached: Arc<Attached>,
 }
 
 impl Endpoint {
@@ -368,9 +372,10 @@ impl Endpoint {
         if !Arc::ptr_eq(shared, &send_cq.shared) || !Arc::ptr_eq(shared, &recv_cq.shared) {
             return Err(CreateError::ForeignQueue);
         }
-        let life = send_cq.life;
+        let (send_queue, recv_queue) = (&send_cq.queue, &recv_cq.queue);
+        let life = send_queue.life;
         let alive = shared.lives.alive(life)?;
-        if recv_cq.life != life || shared_ring.is_some_and(|ring| ring.ring.life != life) {
+        if recv_queue.life != life || shared_ring.is_some_and(|ring| ring.ring.life != life) {
             return Err(DeviceError::Reset.into());
         }
         let sq_log2 = ring_log2(options.send_entries)?;
@@ -404,8 +409,8 @@ impl Endpoint {
             .with(regs::endpoint::RQ_BASE, own_base.unwrap_or(0))
             .with(regs::endpoint::SQ_LOG2, sq_log2.into())
             .with(regs::endpoint::RQ_LOG2, rq_log2.into())
-            .with(regs::endpoint::SEND_CQ, send_cq.index as u64)
-            .with(regs::endpoint::RECV_CQ, recv_cq.index as u64)
+            .with(regs::endpoint::SEND_CQ, send_queue.index as u64)
+            .with(regs::endpoint::RECV_CQ, recv_queue.index as u64)
             .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
             .with(regs::endpoint::TX_QUOTA, options.tx_quota.into())
             .with(regs::endpoint::TAGS, options.tags.into())
@@ -413,8 +418,8 @@ impl Endpoint {
             .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))
             .with(regs::endpoint::PD, pd.into());
         let ring_index = shared_ring.map_or(index, |ring| ring.ring.index) as u16;
-        send_cq.attached.attach(index as u16, None, &sends.outstanding);
-        recv_cq.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
+        send_queue.attached.attach(index as u16, None, &sends.outstanding);
+        recv_queue.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
         let endpoint = Self {
             shared: shared.clone(),
             life,
@@ -424,10 +429,8 @@ impl Endpoint {
             sends,
             recvs,
             ring_index,
-            queues: [send_cq.index, recv_cq.index],
+            queues: [send_queue.hold(), recv_queue.hold()],
             destroyed: false,
-            send_attached: send_cq.attached.clone(),
-            recv_attached: recv_cq.attached.clone(),
         };
         // From here on dropping `endpoint` gives everything back.
         let written = shared.write_table_now(table::ENDPOINT, index, word);
@@ -455,11 +458,13 @@ impl Endpoint {
 
     /// Sends not yet ended.
     pub fn sends_outstanding(&self) -> usize {
+        self.shared.read_abandoned();
         self.sends.outstanding.len()
     }
 
     /// Receives not yet ended, those of a shared ring for all that use it.
     pub fn recvs_outstanding(&self) -> usize {
+        self.shared.read_abandoned();
         self.recvs.outstanding().len()
     }
 
@@ -535,7 +540,7 @@ impl Endpoint {
     }
 
     fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
-        let place = self.sends.place()?;
+        let place = self.sends.place(&self.shared)?;
         self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, entry, (work_id, None))
     }
 
@@ -554,7 +559,7 @@ impl Endpoint {
             return Err(PostError::TooLongForMtu { len, mtu });
         }
         self.check_family(&request.to)?;
-        let place = self.sends.place()?;
+        let place = self.sends.place(&self.shared)?;
         let mtu_log2 = mtu.trailing_zeros() as u8;
         let mut entry = SendEntry::new(queue::OP_UD, mtu_log2, request.region, address, len as u32);
         entry.immediate(request.immediate);
@@ -629,7 +634,7 @@ impl Endpoint {
     pub fn cancel(&mut self, tag: u64, work_id: u64) -> Result<(), PostError> {
         let ring = self.tagged_ring()?;
         let (target, handle) = ring.outstanding.in_place(work_id).ok_or(PostError::NotInPlace { work_id })?;
-        let place = ring.place()?;
+        let place = ring.place(&self.shared)?;
         let mut entry = [0; queue::RECV_ENTRY_LEN];
         entry[recv::FLAGS] = queue::RECV_CANCEL;
         entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
@@ -673,11 +678,12 @@ impl Endpoint {
 
     fn give_back(&mut self) -> Result<(), DestroyError> {
         self.destroyed = true;
-        self.send_attached.detach(self.index as u16, None);
+        let [send_queue, recv_queue] = &self.queues;
+        send_queue.attached.detach(self.index as u16, None);
         match &self.recvs {
-            Receives::Own(_) => self.recv_attached.detach(self.index as u16, Some(self.ring_index)),
+            Receives::Own(_) => recv_queue.attached.detach(self.index as u16, Some(self.ring_index)),
             Receives::Shared(ring) => {
-                self.recv_attached.leave(self.index as u16, self.ring_index, ring.outstanding());
+                recv_queue.attached.leave(self.index as u16, self.ring_index, ring.outstanding());
             }
         }
         // What is said to peers at the end still carries its number and Q_Key, and
@@ -690,13 +696,14 @@ impl Endpoint {
             .with(regs::endpoint::DATAGRAM, (self.options.kind == EndpointKind::Datagrams).into())
             .with(regs::endpoint::NUMBER_HI, (self.number >> 8).into())
             .with(regs::endpoint::QKEY, self.options.qkey.into())
-            .with(regs::endpoint::SEND_CQ, self.queues[0] as u64)
-            .with(regs::endpoint::RECV_CQ, self.queues[1] as u64)
+            .with(regs::endpoint::SEND_CQ, send_queue.index as u64)
+            .with(regs::endpoint::RECV_CQ, recv_queue.index as u64)
             .with(regs::endpoint::RX_QUOTA, self.options.rx_quota.into())
             .with(regs::endpoint::SHARES, shared_ring.is_some().into())
             .with(regs::endpoint::SHARED_RING, shared_ring.unwrap_or(0).into());
         let rings = [Some(self.sends.address), own_ring];
-        let leaving = Leaving { index: self.index, rings, shared_ring };
+        let queues = self.queues.to_vec();
+        let leaving = Leaving { index: self.index, rings, queues, shared_ring };
         self.shared.reclaim(self.life, leaving, self.number, closed)
     }
 }

@@ -38,8 +38,9 @@ pub enum OpenError {
     Device(#[from] DeviceError),
 }
 
-/// Why an endpoint could not be destroyed. Its number and its rings stay taken; of one
-/// that is [`Held`](Self::Held) until the NIC is found to have let go.
+/// Why an endpoint could not be destroyed. Its number, its rings and the completion queues
+/// that it names stay taken; of one that is [`Held`](Self::Held) until the NIC is found to
+/// have let go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DestroyError {

@@ -23,6 +23,7 @@ mod endpoint;
 mod error;
 mod memory;
 mod paths;
+mod queue;
 mod reclaim;
 mod recovery;
 mod reset;

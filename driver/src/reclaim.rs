@@ -1,7 +1,7 @@
 //! What the NIC gives back of an endpoint or a shared ring that goes, at once or late.
 //!
 //! ```text
-//!  closed entry, RECLAIM ──┬── over ──> index and rings are free
+//!  closed entry, RECLAIM ──┬── over ──> index, rings and hold of its queues are free
 //!                          └── not in time ──> kept ── looked at again ──> free
 //! ```
 //!
@@ -11,13 +11,14 @@
 //! names the next.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tessera_abi::regs::{self, table};
 
 use crate::context::{Shared, Word, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::DestroyError;
+use crate::queue::Queue;
 
 /// What comes back when the NIC has let go.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Leaving {
     pub(crate) index: usize,
     /// Addresses of its rings.
     pub(crate) rings: [Option<u64>; 2],
+    /// Where its completions go.
+    pub(crate) queues: Vec<Arc<Queue>>,
     /// The ring of others that its last messages take receives of.
     pub(crate) shared_ring: Option<u16>,
 }
@@ -52,7 +55,7 @@ impl Shared {
         let _alive = match self.lives.alive(life) {
             Ok(alive) => alive,
             Err(DeviceError::Reset) => {
-                self.unmap(&leaving);
+                self.unmap(&leaving, true);
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -148,18 +151,19 @@ impl Shared {
 
     fn let_go(&self, leaving: &Leaving) {
         self.give_back_endpoint(leaving.index);
-        self.unmap(leaving);
+        self.unmap(leaving, false);
     }
 
-    fn unmap(&self, leaving: &Leaving) {
+    fn unmap(&self, leaving: &Leaving, over: bool) {
         leaving.rings.iter().flatten().for_each(|&ring| self.device.unmap(ring));
+        leaving.queues.iter().for_each(|queue| self.let_go_of_queue(queue, over));
     }
 
     /// The NIC was reset: it holds nothing.
     pub(crate) fn forget_kept(&self) {
         let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
         kept.named = false;
-        kept.left.drain(..).for_each(|leaving| self.unmap(&leaving));
+        kept.left.drain(..).for_each(|leaving| self.unmap(&leaving, true));
     }
 }
 

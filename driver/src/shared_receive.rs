@@ -15,10 +15,11 @@ use std::sync::Arc;
 use tessera_abi::queue;
 use tessera_abi::regs::{self, table};
 
-use crate::completion::{Attached, CompletionQueue};
+use crate::completion::CompletionQueue;
 use crate::context::{Shared, Word};
 use crate::endpoint::{RecvRequest, Ring};
 use crate::error::{CreateError, PostError};
+use crate::queue::Queue;
 use crate::reclaim::Leaving;
 use crate::recovery::{ChunkOptions, ChunkWatch};
 use crate::ring::{ring_log2, Outstanding};
@@ -29,10 +30,9 @@ pub(crate) struct SharedRing {
     pub(crate) shared: Arc<Shared>,
     pub(crate) life: u32,
     pub(crate) index: usize,
-    /// The queue of what is refused.
-    errors: usize,
+    /// The queue of what is refused, held until the NIC has let go of the ring.
+    errors: Arc<Queue>,
     ring: Ring,
-    attached: Arc<Attached>,
 }
 
 impl SharedRing {
@@ -43,11 +43,12 @@ impl SharedRing {
 
 impl Drop for SharedRing {
     fn drop(&mut self) {
-        self.attached.detach(self.index as u16, Some(self.index as u16));
+        self.errors.attached.detach(self.index as u16, Some(self.index as u16));
         // What was refused may wait for its queue, and what is read of it for the host.
-        let closed = Word::new().with(regs::endpoint::RECV_CQ, self.errors as u64);
+        let closed = Word::new().with(regs::endpoint::RECV_CQ, self.errors.index as u64);
         let rings = [Some(self.ring.address), None];
-        let leaving = Leaving { index: self.index, rings, shared_ring: None };
+        let queues = vec![self.errors.clone()];
+        let leaving = Leaving { index: self.index, rings, queues, shared_ring: None };
         // What stays in the NIC stays mapped: nobody is there to be told.
         let _ = self.shared.reclaim(self.life, leaving, self.index as u32, closed);
     }
@@ -70,7 +71,8 @@ impl SharedReceive {
         if !Arc::ptr_eq(shared, &errors.shared) {
             return Err(CreateError::ForeignQueue);
         }
-        let life = errors.life;
+        let errors_queue = &errors.queue;
+        let life = errors_queue.life;
         let alive = shared.lives.alive(life)?;
         let log2 = ring_log2(entries)?;
         let ring = Ring::map(shared, entries, queue::RECV_ENTRY_LEN)?;
@@ -79,11 +81,11 @@ impl SharedReceive {
             .with(regs::endpoint::RING, 1)
             .with(regs::endpoint::RQ_BASE, ring.address)
             .with(regs::endpoint::RQ_LOG2, log2.into())
-            .with(regs::endpoint::RECV_CQ, errors.index as u64)
+            .with(regs::endpoint::RECV_CQ, errors_queue.index as u64)
             .with(regs::endpoint::PD, pd.into());
-        errors.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
-        let attached = errors.attached.clone();
-        let ring = SharedRing { shared: shared.clone(), life, index, errors: errors.index, ring, attached };
+        errors_queue.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
+        let errors = errors_queue.hold();
+        let ring = SharedRing { shared: shared.clone(), life, index, errors, ring };
         // From here on dropping `ring` gives everything back.
         let written = shared.write_table_now(table::ENDPOINT, index, word);
         drop(alive);
@@ -113,6 +115,7 @@ impl SharedReceive {
 
     /// Receives not yet ended.
     pub fn recvs_outstanding(&self) -> usize {
+        self.ring.shared.read_abandoned();
         self.ring.outstanding().len()
     }
 }

@@ -1,0 +1,219 @@
+//! A completion queue's ring and table entry, for as long as the NIC may write there.
+//!
+//! ```text
+//!  CompletionQueue ─┐
+//!  Endpoint ────────┼── hold ──> Queue ── the last lets go ──> table entry zero, unmapped, number free
+//!  SharedRing ──────┘
+//! ```
+//!
+//! Who has a table entry that names the queue holds it until the NIC has let go of that
+//! entry: completions on its account may come in until then. So a program may drop its
+//! [`CompletionQueue`](crate::CompletionQueue) first. Nobody polls it then; what is in
+//! it ends requests all the same, lest a ring that others share fills up: it is read
+//! when a ring is full, and when the last holder lets go.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tessera_abi::queue::{done, COMPLETION_LEN};
+use tessera_abi::regs::{self, table};
+
+use crate::completion::decode;
+use crate::context::{Shared, Word};
+use crate::device::DeviceError;
+use crate::memory::DmaMemory;
+use crate::ring::Outstanding;
+
+pub(crate) type Entry = [u8; COMPLETION_LEN];
+
+/// Rings that complete here, by endpoint's index and, for receives, the index
+/// of the ring's own table entry.
+pub(crate) type Rings = HashMap<(u16, Option<u16>), Requests>;
+
+/// The requests that completions of an endpoint end.
+#[derive(Clone, Debug)]
+pub(crate) enum Requests {
+    Of(Arc<Outstanding>),
+    /// The endpoint is gone: nobody hears of its completions, but they end the
+    /// receives that it had taken of a shared ring.
+    Gone(Weak<Outstanding>),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which endpoints complete here. Attached under a lock, read by `poll` from
+/// its own copy, which it refreshes when the version has moved.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    version: AtomicU64,
+    rings: Mutex<Rings>,
+}
+
+impl Attached {
+    fn change(&self, change: impl FnOnce(&mut Rings)) {
+        change(&mut lock(&self.rings));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn attach(&self, endpoint: u16, receives: Option<u16>, ring: &Arc<Outstanding>) {
+        self.change(|rings| {
+            rings.insert((endpoint, receives), Requests::Of(ring.clone()));
+        });
+    }
+
+    /// The endpoint goes, the shared ring that it takes its receives from stays.
+    pub(crate) fn leave(&self, endpoint: u16, ring: u16, receives: &Arc<Outstanding>) {
+        self.change(|rings| {
+            rings.retain(|_, of| !matches!(of, Requests::Gone(ring) if ring.strong_count() == 0));
+            rings.insert((endpoint, Some(ring)), Requests::Gone(Arc::downgrade(receives)));
+        });
+    }
+
+    pub(crate) fn detach(&self, endpoint: u16, receives: Option<u16>) {
+        self.change(|rings| {
+            rings.remove(&(endpoint, receives));
+        });
+    }
+
+    /// The rings, if they are others than those of version `seen`.
+    pub(crate) fn newer(&self, seen: &mut u64) -> Option<Rings> {
+        let version = self.version.load(Ordering::Acquire);
+        (version != std::mem::replace(seen, version)).then(|| lock(&self.rings).clone())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) life: u32,
+    pub(crate) index: usize,
+    pub(crate) address: u64,
+    pub(crate) attached: Attached,
+    memory: Arc<DmaMemory>,
+    mask: u16,
+    /// Who of the NIC is not known to have let go of counts for good.
+    holders: AtomicUsize,
+    /// Once the handle is dropped, and until all have let go: how far it is read.
+    abandoned: Mutex<Option<u16>>,
+}
+
+impl Queue {
+    /// One that the caller holds.
+    pub(crate) fn new(life: u32, index: usize, memory: Arc<DmaMemory>, address: u64) -> Arc<Self> {
+        let mask = (memory.len() / COMPLETION_LEN - 1) as u16;
+        Arc::new(Self {
+            life,
+            index,
+            address,
+            attached: Attached::default(),
+            memory,
+            mask,
+            holders: AtomicUsize::new(1),
+            abandoned: Mutex::new(None),
+        })
+    }
+
+    /// For one more whose table entry names it.
+    pub(crate) fn hold(self: &Arc<Self>) -> Arc<Self> {
+        self.holders.fetch_add(1, Ordering::Relaxed);
+        self.clone()
+    }
+
+    fn at(&self, index: u16) -> usize {
+        usize::from(index & self.mask) * COMPLETION_LEN
+    }
+
+    /// Whether the NIC has written the entry of a running index.
+    fn written(&self, index: u16) -> bool {
+        // The first pass over the ring writes phase 1, the next 0, and so on.
+        let expected = u8::from((index / (self.mask + 1)).is_multiple_of(2));
+        self.memory.load_published(self.at(index) + done::PHASE) & 1 == expected
+    }
+
+    /// The entry of a running index, once the NIC has written it.
+    pub(crate) fn entry(&self, index: u16) -> Option<Entry> {
+        self.written(index).then(|| {
+            let mut entry = [0; COMPLETION_LEN];
+            self.memory.read(self.at(index), &mut entry);
+            entry
+        })
+    }
+
+    /// Ends what the entries from `head` on end, for nobody; gives the new head.
+    fn skip(&self, mut head: u16) -> u16 {
+        let rings = lock(&self.attached.rings);
+        while let Some(entry) = self.entry(head) {
+            let _ = decode(&rings, head, &entry);
+            head = head.wrapping_add(1);
+        }
+        head
+    }
+
+    /// The handle is dropped, which had read up to `head`.
+    pub(crate) fn abandon(&self, head: u16) {
+        *lock(&self.abandoned) = Some(head);
+    }
+}
+
+/// Queues that are held, and that nobody polls any more.
+#[derive(Debug, Default)]
+pub(crate) struct Abandoned(Mutex<Vec<Weak<Queue>>>);
+
+impl Shared {
+    /// The handle of a queue goes, which had read up to `head`.
+    pub(crate) fn abandon_queue(&self, queue: &Arc<Queue>, head: u16) {
+        queue.abandon(head);
+        let mut abandoned = lock(&self.abandoned.0);
+        abandoned.retain(|queue| queue.strong_count() > 0);
+        abandoned.push(Arc::downgrade(queue));
+        drop(abandoned);
+        match self.lives.alive(queue.life) {
+            Ok(_alive) => self.let_go_of_queue(queue, false),
+            Err(DeviceError::Reset) => self.let_go_of_queue(queue, true),
+            // The NIC may still write it.
+            Err(_) => {}
+        }
+    }
+
+    /// One who held a queue does so no more; the last takes it from the NIC. Of a
+    /// caller who holds the queue's life, or of a life that is over.
+    ///
+    /// Nobody else's completion names the queue then, and what was on its way there is
+    /// in memory: the last reclaim has waited for it.
+    pub(crate) fn let_go_of_queue(&self, queue: &Queue, over: bool) {
+        if queue.holders.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        // Of a NIC that does not take the entry away: it may still write.
+        if !over && self.write_table_now(table::CQ, queue.index, Word::new()).is_err() {
+            return;
+        }
+        if let Some(head) = lock(&queue.abandoned).take() {
+            queue.skip(head);
+        }
+        self.device.unmap(queue.address);
+        if !over {
+            self.give_back_cq(queue.index);
+        }
+    }
+
+    /// Reads the queues whose handles are dropped.
+    pub(crate) fn read_abandoned(&self) {
+        let queues: Vec<_> = lock(&self.abandoned.0).iter().filter_map(Weak::upgrade).collect();
+        for queue in queues {
+            // Before the queue's lock, as who lets go of it has it.
+            let alive = self.lives.alive(queue.life);
+            let mut abandoned = lock(&queue.abandoned);
+            let Some(head) = *abandoned else { continue };
+            let now = queue.skip(head);
+            *abandoned = Some(now);
+            if now != head && alive.is_ok() {
+                let page = regs::doorbell_page(queue.index as u32);
+                // A device that fails is told of by the next post.
+                let _ = self.device.write(page + regs::DOORBELL_CQ, now.into());
+            }
+        }
+    }
+}

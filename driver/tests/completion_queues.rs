@@ -1,0 +1,183 @@
+//! Completion queues that go, that outlive endpoints, and that a reset finds full,
+//! against a device of registers only.
+
+// Each test program uses its part of it.
+#[allow(dead_code)]
+mod fake;
+
+use std::sync::Arc;
+
+use fake::Fake;
+use tessera_abi::queue::{self, done};
+use tessera_abi::regs::{self, table};
+use tessera_driver::*;
+
+const PLAIN: EndpointOptions = EndpointOptions {
+    kind: EndpointKind::Messages,
+    qkey: 0,
+    send_entries: 4,
+    recv_entries: 4,
+    rx_quota: 0,
+    tx_quota: 0,
+    tags: false,
+};
+
+/// Of every queue here.
+const ENTRIES: usize = 4;
+
+struct Bench {
+    fake: Arc<Fake>,
+    context: Context,
+    pd: ProtectionDomain,
+    region: MemoryRegion,
+}
+
+fn bench() -> Bench {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), fake::options()).unwrap();
+    let pd = context.alloc_pd();
+    let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
+    Bench { fake, context, pd, region }
+}
+
+impl Bench {
+    fn cq(&self) -> CompletionQueue {
+        self.context.create_cq(ENTRIES).unwrap()
+    }
+
+    fn send(&self, endpoint: &mut Endpoint, work_id: u64) -> Result<(), PostError> {
+        endpoint.post_send(&SendRequest {
+            work_id,
+            region: &self.region,
+            range: 0..10,
+            to: AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0),
+            tag: 0,
+            immediate: None,
+            round: None,
+            payload_size: 256,
+        })
+    }
+
+    fn recv(&self, work_id: u64) -> RecvRequest<'_> {
+        RecvRequest { work_id, region: &self.region, range: 0..10 }
+    }
+
+    /// Where a queue is in memory, by its table entry.
+    fn base(&self, number: u32) -> u64 {
+        let words = self.fake.table(table::CQ, number);
+        u64::from(words[2]) | u64::from(words[3]) << 32
+    }
+
+    fn mapped(&self, address: u64) -> bool {
+        self.fake.mapped.lock().unwrap().contains_key(&address)
+    }
+
+    fn set(&self, offset: u32, value: u32) {
+        self.fake.registers.lock().unwrap().insert(offset, value);
+    }
+
+    /// Writes completion `n` of a queue as hardware would.
+    fn complete(&self, number: u32, n: usize, fields: &[(usize, u8)]) {
+        let mut bytes = [0; queue::COMPLETION_LEN];
+        bytes[done::PHASE] = u8::from((n / ENTRIES).is_multiple_of(2));
+        fields.iter().for_each(|&(at, value)| bytes[at] = value);
+        self.fake.dma_write(self.base(number) + (n % ENTRIES * queue::COMPLETION_LEN) as u64, &bytes);
+    }
+
+    fn sent(&self, number: u32, n: usize, endpoint: u32, entry: u8) {
+        let fields =
+            [(done::OPCODE, queue::DONE_SEND), (done::ENDPOINT, endpoint as u8), (done::ENTRY, entry)];
+        self.complete(number, n, &fields);
+    }
+
+    fn received(&self, number: u32, n: usize, (endpoint, ring): (u32, u32), entry: u8) {
+        let fields = [
+            (done::OPCODE, queue::DONE_RECV),
+            (done::ENDPOINT, endpoint as u8),
+            (done::RING, ring as u8),
+            (done::ENTRY, entry),
+        ];
+        self.complete(number, n, &fields);
+    }
+}
+
+fn poll(cq: &mut CompletionQueue) -> Vec<(u64, Status)> {
+    let mut taken = [WorkCompletion::default(); 2];
+    let mut all = Vec::new();
+    loop {
+        let count = cq.poll(&mut taken).unwrap();
+        if count == 0 {
+            return all;
+        }
+        all.extend(taken[..count].iter().map(|done| (done.work_id, done.status)));
+    }
+}
+
+fn index(endpoint: &Endpoint) -> u32 {
+    endpoint.number() & 0xFF
+}
+
+/// What the NIC has taken up for it may come in until the endpoint is reclaimed.
+#[test]
+fn a_dropped_queue_stays_until_the_nic_has_let_go_of_its_last_endpoint() {
+    let bench = bench();
+    let cq = bench.cq();
+    let endpoint = bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap();
+    let base = bench.base(0);
+    drop(cq);
+    assert!(bench.mapped(base));
+    assert_eq!(bench.fake.table(table::CQ, 0)[0] & 1, 1, "its table entry stays too");
+    // A reclaim that is not over in time holds it as well.
+    bench.set(regs::RECLAIM_STATUS.offset, 1);
+    assert!(matches!(endpoint.destroy(), Err(DestroyError::Held { .. })));
+    assert!(bench.mapped(base));
+    assert_eq!(bench.fake.table(table::CQ, 0)[0] & 1, 1);
+    bench.set(regs::RECLAIM_STATUS.offset, 0);
+    let _other = bench.cq();
+    assert!(!bench.mapped(base));
+    assert_eq!(bench.fake.table(table::CQ, 0)[0] & 1, 0);
+}
+
+#[test]
+fn a_queues_number_is_not_given_out_while_an_endpoint_names_it() {
+    let bench = bench();
+    let (a, b) = (bench.cq(), bench.cq());
+    let endpoint = bench.pd.create_endpoint(&PLAIN, &a, &b).unwrap();
+    drop(a);
+    let again = bench.context.create_cq(ENTRIES).unwrap_err();
+    assert_eq!(again, CreateError::None { what: "completion queues", count: 2 });
+    drop(endpoint);
+    let _again = bench.cq();
+    drop(b);
+    let _and_again = bench.cq();
+}
+
+/// What ends in a queue that nobody polls any more frees its place all the same.
+#[test]
+fn a_dropped_queue_jams_no_shared_ring() {
+    let bench = bench();
+    let (mut stays, goes) = (bench.cq(), bench.cq());
+    let mut ring = bench.pd.create_shared_receive(2, &goes).unwrap();
+    let silent = bench.pd.create_sharing_endpoint(&PLAIN, &goes, &goes, &ring).unwrap();
+    let heard = bench.pd.create_sharing_endpoint(&PLAIN, &stays, &stays, &ring).unwrap();
+    drop(goes);
+    (0..2).for_each(|id| ring.post_recv(&bench.recv(id)).unwrap());
+    // One is refused, a message of the silent one takes the other.
+    bench.received(1, 0, (0, 0), 0);
+    bench.received(1, 1, (index(&silent), 0), 1);
+    ring.post_recv(&bench.recv(2)).unwrap();
+    assert_eq!(ring.recvs_outstanding(), 1);
+    let read = bench.fake.last_write(regs::doorbell_page(1) + regs::DOORBELL_CQ);
+    assert_eq!(read, Some(2), "the NIC goes on writing");
+    bench.received(0, 0, (index(&heard), 0), 2);
+    assert_eq!(poll(&mut stays), [(2, Status::Success)]);
+    // What comes in last is read when its last holder goes.
+    ring.post_recv(&bench.recv(3)).unwrap();
+    bench.received(1, 2, (index(&silent), 0), 3);
+    let base = bench.base(1);
+    drop(silent);
+    assert_eq!(ring.recvs_outstanding(), 0);
+    assert!(bench.mapped(base), "the ring's errors go there");
+    drop((ring, heard));
+    assert!(!bench.mapped(base));
+}
