@@ -116,6 +116,11 @@ impl CompletionQueue {
         Ok(queue)
     }
 
+    /// What is in it of the endpoint or ring that had this index before is nobody's.
+    pub(crate) fn disown(&self, index: usize) {
+        self.queue.disown(self.head, index as u16);
+    }
+
     fn refresh(&mut self) {
         if let Some(rings) = self.queue.attached.newer(&mut self.version) {
             self.rings = rings;

@@ -418,6 +418,7 @@ impl Endpoint {
             .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))
             .with(regs::endpoint::PD, pd.into());
         let ring_index = shared_ring.map_or(index, |ring| ring.ring.index) as u16;
+        [send_cq, recv_cq].into_iter().for_each(|cq| cq.disown(index));
         send_queue.attached.attach(index as u16, None, &sends.outstanding);
         recv_queue.attached.attach(index as u16, Some(ring_index), recvs.outstanding());
         let endpoint = Self {

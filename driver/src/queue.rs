@@ -27,6 +27,9 @@ use crate::ring::Outstanding;
 
 pub(crate) type Entry = [u8; COMPLETION_LEN];
 
+/// No endpoint's index: those have 8 bits.
+const NOBODY: u16 = u16::MAX;
+
 /// Rings that complete here, by endpoint's index and, for receives, the index
 /// of the ring's own table entry.
 pub(crate) type Rings = HashMap<(u16, Option<u16>), Requests>;
@@ -149,6 +152,23 @@ impl Queue {
             head = head.wrapping_add(1);
         }
         head
+    }
+
+    /// An index of the endpoint table is somebody else's from now on: what nobody has
+    /// read yet that the one before completed, all of it, is in memory since that one's
+    /// reclaim, though what others completed before it may not be. It ends what it is
+    /// about, and names nobody any more. `head` is how far the queue is read.
+    pub(crate) fn disown(&self, head: u16, endpoint: u16) {
+        let rings = lock(&self.attached.rings);
+        for index in (0..=self.mask).map(|n| head.wrapping_add(n)) {
+            let of = done::ENDPOINT..done::ENDPOINT + 2;
+            let Some(entry) = self.entry(index).filter(|entry| entry[of.clone()] == endpoint.to_le_bytes())
+            else {
+                continue;
+            };
+            let _ = decode(&rings, index, &entry);
+            self.memory.write(self.at(index) + of.start, &NOBODY.to_le_bytes());
+        }
     }
 
     /// The handle is dropped, which had read up to `head`.

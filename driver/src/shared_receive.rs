@@ -83,6 +83,7 @@ impl SharedReceive {
             .with(regs::endpoint::RQ_LOG2, log2.into())
             .with(regs::endpoint::RECV_CQ, errors_queue.index as u64)
             .with(regs::endpoint::PD, pd.into());
+        errors.disown(index);
         errors_queue.attached.attach(index as u16, Some(index as u16), &ring.outstanding);
         let errors = errors_queue.hold();
         let ring = SharedRing { shared: shared.clone(), life, index, errors, ring };

@@ -181,3 +181,48 @@ fn a_dropped_queue_jams_no_shared_ring() {
     drop((ring, heard));
     assert!(!bench.mapped(base));
 }
+
+/// An index comes back while the queue still holds what its last owner completed.
+#[test]
+fn completions_of_an_endpoint_are_not_those_of_the_next_with_its_index() {
+    let bench = bench();
+    let mut cq = bench.cq();
+    let mut old = bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap();
+    let mut beside = bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap();
+    bench.send(&mut old, 1).unwrap();
+    bench.send(&mut beside, 2).unwrap();
+    // Behind an entry that is still on its way.
+    bench.sent(0, 1, index(&old), 0);
+    let at = index(&old);
+    old.destroy().unwrap();
+    let others: Vec<_> =
+        std::iter::repeat_with(|| bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap()).take(2).collect();
+    let mut new = bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap();
+    assert_eq!(index(&new), at);
+    bench.send(&mut new, 77).unwrap();
+    bench.sent(0, 0, index(&beside), 0);
+    assert_eq!(poll(&mut cq), [(2, Status::Success)]);
+    assert_eq!(new.sends_outstanding(), 1);
+    bench.sent(0, 2, at, 0);
+    assert_eq!(poll(&mut cq), [(77, Status::Success)]);
+    drop(others);
+}
+
+/// But they end what they had taken of a shared ring.
+#[test]
+fn completions_of_a_sharer_that_is_gone_end_its_receives() {
+    let bench = bench();
+    let mut cq = bench.cq();
+    let mut ring = bench.pd.create_shared_receive(4, &cq).unwrap();
+    let old = bench.pd.create_sharing_endpoint(&PLAIN, &cq, &cq, &ring).unwrap();
+    let at = index(&old);
+    (0..2).for_each(|id| ring.post_recv(&bench.recv(id)).unwrap());
+    bench.received(0, 0, (at, 0), 0);
+    drop(old);
+    let sharing = || bench.pd.create_sharing_endpoint(&PLAIN, &cq, &cq, &ring).unwrap();
+    let sharers: Vec<_> = (0..3).map(|_| sharing()).collect();
+    assert_eq!(index(&sharers[2]), at);
+    bench.received(0, 1, (at, 0), 1);
+    assert_eq!(poll(&mut cq), [(1, Status::Success)]);
+    assert_eq!(ring.recvs_outstanding(), 0);
+}
