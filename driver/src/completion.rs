@@ -134,7 +134,8 @@ impl CompletionQueue {
     /// Completions of endpoints that no longer exist are skipped; what they had taken
     /// of a shared ring ends with them. After a
     /// [reset](crate::Context::reset) of the NIC, what it had still written comes
-    /// first, then every request that was outstanding, with [`Status::Flushed`].
+    /// first, then every request that was outstanding, with [`Status::Flushed`]; those of
+    /// a shared ring once every queue that they may have ended in is polled to its end, or dropped.
     ///
     /// # Errors
     /// If the device fails or has written what makes no sense. What came before that
@@ -150,8 +151,12 @@ impl CompletionQueue {
         let start = self.head;
         let mut taken = 0;
         let mut failed = None;
+        let mut at_end = false;
         while taken < completions.len() {
-            let Some((index, entry)) = self.next_entry() else { break };
+            let Some((index, entry)) = self.next_entry() else {
+                at_end = true;
+                break;
+            };
             match decode(&self.rings, index, &entry) {
                 Ok(Some(completion)) => {
                     completions[taken] = completion;
@@ -165,7 +170,7 @@ impl CompletionQueue {
             }
         }
         // What stands behind a bad entry ends before the rest is flushed.
-        if forgotten && failed.is_none() {
+        if forgotten && at_end {
             return Ok(taken + self.flush(&mut completions[taken..]));
         }
         // A bad entry has been read as well: its place is free.
@@ -201,13 +206,19 @@ impl CompletionQueue {
     /// Ends what a NIC that was reset has forgotten.
     //= RS-5
     fn flush(&mut self, completions: &mut [WorkCompletion]) -> usize {
-        // By endpoint, so that the order does not depend on a hash.
+        self.queue.attached.read_out();
         let of = self.rings.iter().filter_map(|(key, requests)| match requests {
             Requests::Of(ring) => Some((*key, ring)),
             // Who is left of the ring's endpoints hears of it.
             Requests::Gone(_) => None,
         });
         let mut rings: Vec<_> = of.collect();
+        if rings.iter().any(|(_, ring)| !ring.is_read_out()) {
+            self.shared.read_abandoned();
+        }
+        // Of a shared ring, another queue may have what is the end of a request.
+        rings.retain(|(_, ring)| ring.is_read_out());
+        // By endpoint, so that the order does not depend on a hash.
         rings.sort_unstable_by_key(|(key, _)| *key);
         let ended = rings.into_iter().flat_map(|((endpoint, receives), ring)| {
             std::iter::from_fn(move || ring.flush()).map(move |(work_id, cancel)| WorkCompletion {

@@ -13,7 +13,7 @@
 //! when a ring is full, and when the last holder lets go.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tessera_abi::queue::{done, COMPLETION_LEN};
@@ -43,6 +43,20 @@ pub(crate) enum Requests {
     Gone(Weak<Outstanding>),
 }
 
+impl Requests {
+    /// The queue has no end of theirs any more.
+    fn read_out(&self) {
+        match self {
+            Requests::Of(ring) => ring.read_out(),
+            Requests::Gone(ring) => {
+                if let Some(ring) = ring.upgrade() {
+                    ring.read_out();
+                }
+            }
+        }
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -53,6 +67,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Attached {
     version: AtomicU64,
     rings: Mutex<Rings>,
+    /// After a reset: the queue has been read to its end.
+    read_out: AtomicBool,
 }
 
 impl Attached {
@@ -62,8 +78,12 @@ impl Attached {
     }
 
     pub(crate) fn attach(&self, endpoint: u16, receives: Option<u16>, ring: &Arc<Outstanding>) {
+        ring.attached();
         self.change(|rings| {
-            rings.insert((endpoint, receives), Requests::Of(ring.clone()));
+            // Of who had the key before nothing is unread: see `Queue::disown`.
+            if let Some(before) = rings.insert((endpoint, receives), Requests::Of(ring.clone())) {
+                before.read_out();
+            }
         });
     }
 
@@ -79,6 +99,13 @@ impl Attached {
         self.change(|rings| {
             rings.remove(&(endpoint, receives));
         });
+    }
+
+    /// The queue was read to its end, and nothing comes any more.
+    pub(crate) fn read_out(&self) {
+        if !self.read_out.swap(true, Ordering::Relaxed) {
+            lock(&self.rings).values().for_each(Requests::read_out);
+        }
     }
 
     /// The rings, if they are others than those of version `seen`.
@@ -213,6 +240,7 @@ impl Shared {
         if let Some(head) = lock(&queue.abandoned).take() {
             queue.skip(head);
         }
+        queue.attached.read_out();
         self.device.unmap(queue.address);
         if !over {
             self.give_back_cq(queue.index);
@@ -229,6 +257,9 @@ impl Shared {
             let Some(head) = *abandoned else { continue };
             let now = queue.skip(head);
             *abandoned = Some(now);
+            if matches!(alive, Err(DeviceError::Reset)) {
+                queue.attached.read_out();
+            }
             if now != head && alive.is_ok() {
                 let page = regs::doorbell_page(queue.index as u32);
                 // A device that fails is told of by the next post.

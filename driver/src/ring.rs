@@ -1,7 +1,7 @@
 //! Mechanics of send and receive rings: running indexes, what is outstanding,
 //! and which request a completion ends.
 
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::CreateError;
@@ -38,6 +38,8 @@ pub(crate) struct Outstanding {
     /// index it is about.
     notes: Box<[AtomicU16]>,
     cancels: Box<[AtomicBool]>,
+    /// How often it is attached to a queue that may still hold ends of its requests.
+    unread: AtomicUsize,
     /// Held while `head` moves.
     advance: Mutex<()>,
 }
@@ -52,8 +54,24 @@ impl Outstanding {
             ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
             cancels: (0..entries).map(|_| AtomicBool::new(false)).collect(),
             notes: (0..entries).map(|_| AtomicU16::new(0)).collect(),
+            unread: AtomicUsize::new(0),
             advance: Mutex::new(()),
         }
+    }
+
+    /// Its requests may end in one queue more.
+    pub(crate) fn attached(&self) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One of those queues was read to its end, and no more comes.
+    pub(crate) fn read_out(&self) {
+        self.unread.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether what is outstanding has not ended in any queue.
+    pub(crate) fn is_read_out(&self) -> bool {
+        self.unread.load(Ordering::Acquire) == 0
     }
 
     /// Requests between the oldest unfinished one and the newest.

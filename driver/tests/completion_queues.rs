@@ -225,4 +225,35 @@ fn completions_of_a_sharer_that_is_gone_end_its_receives() {
     bench.received(0, 1, (at, 0), 1);
     assert_eq!(poll(&mut cq), [(1, Status::Success)]);
     assert_eq!(ring.recvs_outstanding(), 0);
+    // A reset does not wait for the first one's queue.
+    ring.post_recv(&bench.recv(2)).unwrap();
+    bench.context.reset().unwrap();
+    assert_eq!(poll(&mut cq), [(2, Status::Flushed)]);
+}
+
+/// What one queue has of a shared ring is known when that has been read.
+//= RS-5 test
+#[test]
+fn a_shared_ring_is_flushed_behind_all_its_queues() {
+    for polled in [true, false] {
+        let bench = bench();
+        let (mut a, mut b) = (bench.cq(), bench.cq());
+        let mut ring = bench.pd.create_shared_receive(4, &a).unwrap();
+        let one = bench.pd.create_sharing_endpoint(&PLAIN, &a, &a, &ring).unwrap();
+        let two = bench.pd.create_sharing_endpoint(&PLAIN, &b, &b, &ring).unwrap();
+        (0..3).for_each(|id| ring.post_recv(&bench.recv(id)).unwrap());
+        bench.received(1, 0, (index(&two), 0), 0);
+        bench.context.reset().unwrap();
+        assert_eq!(poll(&mut a), []);
+        let flushed = [(1, Status::Flushed), (2, Status::Flushed)];
+        if polled {
+            assert_eq!(poll(&mut b), [[(0, Status::Success)].as_slice(), &flushed].concat());
+            assert_eq!(poll(&mut a), []);
+        } else {
+            drop(b);
+            assert_eq!(poll(&mut a), flushed, "whom nobody asks any more does not hold them up");
+        }
+        assert_eq!(ring.recvs_outstanding(), 0);
+        drop((one, two));
+    }
 }
