@@ -25,7 +25,9 @@ pub enum CompletionEvent {
     /// took has not ended.
     Unexpected,
     /// A cancel ended: with [`Status::Success`] the tagged receive `work_id` has
-    /// ended with it, with [`Status::NotPosted`] its message is on its way.
+    /// ended with it. With any other status it has not: its buffer is the NIC's until
+    /// its own end is told. With [`Status::NotPosted`] its message is on its way; with
+    /// [`Status::LocalDma`] the NIC could not read the cancel, which may be posted again.
     Cancelled,
 }
 
@@ -244,7 +246,7 @@ impl CompletionQueue {
 pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<WorkCompletion>, PollError> {
     let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
     let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
-    let (receive, event) = match entry[done::OPCODE] {
+    let (receive, told) = match entry[done::OPCODE] {
         queue::DONE_SEND => (false, CompletionEvent::Ended),
         queue::DONE_RECV => (true, CompletionEvent::Ended),
         queue::DONE_POSTED => (true, CompletionEvent::Posted),
@@ -260,12 +262,15 @@ pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<
     let ring = match rings.get(&(endpoint, receives)) {
         Some(Requests::Of(ring)) => ring,
         Some(Requests::Gone(ring)) => {
-            let left = ring.upgrade().filter(|_| event == CompletionEvent::Ended);
+            let left = ring.upgrade().filter(|_| told == CompletionEvent::Ended);
             left.map(|ring| ring.end(number));
             return Ok(None);
         }
         None => return Ok(None),
     };
+    // A cancel that could not be read ends as a receive entry does.
+    let unread = told == CompletionEvent::Ended && ring.is_cancel(number);
+    let event = if unread { CompletionEvent::Cancelled } else { told };
     let known = match event {
         CompletionEvent::Ended => ring.end(number),
         CompletionEvent::Posted => {

@@ -112,6 +112,11 @@ impl Outstanding {
         self.find(entry).map(|at| self.work_ids[at].load(Ordering::Relaxed))
     }
 
+    /// Whether an outstanding request is a cancel.
+    pub(crate) fn is_cancel(&self, entry: u16) -> bool {
+        self.find(entry).is_some_and(|at| self.cancels[at].load(Ordering::Relaxed))
+    }
+
     /// A tagged receive is in place under `handle`, which is no more than [`MAX_HANDLE`].
     pub(crate) fn posted(&self, entry: u16, handle: u16) -> Option<u64> {
         let at = self.find(entry)?;

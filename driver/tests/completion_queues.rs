@@ -257,3 +257,27 @@ fn a_shared_ring_is_flushed_behind_all_its_queues() {
         drop((one, two));
     }
 }
+
+/// A cancel that the NIC could not read says nothing of the receive it is about.
+#[test]
+fn a_cancel_that_was_not_read_ends_nothing_else() {
+    let bench = bench();
+    let mut cq = bench.cq();
+    let tags = EndpointOptions { tags: true, ..PLAIN };
+    let mut endpoint = bench.pd.create_endpoint(&tags, &cq, &cq).unwrap();
+    endpoint.post_tagged_recv(9, &bench.recv(5)).unwrap();
+    bench.complete(0, 0, &[(done::OPCODE, queue::DONE_POSTED)]);
+    assert_eq!(poll(&mut cq), [(5, Status::Success)]);
+    endpoint.cancel(9, 5).unwrap();
+    let failed = [(done::OPCODE, queue::DONE_RECV), (done::STATUS, Status::LocalDma as u8), (done::ENTRY, 1)];
+    bench.complete(0, 1, &failed);
+    let mut told = [WorkCompletion::default(); 2];
+    assert_eq!(cq.poll(&mut told), Ok(1));
+    let WorkCompletion { work_id, event, status, .. } = told[0];
+    assert_eq!((work_id, event, status), (5, CompletionEvent::Cancelled, Status::LocalDma));
+    assert_eq!(endpoint.recvs_outstanding(), 2, "the receive, and the cancel's place behind it");
+    endpoint.cancel(9, 5).unwrap();
+    bench.received(0, 2, (0, 0), 0);
+    assert_eq!(cq.poll(&mut told), Ok(1));
+    assert_eq!((told[0].work_id, told[0].event), (5, CompletionEvent::Ended));
+}
