@@ -536,6 +536,7 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
             for _ in 0..300 {
                 bench.clock();
             }
+            assert!(bench.dut.is_high(bench.dut.port("crowded").unwrap()));
             // Its ring full of fences, its commands, and its registers and the engine's.
             for _ in 0..(1 << config.write_tags_log2) + 34 + 4 {
                 bench.other();
@@ -546,6 +547,7 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
             assert_eq!((bench.to_fence.len(), bench.placed.pending()), (0, 0), "fences that are not taken");
             bench.engine_stuck = false;
             bench.drain();
+            assert!(!bench.dut.is_high(bench.dut.port("crowded").unwrap()));
         });
     }
 }

@@ -27,15 +27,16 @@
 //!
 //! Placement is never held up by the engine here, which may itself be waiting for
 //! placement: what the engine does not take at once waits in a FIFO, as do the
-//! last fences; all that holds a chunk's fence is the host's statuses. A last fence
-//! leaves its own FIFO only while so few wait for the engine that all placement may
-//! have finds room behind them, or many at once, behind one slow status, would
-//! take that room. Placement has at most a ring full of fences, 34 commands, a fence
-//! in a register, one on its way to the commands and what the engine is at: 40 are
-//! counted for all but the ring. With 64 places in the ring and room for 128 fences
-//! that is while fewer than 24 wait, with 32 in the ring fewer than 56, with 16 and
-//! room for 64 fewer than 8, with 2 fewer than 22; the two words that a FIFO has
-//! beside its memory come on top.
+//! last fences; all that holds a chunk's fence is the host's statuses. So that FIFO
+//! has room behind what waits for all the fences placement may have: with too many
+//! for that, which those of messages become behind a datagram's that waits for the
+//! host, the engine is told to take nothing but fences; and no last fence leaves its
+//! own FIFO then, where many may be behind one slow status. Placement has at most a
+//! ring full of fences, 34 commands, a fence in a register, one on its way to the
+//! commands and those of three events that the engine may have chosen: 40 are
+//! counted for all but the ring. With 64 places in the ring and room for 128 fences,
+//! 24 are too many, with 32 in the ring 56, with 16 and room for 64 they are 8, with
+//! 2 they are 22; the two words that a FIFO has beside its memory come on top.
 //!
 //! Contract:
 //! - a header is taken while a place is free; it is offered before the fence of any
@@ -51,6 +52,7 @@
 //! - bits are offered `chunk_log2 + 5` clocks after their fence was taken, if
 //!   nothing is in the way. The last fence goes two clocks after the last
 //!   status at the earliest;
+//! - `crowded` follows what waits for the engine by a clock;
 //! - a write is one beat; descriptor and beat are offered in the same clock. Its
 //!   tag has bit 7 set;
 //! - `dma_error` pulses one clock after a failed status, which changes nothing
@@ -110,6 +112,8 @@ pub struct Chunks {
     pub write_status_valid: Signal<In, Bit>,
     pub write_status_data: Signal<In, DmaStatus>,
     pub dma_error: Signal<Out, Bit>,
+    /// The engine is to take fences only.
+    pub crowded: Signal<Out, Bit>,
 
     pending: Fifo<ChunkBits, 7>,
     words: SdpRam<AreaWrite, 3>,
@@ -141,6 +145,7 @@ pub struct Chunks {
     ends: Fifo<PlaceFence, 7>,
     /// Fences in `ends`.
     held: Dff<Bits<8>>,
+    crowds: Dff<Bit>,
     broke: Dff<Bit>,
 
     fence: Signal<Local, PlaceFence>,
@@ -194,7 +199,7 @@ pub struct Chunks {
     one: Constant<Bits<8>>,
     number: [Constant<Bits<3>>; 8],
     area_tag: Constant<Bits<8>>,
-    /// With fewer in `ends`, what placement may have finds room there.
+    /// With fewer in `ends`, what placement may have finds room behind them.
     few: Constant<Bits<8>>,
     even1: Constant<Bits<256>>,
     even2: Constant<Bits<256>>,
@@ -270,6 +275,7 @@ impl Chunks {
             write_status_valid: Default::default(),
             write_status_data: Default::default(),
             dma_error: Default::default(),
+            crowded: Default::default(),
             // Small configurations are short of block RAM.
             pending: if small { pending.with_style("distributed") } else { pending },
             words: SdpRam::new(3).with_style("distributed"),
@@ -293,6 +299,7 @@ impl Chunks {
             asides: asides(),
             ends: asides(),
             held: Default::default(),
+            crowds: Default::default(),
             broke: Default::default(),
             fence: Default::default(),
             told: Default::default(),
@@ -364,7 +371,7 @@ impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, dirty, open, heads, behind, step, word, serves, levels, base, offset);
-        dff_setup!(self, clk, desc, desc_valid, beat, beat_valid, held, broke);
+        dff_setup!(self, clk, desc, desc_valid, beat, beat_valid, held, crowds, broke);
         self.words.clock.next = self.clk.val();
         self.pending.clk.next = self.clk.val();
         self.pending.rst.next = self.rst.val();
@@ -450,6 +457,8 @@ impl Logic for Chunks {
         if !self.comes.val() & self.goes.val() {
             self.held.d.next = self.held.q.val() - 1;
         }
+        self.crowds.d.next = self.held.q.val() >= self.few.val();
+        self.crowded.next = self.crowds.q.val();
         self.placed_ready.next = self.ends.in_ready.val() | (self.passes.val() & self.fence_ready.val());
         if self.fence.val().area {
             self.placed_ready.next = self.may_begin.val() & self.may_end.val();
@@ -637,6 +646,7 @@ impl Logic for Chunks {
             self.desc_valid.d.next = false;
             self.beat_valid.d.next = false;
             self.held.d.next = 0.into();
+            self.crowds.d.next = false;
             self.broke.d.next = false;
         }
     }

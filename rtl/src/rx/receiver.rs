@@ -43,6 +43,8 @@ pub struct Receiver {
     pub fence_valid: Signal<In, Bit>,
     pub fence_data: Signal<In, PlaceFence>,
     pub fence_ready: Signal<Out, Bit>,
+    /// Many fences wait: nothing else is taken.
+    pub crowded: Signal<In, Bit>,
     pub feedback_valid: Signal<Out, Bit>,
     pub feedback_data: Signal<Out, TxFeedback>,
     pub feedback_ready: Signal<In, Bit>,
@@ -114,6 +116,7 @@ impl Receiver {
             fence_valid: Default::default(),
             fence_data: Default::default(),
             fence_ready: Default::default(),
+            crowded: Default::default(),
             feedback_valid: Default::default(),
             feedback_data: Default::default(),
             feedback_ready: Default::default(),
@@ -189,6 +192,7 @@ impl Logic for Receiver {
         self.contexts.fence_valid.next = self.fence_valid.val();
         self.contexts.fence_data.next = self.fence_data.val();
         self.fence_ready.next = self.contexts.fence_ready.val();
+        self.contexts.crowded.next = self.crowded.val();
         self.feedback_valid.next = self.contexts.feedback_valid.val();
         self.feedback_data.next = self.contexts.feedback_data.val();
         self.contexts.feedback_ready.next = self.feedback_ready.val();

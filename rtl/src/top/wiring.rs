@@ -359,6 +359,7 @@ impl Logic for TesseraNic {
         self.receiver.fence_valid.next = self.rx_datagram.fence_valid.val();
         self.receiver.fence_data.next = self.rx_datagram.fence_data.val();
         self.rx_datagram.fence_ready.next = self.receiver.fence_ready.val();
+        self.receiver.crowded.next = self.chunks.crowded.val();
         self.data_writes.in_desc_valid.next = self.placement.write_desc_valid.val();
         self.placement.write_desc_ready.next = self.data_writes.in_desc_ready.val();
         self.dma_data_write_desc_valid.next = self.data_writes.out_desc_valid.val();

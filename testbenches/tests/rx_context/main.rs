@@ -153,6 +153,32 @@ fn rc6_a_message_of_one_packet_ends_and_leaves_nothing() {
     });
 }
 
+/// Others may need the room in placement that fences wait to give back.
+#[test]
+fn while_many_fences_wait_only_those_are_taken() {
+    run("crowded", REGISTERS, |bench, _| {
+        let (whole, lost) = (message(3, 100, 16), message(4, 10 * 256, 16));
+        bench.data(&lost, 0, 10, 0);
+        bench.data(&whole, 0, 10, AR);
+        bench.set_crowded(true);
+        let next = message(5, 100, 16);
+        bench.offer(&next);
+        // The fence comes back, but neither is the packet judged nor a NACK sent.
+        bench.ticks(1000);
+        assert_eq!(bench.seen.last().map(|seen| seen.flags), Some(COMPLETE));
+        assert!(!bench.idle(), "a packet is taken");
+        assert!(bench.nacks().is_empty(), "an expiry is taken");
+        bench.set_crowded(false);
+        bench.ticks(100);
+        assert!(bench.idle());
+        assert!(!bench.nacks().is_empty());
+        for index in 1..10 {
+            bench.data(&lost, index, 10, 0);
+        }
+        bench.settle(2000);
+    });
+}
+
 #[test]
 fn rc2_blocks_fill_free_and_move_on_in_any_order() {
     run("order", REGISTERS, |bench, rng| {

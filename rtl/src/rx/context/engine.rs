@@ -97,6 +97,7 @@ impl Logic for Context {
         self.intake.fence_valid.next = self.fence_valid.val();
         self.intake.fence_data.next = self.fence_data.val();
         self.fence_ready.next = self.intake.fence_ready.val();
+        self.intake.crowded.next = self.crowded.val();
         self.intake.expiry_valid.next = self.interval.expiry_valid.val();
         self.intake.expiry_data.next = self.interval.expiry_data.val();
         self.interval.expiry_ready.next = self.intake.expiry_ready.val();

@@ -9,7 +9,8 @@
 //!  grant ───┘                      └── a store meanwhile ─────────┘
 //! ```
 //!
-//! A packet and one of the others take turns when both wait. The words offered
+//! A packet and one of the others take turns when both wait; while many fences do,
+//! only those are taken, as they may be what placement waits for. The words offered
 //! are those the engine's last event left, also of the clock it ends in.
 //!
 //! Contract:
@@ -36,6 +37,8 @@ pub struct Intake {
     pub rst: Signal<In, Bit>,
     /// Events may be taken.
     pub run: Signal<In, Bit>,
+    /// Fences only.
+    pub crowded: Signal<In, Bit>,
     pub work_valid: Signal<In, Bit>,
     pub work_data: Signal<In, RxWork>,
     pub work_ready: Signal<Out, Bit>,
@@ -99,6 +102,7 @@ pub struct Intake {
     is_same: Dff<Bit>,
 
     may_choose: Signal<Local, Bit>,
+    may_any: Signal<Local, Bit>,
     grants: Signal<Local, Bit>,
     orders: Signal<Local, Bit>,
     others: Signal<Local, Bit>,
@@ -122,6 +126,7 @@ impl Intake {
             clk: Default::default(),
             rst: Default::default(),
             run: Default::default(),
+            crowded: Default::default(),
             work_valid: Default::default(),
             work_data: Default::default(),
             work_ready: Default::default(),
@@ -171,6 +176,7 @@ impl Intake {
             newer_fixed: Default::default(),
             is_same: Default::default(),
             may_choose: Default::default(),
+            may_any: Default::default(),
             grants: Default::default(),
             orders: Default::default(),
             others: Default::default(),
@@ -226,6 +232,7 @@ impl Logic for Intake {
         // Which event comes next.
         self.may_choose.next =
             self.run.val() & !self.reading.q.val() & (!self.full.q.val() | self.take.val());
+        self.may_any.next = self.may_choose.val() & !self.crowded.val();
         self.grants.next = self.grant_valid.val()
             & !self.granting.val()
             & !(self.full.q.val() & (self.event_cause.q.val() == ContextEvent::Grant));
@@ -237,29 +244,30 @@ impl Logic for Intake {
             | self.freed_valid.val()
             | self.grants.val();
         self.take_work.next =
-            self.may_choose.val() & self.work_valid.val() & (!self.others.val() | !self.other_turn.q.val());
+            self.may_any.val() & self.work_valid.val() & (!self.others.val() | !self.other_turn.q.val());
         self.take_fence.next = self.may_choose.val() & !self.take_work.val() & self.fence_valid.val();
         self.take_expiry.next =
-            self.may_choose.val() & !self.take_work.val() & !self.fence_valid.val() & self.expiry_valid.val();
-        self.take_order.next = self.may_choose.val()
+            self.may_any.val() & !self.take_work.val() & !self.fence_valid.val() & self.expiry_valid.val();
+        self.take_order.next = self.may_any.val()
             & !self.take_work.val()
             & !self.fence_valid.val()
             & !self.expiry_valid.val()
             & self.orders.val();
-        self.take_freed.next = self.may_choose.val()
+        self.take_freed.next = self.may_any.val()
             & !self.take_work.val()
             & !self.fence_valid.val()
             & !self.expiry_valid.val()
             & !self.orders.val()
             & self.freed_valid.val();
-        self.take_grant.next = self.may_choose.val()
+        self.take_grant.next = self.may_any.val()
             & !self.take_work.val()
             & !self.fence_valid.val()
             & !self.expiry_valid.val()
             & !self.orders.val()
             & !self.freed_valid.val()
             & self.grants.val();
-        self.takes.next = self.may_choose.val() & (self.work_valid.val() | self.others.val());
+        self.takes.next = (self.may_choose.val() & self.fence_valid.val())
+            | (self.may_any.val() & (self.work_valid.val() | self.others.val()));
         self.work_ready.next = self.take_work.val();
         self.fence_ready.next = self.take_fence.val();
         self.expiry_ready.next = self.take_expiry.val();

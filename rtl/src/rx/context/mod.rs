@@ -174,6 +174,8 @@ pub struct Context {
     pub fence_valid: Signal<In, Bit>,
     pub fence_data: Signal<In, PlaceFence>,
     pub fence_ready: Signal<Out, Bit>,
+    /// Many fences wait: nothing else is taken.
+    pub crowded: Signal<In, Bit>,
     pub feedback_valid: Signal<Out, Bit>,
     pub feedback_data: Signal<Out, TxFeedback>,
     pub feedback_ready: Signal<In, Bit>,
@@ -421,6 +423,7 @@ impl Context {
             fence_valid: Default::default(),
             fence_data: Default::default(),
             fence_ready: Default::default(),
+            crowded: Default::default(),
             feedback_valid: Default::default(),
             feedback_data: Default::default(),
             feedback_ready: Default::default(),

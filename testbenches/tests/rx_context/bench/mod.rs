@@ -278,8 +278,10 @@ impl<'a> Bench<'a> {
             let port = self.dut.port(name).unwrap();
             self.dut.set(port, 0u64);
         }
-        let low = self.dut.port("low").unwrap();
-        self.dut.set(low, 0u64);
+        for name in ["low", "crowded"] {
+            let port = self.dut.port(name).unwrap();
+            self.dut.set(port, 0u64);
+        }
         self.dut.set(self.now_port, self.now);
         self.dut.set(rst, 1u64);
         self.dut.clock_by(2);
@@ -325,6 +327,12 @@ impl<'a> Bench<'a> {
         let port = self.dut.port("low").unwrap();
         self.dut.set(port, low);
         self.low = low;
+    }
+
+    /// Tells that many fences wait, or not.
+    pub fn set_crowded(&mut self, crowded: bool) {
+        let port = self.dut.port("crowded").unwrap();
+        self.dut.set(port, crowded);
     }
 
     pub fn free_blocks(&self) -> u64 {
