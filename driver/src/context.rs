@@ -11,7 +11,7 @@ use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, OpenError, RegisterError};
-use crate::memory::{Access, DmaMemory, MemoryRegion};
+use crate::memory::{Access, DmaMemory, Mapping, MemoryRegion};
 use crate::queue::Abandoned;
 use crate::reclaim::Kept;
 use crate::reset::Lives;
@@ -315,7 +315,9 @@ impl Shared {
         let count = self.keys;
         let alive = self.lives.whole()?;
         let (index, reuse) = self.tables().keys.take(count).ok_or(RegisterError::NoKey(count))?;
-        let address = self.device.map(memory).inspect_err(|_| self.tables().keys.give_back(index))?;
+        let mapping =
+            Mapping::new(&self.device, memory).inspect_err(|_| self.tables().keys.give_back(index))?;
+        let mapping = Arc::new(mapping);
         let hi = reuse & 0xFF_FFFF;
         let word = Word::new()
             .with(regs::mr::VALID, 1)
@@ -323,15 +325,15 @@ impl Shared {
             .with(regs::mr::LOCAL_WRITE, access.local_write.into())
             .with(regs::mr::KEY_HI, hi.into())
             .with(regs::mr::PD, pd.into())
-            .with(regs::mr::BASE, address)
+            .with(regs::mr::BASE, mapping.address())
             .with(regs::mr::LENGTH, memory.len() as u64);
         // An entry of which nothing is known may be valid: it stays mapped, and taken.
-        self.write_table_now(table::MR, index, word)?;
+        let written = self.write_table_now(table::MR, index, word);
+        written.inspect_err(|_| std::mem::forget(mapping.clone()))?;
         Ok(MemoryRegion {
             shared: self.clone(),
             life: alive.number(),
-            memory: memory.clone(),
-            address,
+            mapping,
             key: hi << 8 | index as u32,
             access,
         })

@@ -204,6 +204,11 @@ impl Ring {
         Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
     }
 
+    /// What of it comes back when the NIC has let go.
+    pub(crate) fn leaving(&self) -> (u64, Arc<Outstanding>) {
+        (self.address, self.outstanding.clone())
+    }
+
     fn place(&self, shared: &Shared) -> Result<usize, PostError> {
         let place = self.outstanding.place().or_else(|| {
             // What ended in a queue that nobody polls any more.
@@ -220,11 +225,11 @@ impl Ring {
         doorbell: u32,
         place: usize,
         entry: &[u8],
-        (work_id, cancels): (u64, Option<u16>),
+        (work_id, memory, cancels): (u64, Option<&MemoryRegion>, Option<u16>),
     ) -> Result<(), PostError> {
         let _alive = shared.lives.alive(life)?;
         self.memory.write(place * self.entry_len, entry);
-        let tail = self.outstanding.push(work_id, cancels);
+        let tail = self.outstanding.push(work_id, memory.map(|region| &region.mapping), cancels);
         Ok(shared.device.write(doorbell, tail.into())?)
     }
 
@@ -242,7 +247,7 @@ impl Ring {
             entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
         }
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(of, doorbell, place, &entry, (request.work_id, None))
+        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))
     }
 
     /// Posts a receive with a chunk area to the ring of table entry `index`.
@@ -256,7 +261,7 @@ impl Ring {
         let (place, mut entry) = self.recv_entry(of, request)?;
         let watch = recovery::watch(request, options, &mut entry)?;
         let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(of, doorbell, place, &entry, (request.work_id, None))?;
+        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))?;
         Ok(watch)
     }
 
@@ -489,7 +494,7 @@ impl Endpoint {
         let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
         entry[send::FLAGS] |= flags;
         put(&mut entry, send::TAG, &tag.to_le_bytes());
-        self.submit(&entry, *work_id)
+        self.submit(&entry, *work_id, region)
     }
 
     /// Posts a write. It ends in [`Status::RemoteAccess`](crate::Status) unless the
@@ -502,7 +507,7 @@ impl Endpoint {
         entry[send::OPCODE] = queue::OP_WRITE;
         put(&mut entry, send::RKEY, &remote.rkey.to_le_bytes());
         put(&mut entry, send::REMOTE_ADDRESS, &remote.address.to_le_bytes());
-        self.submit(&entry, *work_id)
+        self.submit(&entry, *work_id, region)
     }
 
     /// What sends and writes have in common.
@@ -540,9 +545,15 @@ impl Endpoint {
         Ok(entry.0)
     }
 
-    fn submit(&mut self, entry: &[u8; queue::SEND_ENTRY_LEN], work_id: u64) -> Result<(), PostError> {
+    fn submit(
+        &mut self,
+        entry: &[u8; queue::SEND_ENTRY_LEN],
+        work_id: u64,
+        region: &MemoryRegion,
+    ) -> Result<(), PostError> {
         let place = self.sends.place(&self.shared)?;
-        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, entry, (work_id, None))
+        let request = (work_id, Some(region), None);
+        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, entry, request)
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
@@ -567,7 +578,13 @@ impl Endpoint {
         entry.to(&request.to);
         entry.put(send::TRAFFIC_CLASS, &[request.to.traffic_class]);
         entry.put(send::HOP_LIMIT, &[request.to.hop_limit]);
-        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, &entry.0, (request.work_id, None))
+        self.sends.post(
+            self.of(),
+            self.doorbell(regs::DOORBELL_SQ),
+            place,
+            &entry.0,
+            (request.work_id, Some(request.region), None),
+        )
     }
 
     fn check_family(&self, to: &AddressHandle) -> Result<(), PostError> {
@@ -641,7 +658,7 @@ impl Endpoint {
         entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
         entry[recv::TARGET..recv::TARGET + 2].copy_from_slice(&target.to_le_bytes());
         entry[recv::HANDLE..recv::HANDLE + 2].copy_from_slice(&handle.to_le_bytes());
-        ring.post(self.of(), self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, Some(target)))
+        ring.post(self.of(), self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, None, Some(target)))
     }
 
     fn tagged_ring(&self) -> Result<&Ring, PostError> {
@@ -690,7 +707,7 @@ impl Endpoint {
         // What is said to peers at the end still carries its number and Q_Key, and
         // completions their queue and ring. What still comes in takes no more than before.
         let (own_ring, shared_ring) = match &self.recvs {
-            Receives::Own(ring) => (Some(ring.address), None),
+            Receives::Own(ring) => (Some(ring.leaving()), None),
             Receives::Shared(_) => (None, Some(self.ring_index)),
         };
         let closed = Word::new()
@@ -702,7 +719,7 @@ impl Endpoint {
             .with(regs::endpoint::RX_QUOTA, self.options.rx_quota.into())
             .with(regs::endpoint::SHARES, shared_ring.is_some().into())
             .with(regs::endpoint::SHARED_RING, shared_ring.unwrap_or(0).into());
-        let rings = [Some(self.sends.address), own_ring];
+        let rings = [Some(self.sends.leaving()), own_ring];
         let queues = self.queues.to_vec();
         let leaving = Leaving { index: self.index, rings, queues, shared_ring };
         self.shared.reclaim(self.life, leaving, self.number, closed)

@@ -2,10 +2,11 @@
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
-use std::sync::atomic::{fence, AtomicU8, Ordering};
+use std::sync::atomic::{fence, AtomicPtr, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use crate::context::Shared;
+use crate::device::{Device, DeviceError};
 
 const PAGE: usize = 4096;
 
@@ -155,34 +156,94 @@ pub struct RemoteMemory {
 /// Memory registered with a NIC: reachable from the endpoints of its protection
 /// domain, and named by a key with bounds and rights.
 ///
-/// Dropping it revokes the key; requests still outstanding on it end in
-/// `local_protection` or were already past the check. Writes of peers end: when
-/// the drop returns, none that was checked before is still on its way here, and
-/// later ones are refused with [`Status::RemoteAccess`](crate::Status). A NIC that
-/// does not let go, because it fails or is in the middle of a reset, may write on:
-/// then the memory stays mapped, for good.
+/// Dropping it revokes the key. Requests that name it and that the NIC has not looked at
+/// end in `local_protection`; those that it has (it reads receives ahead) go on, and
+/// may read and write the memory until they end. So it stays mapped, and alive, until the
+/// last request posted with it has ended or its endpoint is destroyed: each holds it in
+/// the ring. Only that is safe whatever a program does: to wait for requests here might
+/// be to wait for ever, and a key that is gone stops nothing that was checked before.
+///
+/// Writes of peers are no requests here. They end: when the drop returns, none that was
+/// checked before is still on its way, and later ones are refused with
+/// [`Status::RemoteAccess`](crate::Status). A NIC that does not let go, because it fails
+/// or is in the middle of a reset, may write on: then the memory stays mapped, for good.
 #[derive(Debug)]
 pub struct MemoryRegion {
     pub(crate) shared: Arc<Shared>,
     pub(crate) life: u32,
-    pub(crate) memory: Arc<DmaMemory>,
-    pub(crate) address: u64,
+    pub(crate) mapping: Arc<Mapping>,
     pub(crate) key: u32,
     pub(crate) access: Access,
+}
+
+/// Memory that the NIC reaches until this is dropped.
+pub(crate) struct Mapping {
+    device: Arc<dyn Device>,
+    memory: Arc<DmaMemory>,
+    address: u64,
+}
+
+impl Mapping {
+    pub(crate) fn new(device: &Arc<dyn Device>, memory: &Arc<DmaMemory>) -> Result<Self, DeviceError> {
+        let address = device.map(memory)?;
+        Ok(Self { device: device.clone(), memory: memory.clone(), address })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl std::fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mapping").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        self.device.unmap(self.address);
+    }
+}
+
+/// What a request holds of its memory. Whoever loses a request without ending it has lost
+/// the mapping with it: what nobody knows the end of stays mapped.
+#[derive(Debug, Default)]
+pub(crate) struct Use(AtomicPtr<Mapping>);
+
+impl Use {
+    /// Neither a lock nor an allocation: it is called with every post.
+    pub(crate) fn begin(&self, mapping: Option<&Arc<Mapping>>) {
+        let new = mapping.map_or(std::ptr::null(), |mapping| Arc::into_raw(mapping.clone()));
+        self.put(new.cast_mut());
+    }
+
+    pub(crate) fn end(&self) {
+        self.put(std::ptr::null_mut());
+    }
+
+    fn put(&self, new: *mut Mapping) {
+        let old = self.0.swap(new, Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: what is not null was put here from `Arc::into_raw`, and the swap gives
+            // it to one caller only.
+            drop(unsafe { Arc::from_raw(old) });
+        }
+    }
 }
 
 impl MemoryRegion {
     /// The memory behind it.
     pub fn memory(&self) -> &Arc<DmaMemory> {
-        &self.memory
+        &self.mapping.memory
     }
     /// Bytes.
     pub fn len(&self) -> usize {
-        self.memory.len()
+        self.memory().len()
     }
     /// Whether it holds no byte.
     pub fn is_empty(&self) -> bool {
-        self.memory.is_empty()
+        self.memory().is_empty()
     }
     /// The local key.
     pub fn lkey(&self) -> u32 {
@@ -198,18 +259,19 @@ impl MemoryRegion {
     /// When `offset` lies behind the end, as slices do.
     pub fn remote(&self, offset: usize) -> RemoteMemory {
         assert!(offset <= self.len(), "byte {offset} is outside the {} bytes of this region", self.len());
-        RemoteMemory { address: self.address + offset as u64, rkey: self.key }
+        RemoteMemory { address: self.address() + offset as u64, rkey: self.key }
     }
     /// The address of the first byte as the NIC knows it.
     pub fn address(&self) -> u64 {
-        self.address
+        self.mapping.address
     }
 }
 
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
-        if self.shared.release_key(self.life, self.key, self.access.remote_write) {
-            self.shared.device.unmap(self.address);
+        if !self.shared.release_key(self.life, self.key, self.access.remote_write) {
+            // It may still be used: one owner too many, that never goes.
+            std::mem::forget(self.mapping.clone());
         }
     }
 }

@@ -19,14 +19,15 @@ use crate::context::{Shared, Word, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::DestroyError;
 use crate::queue::Queue;
+use crate::ring::Outstanding;
 
 /// What comes back when the NIC has let go.
 #[derive(Debug)]
 pub(crate) struct Leaving {
     /// Of the endpoint table.
     pub(crate) index: usize,
-    /// Addresses of its rings.
-    pub(crate) rings: [Option<u64>; 2],
+    /// Addresses of its rings, and what they hold of memory.
+    pub(crate) rings: [Option<(u64, Arc<Outstanding>)>; 2],
     /// Where its completions go.
     pub(crate) queues: Vec<Arc<Queue>>,
     /// The ring of others that its last messages take receives of.
@@ -155,7 +156,10 @@ impl Shared {
     }
 
     fn unmap(&self, leaving: &Leaving, over: bool) {
-        leaving.rings.iter().flatten().for_each(|&ring| self.device.unmap(ring));
+        for (address, requests) in leaving.rings.iter().flatten() {
+            self.device.unmap(*address);
+            requests.let_go();
+        }
         leaving.queues.iter().for_each(|queue| self.let_go_of_queue(queue, over));
     }
 

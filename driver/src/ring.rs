@@ -2,9 +2,10 @@
 //! and which request a completion ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::CreateError;
+use crate::memory::{Mapping, Use};
 
 /// Largest ring: the running index has 16 bits, and a full ring must differ
 /// from an empty one.
@@ -33,6 +34,8 @@ pub(crate) struct Outstanding {
     /// One past the newest request.
     tail: AtomicU16,
     work_ids: Box<[AtomicU64]>,
+    /// Memory of those that have not ended.
+    uses: Box<[Use]>,
     ended: Box<[AtomicBool]>,
     /// Of a tagged receive in place: its handle and one. Of a cancel, the running
     /// index it is about.
@@ -51,6 +54,7 @@ impl Outstanding {
             head: AtomicU16::new(0),
             tail: AtomicU16::new(0),
             work_ids: (0..entries).map(|_| AtomicU64::new(0)).collect(),
+            uses: (0..entries).map(|_| Use::default()).collect(),
             ended: (0..entries).map(|_| AtomicBool::new(false)).collect(),
             cancels: (0..entries).map(|_| AtomicBool::new(false)).collect(),
             notes: (0..entries).map(|_| AtomicU16::new(0)).collect(),
@@ -85,12 +89,13 @@ impl Outstanding {
             .then(|| usize::from(self.tail.load(Ordering::Relaxed) & self.mask))
     }
 
-    /// Records the request written at [`place`](Self::place), a cancel with the
-    /// running index it is about; returns the new tail.
-    pub(crate) fn push(&self, work_id: u64, cancels: Option<u16>) -> u16 {
+    /// Records the request written at [`place`](Self::place) with the memory it uses, a
+    /// cancel with the running index it is about; returns the new tail.
+    pub(crate) fn push(&self, work_id: u64, memory: Option<&Arc<Mapping>>, cancels: Option<u16>) -> u16 {
         let tail = self.tail.load(Ordering::Relaxed);
         let at = usize::from(tail & self.mask);
         self.work_ids[at].store(work_id, Ordering::Relaxed);
+        self.uses[at].begin(memory);
         self.ended[at].store(false, Ordering::Relaxed);
         self.notes[at].store(cancels.unwrap_or(0), Ordering::Relaxed);
         self.cancels[at].store(cancels.is_some(), Ordering::Relaxed);
@@ -156,6 +161,11 @@ impl Outstanding {
         Some(id)
     }
 
+    /// The NIC has let go of the ring: no memory is used on its account any more.
+    pub(crate) fn let_go(&self) {
+        self.uses.iter().for_each(Use::end);
+    }
+
     /// Ends the request of running index `entry`; `None` if it is not outstanding.
     pub(crate) fn end(&self, entry: u16) -> Option<u64> {
         let _guard = self.advance.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,6 +179,7 @@ impl Outstanding {
             return None;
         }
         let work_id = self.work_ids[at].load(Ordering::Relaxed);
+        self.uses[at].end();
         let mut head = head;
         while head != tail && self.ended[usize::from(head & self.mask)].load(Ordering::Relaxed) {
             head = head.wrapping_add(1);
@@ -187,7 +198,7 @@ mod tests {
         let ring = Outstanding::new(4);
         for id in 0..4 {
             assert_eq!(ring.place(), Some(id as usize));
-            ring.push(100 + id, None);
+            ring.push(100 + id, None, None);
         }
         assert_eq!(ring.place(), None);
         assert_eq!(ring.end(2), Some(102));
@@ -202,7 +213,7 @@ mod tests {
     #[test]
     fn nothing_ends_twice_or_unposted() {
         let ring = Outstanding::new(4);
-        ring.push(1, None);
+        ring.push(1, None, None);
         assert_eq!(ring.end(1), None);
         assert_eq!(ring.end(0), Some(1));
         assert_eq!(ring.end(0), None);
@@ -211,9 +222,9 @@ mod tests {
     #[test]
     fn what_was_forgotten_ends_once_and_in_order() {
         let ring = Outstanding::new(4);
-        ring.push(5, None);
-        ring.push(6, None);
-        ring.push(5, Some(0));
+        ring.push(5, None, None);
+        ring.push(6, None, None);
+        ring.push(5, None, Some(0));
         assert_eq!(ring.end(1), Some(6));
         assert_eq!(ring.flush(), Some((5, false)));
         assert_eq!(ring.flush(), Some((5, true)));
@@ -225,7 +236,7 @@ mod tests {
         let ring = Outstanding::new(2);
         for n in 0..200_000u64 {
             assert!(ring.place().is_some());
-            let tail = ring.push(n, None);
+            let tail = ring.push(n, None, None);
             assert_eq!(ring.end(tail.wrapping_sub(1)), Some(n));
         }
     }

@@ -46,7 +46,7 @@ impl Drop for SharedRing {
         self.errors.attached.detach(self.index as u16, Some(self.index as u16));
         // What was refused may wait for its queue, and what is read of it for the host.
         let closed = Word::new().with(regs::endpoint::RECV_CQ, self.errors.index as u64);
-        let rings = [Some(self.ring.address), None];
+        let rings = [Some(self.ring.leaving()), None];
         let queues = vec![self.errors.clone()];
         let leaving = Leaving { index: self.index, rings, queues, shared_ring: None };
         // What stays in the NIC stays mapped: nobody is there to be told.

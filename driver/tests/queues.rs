@@ -73,20 +73,24 @@ impl Bench {
         self.endpoint.post_send(&request)
     }
 
-    /// Writes completion number `n` as hardware would.
     fn complete(&self, n: usize, opcode: u8, status: u8, entry: u16) {
-        let words = self.fake.table(regs::table::CQ, 0);
-        let base = u64::from(words[2]) | u64::from(words[3]) << 32;
-        let mut bytes = [0; queue::COMPLETION_LEN];
-        bytes[done::OPCODE] = opcode;
-        bytes[done::STATUS] = status;
-        bytes[done::FLAGS] = queue::DONE_IMM;
-        bytes[done::ENTRY..done::ENTRY + 2].copy_from_slice(&entry.to_le_bytes());
-        bytes[done::LENGTH..done::LENGTH + 4].copy_from_slice(&77u32.to_le_bytes());
-        bytes[done::IMMEDIATE] = 5;
-        bytes[done::PHASE] = u8::from((n / 4).is_multiple_of(2));
-        self.fake.dma_write(base + (n % 4 * queue::COMPLETION_LEN) as u64, &bytes);
+        complete(&self.fake, n, opcode, status, entry);
     }
+}
+
+/// Writes completion number `n` of queue 0 as hardware would.
+fn complete(fake: &Fake, n: usize, opcode: u8, status: u8, entry: u16) {
+    let words = fake.table(regs::table::CQ, 0);
+    let base = u64::from(words[2]) | u64::from(words[3]) << 32;
+    let mut bytes = [0; queue::COMPLETION_LEN];
+    bytes[done::OPCODE] = opcode;
+    bytes[done::STATUS] = status;
+    bytes[done::FLAGS] = queue::DONE_IMM;
+    bytes[done::ENTRY..done::ENTRY + 2].copy_from_slice(&entry.to_le_bytes());
+    bytes[done::LENGTH..done::LENGTH + 4].copy_from_slice(&77u32.to_le_bytes());
+    bytes[done::IMMEDIATE] = 5;
+    bytes[done::PHASE] = u8::from((n / 4).is_multiple_of(2));
+    fake.dma_write(base + (n % 4 * queue::COMPLETION_LEN) as u64, &bytes);
 }
 
 /// Weights become places, and then the policy that goes through them.
@@ -692,6 +696,55 @@ fn what_the_nic_does_not_let_go_of_stays_mapped_and_taken() {
     set(regs::TABLE_STATUS, 1);
     drop((ring, read, cq));
     assert_eq!(fake.mapped.lock().unwrap().len(), all);
+}
+
+/// What the NIC has checked it goes on to use, whatever becomes of the key.
+#[test]
+fn memory_stays_mapped_until_the_requests_posted_with_it_have_ended() {
+    let Bench { fake, mut cq, mut endpoint, region } = bench();
+    let post = |endpoint: &mut Endpoint, region: MemoryRegion| {
+        let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x1234);
+        let region = &region;
+        let (work_id, range, tag, immediate, round) = (1, 0..10, 0, None, None);
+        let send =
+            SendRequest { work_id, region, range: 0..10, to, tag, immediate, round, payload_size: 256 };
+        endpoint.post_send(&send).unwrap();
+        endpoint.post_recv(&RecvRequest { work_id: 2, region, range }).unwrap();
+        region.address()
+    };
+    let mapped = |address: u64| fake.mapped.lock().unwrap().contains_key(&address);
+    let set = |reg: regs::Reg, value| fake.registers.lock().unwrap().insert(reg.offset, value);
+    let mut taken = [WorkCompletion::default(); 4];
+
+    // Until each has completed.
+    let address = post(&mut endpoint, region);
+    assert_eq!(fake.table(regs::table::MR, 0)[0] & 1, 0, "the key goes at once");
+    for (n, opcode) in [queue::DONE_RECV, queue::DONE_SEND].into_iter().enumerate() {
+        assert!(mapped(address));
+        complete(&fake, n, opcode, 0, 0);
+        assert_eq!(cq.poll(&mut taken), Ok(1));
+    }
+    assert!(!mapped(address));
+    // Until the NIC has let go of the endpoint.
+    drop((endpoint, cq));
+    let region = |pd: &ProtectionDomain| pd.register(&DmaMemory::new(10), Access::LOCAL_WRITE).unwrap();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let pd = context.alloc_pd();
+    let mut cq = context.create_cq(4).unwrap();
+    let mut endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    let address = post(&mut endpoint, region(&pd));
+    set(regs::RECLAIM_STATUS, 1);
+    assert!(endpoint.destroy().is_err());
+    assert!(mapped(address));
+    set(regs::RECLAIM_STATUS, 0);
+    let mut endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    assert!(!mapped(address));
+    // Until a reset is known of.
+    let address = post(&mut endpoint, region(&pd));
+    context.reset().unwrap();
+    assert!(mapped(address));
+    assert_eq!(cq.poll(&mut taken), Ok(2));
+    assert!(!mapped(address));
 }
 
 #[test]
