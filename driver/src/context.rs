@@ -20,8 +20,8 @@ use crate::shared_receive::SharedReceive;
 /// How often device time is let run before a device counts as stuck.
 pub(crate) const READY_WAITS: u32 = 100_000;
 
-/// What an endpoint takes at least from its creation to the end of its reclaim
-/// (RE-3, and the accesses to its table entry), in ticks.
+/// Ticks per number of an endpoint: what one takes at least from its creation to the end
+/// of its reclaim (RE-3, and the accesses to its table entry).
 const ENDPOINT_TICKS: u32 = 1024 / CLOCKS_PER_TICK;
 
 /// How to open a NIC.
@@ -90,10 +90,10 @@ impl Tables {
     /// Numbers of a NIC opened at a time of its own.
     ///
     /// Nobody knows what the program before this one gave out, and peers may still
-    /// send to it; but its counts went up more slowly than TIME does, which a reset
-    /// does not set back. So beginning where TIME stands repeats nothing that was
-    /// given out within a turn of the counts. (A key takes a table write, that is
-    /// more than a tick.)
+    /// send to it; but its counts were never ahead of TIME, which a reset does not set
+    /// back. So beginning behind where TIME stands repeats nothing that was given out
+    /// within a turn of the counts. (A key takes a table write, that is more than a
+    /// tick; an endpoint's number is waited for.)
     //= RS-4
     fn at(ticks: u32) -> Self {
         Self {
@@ -286,10 +286,24 @@ impl Shared {
     // Who takes a number holds the life from before until the table entry is written:
     // a reset in between would free the number and then find it taken.
 
+    /// The count of endpoints stays behind TIME: where it has caught up, this waits.
+    //= RS-4
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
         self.look_again();
         let count = self.endpoints;
-        self.tables().endpoints.take(count).ok_or(CreateError::None { what: "endpoints", count })
+        let full = || CreateError::None { what: "endpoints", count };
+        let now = || Ok(self.device.read(regs::TIME.offset)? / ENDPOINT_TICKS);
+        loop {
+            let given = self.tables().endpoints.reuse;
+            // Both count modulo a turn of TIME. It is behind or there, never ahead.
+            if self.wait_until(|| Ok(now()? != given % (u32::MAX / ENDPOINT_TICKS + 1)))?.is_none() {
+                return Err(DeviceError::Gone("TIME stands still".into()).into());
+            }
+            let mut tables = self.tables();
+            if tables.endpoints.reuse == given {
+                return tables.endpoints.take(count).ok_or_else(full);
+            }
+        }
     }
 
     /// A table entry for a ring that no peer addresses: it uses up no number, which

@@ -647,6 +647,51 @@ fn who_opens_the_nic_again_repeats_no_number() {
     }
 }
 
+/// Numbers are counted, and TIME has to keep up: after a reset endpoints go for nothing.
+//= RS-4 test
+#[test]
+fn numbers_wait_for_the_time_that_a_successor_begins_at() {
+    let fake = Fake::nic();
+    let time = || fake.registers.lock().unwrap().get(&regs::TIME.offset).copied().unwrap();
+    fake.registers.lock().unwrap().insert(regs::TIME.offset, 5_000_000);
+    let mut numbers = HashSet::new();
+    for life in 0..3 {
+        let context = Context::open(fake.clone(), options()).unwrap();
+        let pd = context.alloc_pd();
+        for n in 0..20 {
+            let cq = context.create_cq(4).unwrap();
+            let endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+            assert!(numbers.insert(endpoint.number()), "{:#x} again, {life}, {n}", endpoint.number());
+            let ahead = (endpoint.number() >> 8).wrapping_sub(time() / 64) & 0xFFFF;
+            assert!(ahead == 0 || ahead >= 0x8000, "{ahead} ahead of TIME");
+            context.reset().unwrap();
+        }
+    }
+    // A device whose time stands still is told of.
+    struct Stopped(Arc<Fake>);
+    impl Device for Stopped {
+        fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+            self.0.read(offset)
+        }
+        fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+            self.0.write(offset, value)
+        }
+        fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+            self.0.map(memory)
+        }
+        fn unmap(&self, address: u64) {
+            self.0.unmap(address);
+        }
+        fn wait(&self) -> Result<(), DeviceError> {
+            Ok(())
+        }
+    }
+    let context = Context::open(Arc::new(Stopped(fake.clone())), options()).unwrap();
+    let cq = context.create_cq(4).unwrap();
+    let stopped = context.alloc_pd().create_endpoint(&SMALL, &cq, &cq);
+    assert!(matches!(stopped, Err(CreateError::Device(DeviceError::Gone(_)))), "{stopped:?}");
+}
+
 /// A ring has no number of its own: rings that come and go do not bring the numbers of endpoints round.
 #[test]
 fn shared_rings_use_up_no_endpoint_number() {

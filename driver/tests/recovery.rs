@@ -14,6 +14,7 @@ struct Fake {
     memory: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
     orders: Mutex<Vec<(u32, u32)>>,
     message: Mutex<u32>,
+    time: Mutex<u32>,
     /// What RECOVER_STATUS reads as, one by one; then `0`.
     statuses: Mutex<VecDeque<u32>>,
 }
@@ -26,6 +27,11 @@ impl Device for Fake {
             at if at == regs::SIZES0.offset => 2 << 24,
             at if at == regs::SIZES1.offset => 1 | 1 << 8,
             at if at == regs::STATUS.offset => 1,
+            at if at == regs::TIME.offset => {
+                let mut time = self.time.lock().unwrap();
+                *time += 64;
+                *time
+            }
             at if at == regs::RECOVER_STATUS.offset => self.statuses.lock().unwrap().pop_front().unwrap_or(0),
             _ => 0,
         })
