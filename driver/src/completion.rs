@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tessera_abi::queue::{self, done};
-use tessera_abi::regs::{self, table};
+use tessera_abi::regs::{self, table, Counter};
 use tessera_abi::status::Status;
 
 use crate::context::{Shared, Word};
@@ -89,13 +89,26 @@ pub struct CompletionQueue {
     version: u64,
     /// What went wrong behind the completions that the last poll gave.
     failed: Option<PollError>,
+    /// Polls in a row that found nothing.
+    empty: u32,
+    /// When last looked, something stood behind the entry that is to come.
+    overtaken: bool,
+    /// The NIC's failed accesses to host memory when the queue was made.
+    dma_errors: u32,
 }
+
+/// How many polls in a row find nothing before one looks whether anything can come: it
+/// reads the whole ring, and sometimes a register.
+const EMPTY_POLLS: u32 = 1024;
+
+const DMA_ERRORS: u32 = regs::counter(Counter::DmaErrors as u32);
 
 impl CompletionQueue {
     pub(crate) fn create(shared: &Arc<Shared>, entries: usize) -> Result<Self, CreateError> {
         let log2 = ring_log2(entries)?;
         let alive = shared.lives.whole()?;
         let life = alive.number();
+        let dma_errors = shared.device.read(DMA_ERRORS)?;
         let index = shared.take_cq()?;
         let memory = DmaMemory::new(entries * queue::COMPLETION_LEN);
         let address = shared.device.map(&memory).inspect_err(|_| shared.give_back_cq(index))?;
@@ -106,6 +119,9 @@ impl CompletionQueue {
             rings: Rings::new(),
             version: 0,
             failed: None,
+            empty: 0,
+            overtaken: false,
+            dma_errors,
         };
         // From here on dropping `queue` gives everything back.
         let word = Word::new()
@@ -142,6 +158,11 @@ impl CompletionQueue {
     /// # Errors
     /// If the device fails or has written what makes no sense. What came before that
     /// is given first, and the call after tells of it.
+    ///
+    /// A completion that the NIC failed to write never comes, nor does any behind it.
+    /// That is looked for once in 1,024 polls in a row that find nothing, and told as
+    /// [`PollError::Lost`] when it is found twice. Only a
+    /// [reset](crate::Context::reset) helps.
     pub fn poll(&mut self, completions: &mut [WorkCompletion]) -> Result<usize, PollError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -175,6 +196,10 @@ impl CompletionQueue {
         if forgotten && at_end {
             return Ok(taken + self.flush(&mut completions[taken..]));
         }
+        if self.head == start && at_end {
+            return self.look_behind().map(|()| 0);
+        }
+        (self.empty, self.overtaken) = (0, false);
         // A bad entry has been read as well: its place is free.
         if self.head != start {
             let told = self.tell_head();
@@ -196,6 +221,20 @@ impl CompletionQueue {
         let entry = self.queue.entry(index)?;
         self.head = index.wrapping_add(1);
         Some((index, entry))
+    }
+
+    /// Nothing is there: now and then, whether anything can still come.
+    fn look_behind(&mut self) -> Result<(), PollError> {
+        self.empty = self.empty.wrapping_add(1);
+        if !self.empty.is_multiple_of(EMPTY_POLLS) {
+            return Ok(());
+        }
+        // Writes overtake each other: one that is merely late is there the next time.
+        let before = std::mem::replace(&mut self.overtaken, self.queue.is_written_behind(self.head));
+        if before && self.overtaken && self.shared.device.read(DMA_ERRORS)? != self.dma_errors {
+            return Err(PollError::Lost { index: self.head });
+        }
+        Ok(())
     }
 
     /// Tells the NIC how far the queue has been read, if it still knows the queue.

@@ -276,6 +276,13 @@ pub enum PollError {
         /// What it says.
         handle: u32,
     },
+    /// The NIC failed to write a completion. It is lost, and those behind it cannot be
+    /// read; other queues go on.
+    #[error("completion {index} was never written, for an access to host memory failed (counter DmaErrors), and those behind it cannot be read: reset the NIC with Context::reset, and poll what has ended")]
+    Lost {
+        /// Running index.
+        index: u16,
+    },
     /// A completion names a request that is not outstanding.
     #[error("completion {index} ends entry {entry} of endpoint {endpoint}, which is not outstanding")]
     NotOutstanding {

@@ -171,6 +171,11 @@ impl Queue {
         })
     }
 
+    /// Whether anything is written behind the entry of a running index.
+    pub(crate) fn is_written_behind(&self, index: u16) -> bool {
+        (1..=self.mask).any(|n| self.written(index.wrapping_add(n)))
+    }
+
     /// Ends what the entries from `head` on end, for nobody; gives the new head.
     fn skip(&self, mut head: u16) -> u16 {
         let rings = lock(&self.attached.rings);

@@ -281,3 +281,30 @@ fn a_cancel_that_was_not_read_ends_nothing_else() {
     assert_eq!(cq.poll(&mut told), Ok(1));
     assert_eq!((told[0].work_id, told[0].event), (5, CompletionEvent::Ended));
 }
+
+/// A write that failed leaves a place that nothing fills any more.
+#[test]
+fn a_completion_that_was_never_written_is_told_of() {
+    let bench = bench();
+    let errors = regs::counter(regs::Counter::DmaErrors as u32);
+    bench.set(errors, 3);
+    let mut cq = bench.cq();
+    let mut endpoint = bench.pd.create_endpoint(&PLAIN, &cq, &cq).unwrap();
+    (0..4).for_each(|id| bench.send(&mut endpoint, id).unwrap());
+    let mut told = [WorkCompletion::default(); 4];
+    let mut fails = |cq: &mut CompletionQueue| (0..4096).find_map(|_| cq.poll(&mut told).err());
+    // It is late, or there is none.
+    bench.sent(0, 1, 0, 1);
+    assert_eq!(fails(&mut cq), None);
+    bench.sent(0, 0, 0, 0);
+    assert_eq!(poll(&mut cq), [(0, Status::Success), (1, Status::Success)]);
+    bench.set(errors, 4);
+    assert_eq!(fails(&mut cq), None);
+    bench.sent(0, 3, 0, 3);
+    let error = fails(&mut cq).unwrap();
+    assert_eq!(error, PollError::Lost { index: 2 });
+    assert!(error.to_string().contains("Context::reset"), "{error}");
+    bench.context.reset().unwrap();
+    assert_eq!(poll(&mut cq), [(2, Status::Flushed), (3, Status::Flushed)]);
+    assert_eq!(fails(&mut cq), None);
+}
