@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::*;
 use tessera_abi::params::Config;
 use tessera_abi::regs::Counter;
@@ -374,19 +376,54 @@ fn local_errors_complete_and_free_the_slot() {
     finish(&mut world);
 }
 
+/// Bytes of node 0's packets at any moment whose message has not heard anything
+/// but BUSY, from what was on the wire: the most there were.
+fn most_unasked(seen: &[(usize, u64, Seen)]) -> u64 {
+    let mut messages: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    let mut most = 0;
+    for (_, _, seen) in seen.iter().filter(|(node, ..)| *node == 0) {
+        let (Seen::FrameIn(frame) | Seen::FrameOut(frame)) = seen else { continue };
+        let packet = wire::parse(frame).expect("nothing is damaged");
+        match packet.trh {
+            wire::Trh::Data(header) if header.flags & wire::flag::RETX == 0 => {
+                let unasked = messages.entry(header.message.0).or_insert(Some(0));
+                unasked.iter_mut().for_each(|bytes| *bytes += packet.payload.len() as u64);
+            }
+            wire::Trh::Feedback(header) if header.flags & wire::fb::BUSY == 0 => {
+                messages.insert(header.message.0, None);
+            }
+            _ => {}
+        }
+        most = most.max(messages.values().flatten().sum());
+    }
+    most
+}
+
 //= TX-1 test
 #[test]
 fn unasked_bytes_stay_below_their_limit() {
-    let settings = Settings { unsolicited_limit: 8192, ..Settings::default() };
-    let mut world = World::new(2, &small(), settings, Faults::default(), seed());
-    for _ in 0..12 {
-        world.recv(1, 0, 20_000);
-        world.send(0, 1, 0, 20_000, 8);
-        assert!(world.nodes[0].nic.sender().unsolicited() <= 8192);
+    const LIMIT: u32 = 8192;
+    for loss in [0.0, 0.05] {
+        let settings = Settings { unsolicited_limit: LIMIT, ..Settings::default() };
+        let mut world = World::new(2, &small(), settings, Faults { loss, ..Faults::default() }, seed());
+        world.watch = Some(Vec::new());
+        for _ in 0..12 {
+            world.recv(1, 0, 20_000);
+            world.send(0, 1, 0, 20_000, 8);
+        }
+        assert_eq!(world.nodes[0].nic.sender().live(), 2);
+        // The sender's own account at every clock, the wire's of every frame.
+        let (mut most, end) = (0, long(&world.settings));
+        while world.delivered.len() < 12 {
+            world.run(world.clock + 1);
+            most = most.max(world.nodes[0].nic.sender().unsolicited());
+            assert!(world.clock < end, "still busy at the end of time");
+        }
+        finish(&mut world);
+        assert_eq!(most, LIMIT.into(), "two messages of 16 packets go unasked at once");
+        let on_the_wire = most_unasked(&world.watch.take().expect("watched"));
+        assert!(on_the_wire > LIMIT as u64 / 2 && on_the_wire <= LIMIT.into(), "{on_the_wire} bytes unasked");
     }
-    assert_eq!(world.nodes[0].nic.sender().live(), 2);
-    finish(&mut world);
-    assert_eq!(world.delivered.len(), 12);
 }
 
 //= §7.3 test

@@ -7,6 +7,7 @@ pub mod host;
 pub mod packets;
 pub mod pair;
 pub mod pressed;
+pub mod scripts;
 
 use std::sync::OnceLock;
 

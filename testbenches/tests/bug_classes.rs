@@ -1,5 +1,5 @@
 //! What broke other transports, on two whole NICs: each story is one test. The
-//! table in docs/verification.md says where the stories of single blocks are.
+//! table in docs/bug-classes.md says where the stories of single blocks are.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -166,20 +166,40 @@ fn a_storm_of_copies_delivers_once() {
     assert_eq!(pair.b.count(Counter::RxCompleted), 4);
 }
 
+/// The n-th FEEDBACK of a message is lost: what it was, if there was one.
+fn with_a_feedback_lost(pair: &mut Pair, lost: usize) -> Option<u8> {
+    let flags = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&flags);
+    pair.script(Box::new(move |_, from, frame| {
+        if from == 0 {
+            return Verdict::Pass;
+        }
+        let mut seen = seen.lock().unwrap();
+        seen.push(frame[wire::TRH_AT + 1]);
+        if seen.len() == lost + 1 {
+            Verdict::Lose
+        } else {
+            Verdict::Pass
+        }
+    }));
+    let lost_before = pair.cluster.lock().fabric().stats().lost;
+    pair.deliver(&bytes(400_000, lost as u64), lost as u64);
+    pair.no_script();
+    let flags = flags.lock().unwrap();
+    let dropped = pair.cluster.lock().fabric().stats().lost - lost_before;
+    assert_eq!(dropped, u64::from(lost < flags.len()), "feedback {lost} of {}", flags.len());
+    flags.get(lost).copied()
+}
+
 #[test]
 fn any_one_feedback_may_be_lost() {
     let mut pair = pair();
-    for lost in 0..8 {
-        let count = AtomicU64::new(0);
-        pair.script(Box::new(move |_, from, _| {
-            if from == 1 && count.fetch_add(1, Ordering::Relaxed) == lost {
-                Verdict::Lose
-            } else {
-                Verdict::Pass
-            }
-        }));
-        pair.deliver(&bytes(200_000, lost), lost);
-    }
+    // Each of them once: from the first grant to the COMPLETE.
+    let lost: Vec<u8> = (0..).map_while(|lost| with_a_feedback_lost(&mut pair, lost)).collect();
+    assert!(lost.len() >= 6, "a message drew {} feedbacks", lost.len());
+    let grants = lost.iter().filter(|flags| *flags & wire::fb::GRANT != 0).count();
+    assert!(grants >= 3, "{grants} of {} feedbacks lost were grants", lost.len());
+    assert!(lost.iter().any(|flags| flags & wire::fb::COMPLETE != 0), "the COMPLETE was never lost");
     pair.assert_returned();
 }
 
@@ -258,19 +278,67 @@ fn nothing_completes_before_its_payload() {
         pair.a.send(to, message, id as u64);
     }
     // Receives are taken in order of opening, so a message is known by its tag.
-    let mut seen = HashSet::new();
-    for id in 0..24 {
-        let received = pair.b.done(true, id);
-        let message = &messages[received.tag as usize];
+    // Each completion is looked at as soon as it is seen, whichever comes next.
+    let (mut seen, mut sent) = (HashSet::new(), HashSet::new());
+    let mut writing = 0;
+    while seen.len() < messages.len() {
+        let received = pair.b.next(40_000).expect("a receive ends");
+        assert!(received.receive);
+        let (message, buffer) = (&messages[received.tag as usize], &buffers[received.work_id as usize]);
         assert_eq!((received.status, received.len as usize), (Status::Success, message.len()));
         assert!(
-            buffers[id as usize].to_vec(0, message.len()) == *message,
-            "receive {id} completed before its bytes were there"
+            buffer.to_vec(0, message.len()) == *message,
+            "receive {} completed before its bytes were there",
+            received.work_id
         );
         assert!(seen.insert(received.tag), "message {} came twice", received.tag);
-        assert_eq!(pair.a.done(false, id).status, Status::Success);
+        writing += usize::from(pair.cluster.lock().nics()[1].open_accesses() > 0);
+    }
+    assert!(writing >= messages.len() / 2, "other payloads on their way at {writing} completions only");
+    while sent.len() < messages.len() {
+        let done = pair.a.next(40_000).expect("a send ends");
+        assert_eq!((done.receive, done.status), (false, Status::Success));
+        assert!(sent.insert(done.work_id), "send {} completed twice", done.work_id);
     }
     pair.assert_returned();
+}
+
+/// What the last arbiter of each NIC let out, and where one kind joined another.
+#[derive(Default)]
+struct Joins {
+    /// The frame before, by NIC.
+    last: [Option<PacketClass>; 2],
+    /// A retransmission right behind a new packet, and the other way round.
+    resent: [u32; 2],
+    /// FEEDBACK between DATA.
+    answers: [u32; 2],
+    /// Frames that were not whole: clock, NIC, length.
+    broken: Vec<(u64, usize, usize)>,
+}
+
+impl Joins {
+    fn see(&mut self, clock: u64, from: usize, frame: &[u8]) {
+        let class = PacketClass::of(frame);
+        let total = usize::from(u16::from_be_bytes([frame[wire::IP_AT + 2], frame[wire::IP_AT + 3]]));
+        let end = frame.len() - wire::ICRC_LEN;
+        if wire::IP_AT + total != frame.len()
+            || icrc::rocev2(&frame[wire::IP_AT..end]) != frame[end..]
+            || class == PacketClass::Other
+        {
+            self.broken.push((clock, from, frame.len()));
+        }
+        match (self.last[from].replace(class), class) {
+            (Some(PacketClass::Data), PacketClass::Retransmission)
+            | (Some(PacketClass::Retransmission), PacketClass::Data) => self.resent[from] += 1,
+            (
+                Some(PacketClass::Data | PacketClass::Retransmission),
+                PacketClass::Feedback | PacketClass::Nack,
+            ) => {
+                self.answers[from] += 1;
+            }
+            _ => {}
+        }
+    }
 }
 
 #[test]
@@ -281,17 +349,10 @@ fn frames_stay_whole_where_retransmissions_join() {
     let nic = NicOptions { tx_stall: 0.5, seed, ..NicOptions::default() };
     let mut pair = pair_with(&nic, &[], seed);
     let mut rng = Rng::new(seed);
-    let broken = Arc::new(Mutex::new(Vec::new()));
-    let found = Arc::clone(&broken);
+    let joins = Arc::<Mutex<Joins>>::default();
+    let seen = Arc::clone(&joins);
     pair.script(Box::new(move |clock, from, frame| {
-        let total = usize::from(u16::from_be_bytes([frame[wire::IP_AT + 2], frame[wire::IP_AT + 3]]));
-        let end = frame.len() - wire::ICRC_LEN;
-        if wire::IP_AT + total != frame.len()
-            || icrc::rocev2(&frame[wire::IP_AT..end]) != frame[end..]
-            || PacketClass::of(frame) == PacketClass::Other
-        {
-            found.lock().unwrap().push((clock, from, frame.len()));
-        }
+        seen.lock().unwrap().see(clock, from, frame);
         if is_data(frame) && rng.below(10) == 0 {
             Verdict::Lose
         } else {
@@ -299,27 +360,34 @@ fn frames_stay_whole_where_retransmissions_join() {
         }
     }));
     let (a, b) = (pair.a.endpoint.address(), pair.b.endpoint.address());
-    let sizes = [1, 255, 4097, 60_000, 300_000];
-    let buffers: Vec<_> = (0..10)
+    // Half of them from each side, in packets of three sizes.
+    const MESSAGES: u64 = 40;
+    let message = |id: u64| bytes([1, 255, 4097, 60_000, 300_000][id as usize / 2 % 5], id);
+    let buffers: Vec<_> = (0..MESSAGES)
         .map(|id| {
             let side = if id % 2 == 0 { &mut pair.b } else { &mut pair.a };
             side.recv(300_000, id)
         })
         .collect();
-    for id in 0..10 {
-        let message = bytes(sizes[id as usize / 2], id);
+    for id in 0..MESSAGES {
         let (side, to) = if id % 2 == 0 { (&mut pair.a, b) } else { (&mut pair.b, a) };
-        side.send_packets(to, &message, id, [256, 1024, 4096][id as usize % 3]);
+        side.send_packets(to, &message(id), id, [256, 1024, 4096][id as usize % 3]);
     }
-    for id in 0..10 {
+    for id in 0..MESSAGES {
         let (from, to) = if id % 2 == 0 { (&mut pair.a, &mut pair.b) } else { (&mut pair.b, &mut pair.a) };
         assert_eq!(from.done(false, id).status, Status::Success);
         let received = to.done(true, id);
-        let message = bytes(sizes[received.tag as usize / 2], received.tag);
+        let message = message(received.tag);
         assert_eq!(received.status, Status::Success);
         assert!(buffers[id as usize].to_vec(0, message.len()) == message, "message {}", received.tag);
     }
-    assert!(broken.lock().unwrap().is_empty(), "broken frames: {:?}", broken.lock().unwrap());
+    let joins = joins.lock().unwrap();
+    assert!(joins.broken.is_empty(), "broken frames: {:?}", joins.broken);
+    for nic in 0..2 {
+        let (resent, answers) = (joins.resent[nic], joins.answers[nic]);
+        assert!(resent >= 50, "NIC {nic}: retransmissions and new packets met {resent} times only");
+        assert!(answers >= 50, "NIC {nic}: feedback followed DATA {answers} times only");
+    }
     pair.assert_returned();
 }
 
@@ -446,18 +514,30 @@ fn forged_packets_reach_nothing() {
             DropReason::FeedbackNonsense,
         ),
     ];
+    // Of each lie several copies: that many are counted, under its reason.
+    const COPIES: u32 = 3;
+    let mut expected: HashMap<(usize, &str), u32> = HashMap::new();
     for (name, nic, mut frame, lie, reason) in lies {
         lie(&mut frame);
         // The IPv4 checksum is not looked at; the ICRC is.
         seal(&mut frame);
+        let count = expected.entry((nic, reason.name())).or_default();
+        *count += COPIES;
+        (0..COPIES).for_each(|_| pair.inject(nic, frame.clone()));
         let side = if nic == 0 { &pair.a } else { &pair.b };
-        let before = side.dropped(reason);
-        pair.inject(nic, frame);
-        pair.pass(4);
-        let side = if nic == 0 { &pair.a } else { &pair.b };
-        assert!(side.dropped(reason) > before, "{name}: not counted as {}", reason.name());
+        // They enter behind what has arrived by now.
+        let counted = (0..40).map(|_| side.dropped(reason)).find(|dropped| *dropped >= *count);
+        assert_eq!(counted, Some(*count), "{name}: {COPIES} more {}", reason.name());
     }
+    assert!(pair.a.find(false, 1, 0).is_none(), "the message was over before the last lie");
     pair.no_script();
     pair.arrived(&buffer, &message, 1);
+    // And nothing else was dropped anywhere.
+    for (nic, side) in [&pair.a, &pair.b].into_iter().enumerate() {
+        for reason in DropReason::ALL {
+            let lies = expected.get(&(nic, reason.name())).copied().unwrap_or_default();
+            assert_eq!(side.dropped(*reason), lies, "NIC {nic}: {}", reason.name());
+        }
+    }
     pair.assert_returned();
 }

@@ -12,6 +12,7 @@ use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::{untag, Session};
 use tessera_testbenches::pressed::{model, CONFIG};
+use tessera_testbenches::scripts::{lose_some, Aimed};
 
 /// Bytes of a message's place in memory.
 const PLACE: usize = 3000;
@@ -135,6 +136,8 @@ fn releases_beside_the_scoreboard() {
         ..Faults::default()
     };
     let mut run = Run::open(short(Settings::default()), faults, seed);
+    let (script, aimed) = lose_some(PacketClass::Release, 0.3, seed);
+    run.session.cluster.lock().fabric_mut().set_script(Some(script));
     const MESSAGES: usize = 150;
     let memory = |of: usize| (0..MESSAGES).flat_map(|number| content(number + of)).collect::<Vec<u8>>();
     let mut kept = Vec::new();
@@ -162,6 +165,8 @@ fn releases_beside_the_scoreboard() {
         let released = host.context.counter(Counter::RxRelease).unwrap();
         assert!(released > MESSAGES as u32 / 4, "NIC {}: {released} RELEASEs heard", host.nic);
     }
+    let Aimed { seen, lost } = *aimed.lock().unwrap();
+    assert!(lost > 10 && lost < seen, "{lost} of {seen} RELEASEs lost");
     clean(run);
 }
 

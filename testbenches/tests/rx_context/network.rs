@@ -4,6 +4,7 @@
 use super::bench::{Bench, Registers, REGISTERS};
 use super::reference::*;
 use super::{design, message};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_sim::tb::{self, Pattern, Rng};
 
@@ -183,6 +184,8 @@ impl Network<'_, '_> {
     }
 }
 
+/// All messages end as they should, and give everything back. Returns how many
+/// blocks of the pool were free when fewest were.
 fn storm(
     test: &str,
     registers: Registers,
@@ -190,7 +193,8 @@ fn storm(
     stall: Pattern,
     lengths: &[u64],
     parallel: usize,
-) {
+) -> u64 {
+    let fewest = Cell::new(u64::MAX);
     tb::run(&format!("rx_context::{test}"), &design(), |dut, rng| {
         let mut bench = Bench::new(dut, registers, stall, rng);
         bench.fence_error = weather.fence_error;
@@ -270,6 +274,7 @@ fn storm(
             }
             network.deliver();
             network.bench.clock();
+            fewest.set(fewest.get().min(network.bench.free_blocks()));
             network.hear();
             let silent = |g: &u64| {
                 // Died before anything of it arrived: there is nothing to end.
@@ -302,6 +307,7 @@ fn storm(
             );
         }
     });
+    fewest.get()
 }
 
 const FAIR: Weather =
@@ -324,7 +330,9 @@ fn mixed_messages_survive_loss_repeats_and_reordering() {
 fn three_thousand_packets_with_loss_in_a_small_pool() {
     let weather = Weather { loss: 0.02, repeat: 0.01, skew: 20, ..FAIR };
     let registers = Registers { grant_quantum: 100, credit_limit: 1 << 22, ..REGISTERS };
-    storm("long", registers, weather, Pattern::Random(0.5), &[768_000; 14], 14);
+    // Fourteen windows of four blocks each, of 32.
+    let fewest = storm("long", registers, weather, Pattern::Random(0.5), &[768_000; 14], 14);
+    assert_eq!(fewest, 0, "the pool never ran dry");
 }
 
 #[test]
