@@ -16,7 +16,8 @@ use crate::output::{self, Failure};
 /// Run the test suite: dependency rules, formatting, lints, all tests.
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// Only tests whose name contains this, and nothing else
+    /// Only tests whose name contains this, and nothing else; that there is none
+    /// is an error
     filter: Option<String>,
     /// Run the block testbenches only (those whose name contains the filter) and
     /// print what each reaches of its block: lines, branches, toggled bits. The
@@ -137,34 +138,71 @@ fn closing_line(line: &str) -> Option<[u64; 3]> {
     Some([number(" passed")?, number(" failed")?, number(" ignored")?])
 }
 
+/// What the lines of `cargo test` add up to.
+#[derive(Default)]
+struct Tally {
+    /// Passed, failed and skipped by the programs that have closed.
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    /// Checks that the program which runs has said it could not do: each is a
+    /// test that passes for libtest.
+    undone: u64,
+    /// Programs that have closed.
+    closed: u64,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    fn line(&mut self, line: &str) {
+        if let Some([passed, failed, ignored]) = closing_line(line) {
+            self.passed += passed.saturating_sub(self.undone);
+            self.failed += failed;
+            self.skipped += ignored;
+            self.undone = 0;
+            self.closed += 1;
+        } else if line.starts_with("SKIPPED ") {
+            self.skipped += 1;
+            self.undone += 1;
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            self.failures.push(name.to_owned());
+        }
+    }
+
+    /// An error if all went well because there was nothing that could go wrong.
+    fn matched(&self, filter: &str) -> Result<(), Failure> {
+        if self.passed + self.failed + self.skipped > 0 {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "no test's name contains `{filter}`; `cargo test --workspace -- --list` prints the names"
+        )))
+    }
+}
+
 fn cargo_test(outcome: &mut Outcome, filter: Option<&str>) -> Result<(), Failure> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]);
     command.args(filter);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let mut closed = 0;
-    for line in
-        BufReader::new(child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?).lines()
-    {
+    let output = child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?;
+    let mut tally = Tally::default();
+    for line in BufReader::new(output).lines() {
         let line = line?;
-        if let Some([passed, failed, ignored]) = closing_line(&line) {
-            outcome.passed += passed;
-            outcome.failed += failed;
-            outcome.skipped += ignored;
-            closed += 1;
-        } else if line.starts_with("SKIPPED ") {
-            // A test that could not do its check says so, and passes for libtest.
-            outcome.skipped += 1;
-            outcome.passed -= 1;
-        } else if let Some(name) =
-            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
-        {
-            outcome.failures.push(name.to_owned());
-        }
+        tally.line(&line);
         println!("{line}");
     }
     let status = child.wait()?;
-    if !status.success() && (outcome.failures.is_empty() || closed == 0) {
+    if let (true, Some(filter)) = (status.success(), filter) {
+        tally.matched(filter)?;
+    }
+    outcome.passed += tally.passed;
+    outcome.failed += tally.failed;
+    outcome.skipped += tally.skipped;
+    outcome.failures.append(&mut tally.failures);
+    if !status.success() && (outcome.failures.is_empty() || tally.closed == 0) {
         // A build error or a crash prints no closing line of its own.
         record(outcome, "cargo test", false);
     }
@@ -220,6 +258,41 @@ mod tests {
             Some([1, 1, 0])
         );
         assert_eq!(closing_line("test a ... ok"), None);
+    }
+
+    fn tally(lines: &[&str]) -> Tally {
+        let mut tally = Tally::default();
+        lines.iter().for_each(|line| tally.line(line));
+        tally
+    }
+
+    #[test]
+    fn a_check_that_was_not_done_did_not_pass() {
+        // Said before the program closes, and so before anything has passed.
+        let only = tally(&[
+            "running 1 test",
+            "SKIPPED yosys: it is not here",
+            "test yosys ... ok",
+            "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out",
+        ]);
+        assert_eq!([only.passed, only.failed, only.skipped], [0, 0, 1]);
+        assert!(only.matched("yosys").is_ok());
+        // A failing test has passed nothing that could be taken back.
+        let failed = tally(&[
+            "SKIPPED yosys: it is not here",
+            "test yosys ... FAILED",
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured",
+            "test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured",
+        ]);
+        assert_eq!([failed.passed, failed.failed, failed.skipped], [3, 1, 3]);
+        assert_eq!(failed.failures, ["yosys"]);
+    }
+
+    #[test]
+    fn a_filter_that_matches_nothing_is_an_error() {
+        let none = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 31 filtered out";
+        let error = tally(&[none, none]).matched("TYPO").unwrap_err().to_string();
+        assert!(error.contains("`TYPO`") && error.contains("--list"), "{error}");
     }
 
     #[test]
