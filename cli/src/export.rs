@@ -20,7 +20,8 @@ pub struct ExportArgs {
     /// The file to write [default: target/verilog/NAME.v]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the port list and the memories as JSON
+    /// Write the port list and the memories as JSON; with --sizes the memories of
+    /// each configuration
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Print how much memory each block declares; without --config, of every
@@ -44,6 +45,13 @@ struct Exported {
     lines: usize,
     modules: usize,
     ports: Vec<PortRow>,
+    memories: Vec<MemoryRow>,
+}
+
+/// What `--sizes` writes of a configuration.
+#[derive(Serialize)]
+struct Sizes {
+    configuration: &'static str,
     memories: Vec<MemoryRow>,
 }
 
@@ -71,8 +79,8 @@ fn print_sums(name: &str, found: &[&Memory]) {
     println!("  {name:<18} {block:>10.1} {ultra:>10.1} {lut:>10.1} {blocks:>8}");
 }
 
-/// Memory of one configuration, by block of the core.
-fn print_sizes(config: &'static Config) -> Result<(), Failure> {
+/// Prints the memory of one configuration, by block of the core.
+fn sizes(config: &'static Config) -> Result<Sizes, Failure> {
     let export = model::export(config)?;
     let found = memories(&export.verilog, &export.top);
     let block = |memory: &Memory| {
@@ -89,7 +97,7 @@ fn print_sizes(config: &'static Config) -> Result<(), Failure> {
         print_sums(name, found);
     }
     print_sums("all", &found.iter().collect::<Vec<_>>());
-    Ok(())
+    Ok(Sizes { configuration: config.name, memories: rows(&found) })
 }
 
 fn rows(found: &[Memory]) -> Vec<MemoryRow> {
@@ -105,12 +113,17 @@ fn rows(found: &[Memory]) -> Vec<MemoryRow> {
 }
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        output::check_writable(path)?;
+    }
     if args.sizes {
-        println!("Memory declared by the exported Verilog; RAMs: 18-kbit block RAMs of an ECP5-class FPGA.");
-        return match &args.config {
-            Some(name) => print_sizes(model::config(name)?),
-            None => CONFIGS.iter().try_for_each(print_sizes),
+        let configs: Vec<&'static Config> = match &args.config {
+            Some(name) => vec![model::config(name)?],
+            None => CONFIGS.iter().collect(),
         };
+        println!("Memory declared by the exported Verilog; RAMs: 18-kbit block RAMs of an ECP5-class FPGA.");
+        let found = configs.into_iter().map(sizes).collect::<Result<Vec<_>, _>>()?;
+        return args.json.as_ref().map_or(Ok(()), |path| output::write_json(path, &found));
     }
     let config = model::config(args.config.as_deref().unwrap_or("nic512"))?;
     let file = args.out.clone().unwrap_or_else(|| {

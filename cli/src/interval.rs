@@ -16,6 +16,7 @@ use tessera_sim::progress::Progress;
 use tessera_sim::session::Session;
 use tessera_sim::verilator::{Model, Trace};
 
+use crate::args;
 use crate::demo::collectives;
 use crate::demo::report::{quantile, us};
 use crate::model::{self, ModelArgs};
@@ -26,6 +27,8 @@ const BASE_DELAY: u64 = CLOCK_MHZ as u64;
 /// Payload bytes per packet.
 const PAYLOAD: u32 = 4096;
 const SIZE: (u32, u32) = (880, 400);
+/// Files of the plots.
+const PLOTS: [&str; 2] = ["interval-messages.svg", "interval-rounds.svg"];
 
 /// Compare loss-detection intervals: fixed, moving, pulled in by rounds.
 #[derive(Args, Debug)]
@@ -37,10 +40,10 @@ pub struct IntervalArgs {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub paths: u16,
     /// Probability that a frame is lost, 0 to 0.5
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, default_value_t = 0.01, value_parser = args::probability)]
     pub loss: f64,
     /// Delay of the slowest path beyond the fastest, microseconds
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = args::skew)]
     pub skew_us: f64,
     /// All-to-alls, one after the other
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -227,6 +230,9 @@ pub fn run(args: &IntervalArgs) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
     }
+    for name in args.svg.iter().flat_map(|folder| PLOTS.map(|name| folder.join(name))) {
+        output::check_writable(&name)?;
+    }
     let model = args.model.build(&model::export(args.model.config()?)?, Trace::Off)?;
     let progress = Progress::start("interval");
     let all = policies(&args.fixed);
@@ -286,8 +292,9 @@ pub fn run(args: &IntervalArgs) -> Result<(), Failure> {
         let messages = plot(&all, "post to receive completion of a message, us", &caption, |m| &m.messages)?;
         let rounds =
             plot(&all, "first post to last completion of an all-to-all, us", &caption, |m| &m.rounds)?;
-        output::write(&folder.join("interval-messages.svg"), messages)?;
-        output::write(&folder.join("interval-rounds.svg"), rounds)?;
+        for (name, plot) in PLOTS.into_iter().zip([messages, rounds]) {
+            output::write(&folder.join(name), plot)?;
+        }
     }
     Ok(())
 }

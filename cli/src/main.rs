@@ -3,6 +3,7 @@
 // The command's types are described where their options are; nothing here is a library.
 #![allow(missing_docs)]
 
+mod args;
 mod bench;
 mod coverage;
 mod demo;

@@ -1,6 +1,8 @@
 //! Results and failures, as every verb gives them.
 
 use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -69,23 +71,51 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("cannot {what} {}: {error}", path.display()))
 }
 
+/// What a file is called until it is whole.
+fn partial(path: &Path) -> PathBuf {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    partial.into()
+}
+
 /// Fails now rather than after a long run when a result could not be written.
+/// Only trying tells: rights, a read-only mount and a full table of files show
+/// in no other way. Nothing stays of it.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let cannot = |why: String| Err(Failure(format!("cannot write {}: {why}", path.display())));
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let meta = std::fs::metadata(parent).map_err(|error| failed("write into", parent, &error))?;
-    if !meta.is_dir() || path.is_dir() {
-        return Err(Failure(format!("cannot write {}: not a file's name", path.display())));
+    let folder = parent.display();
+    match std::fs::metadata(parent) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return cannot(format!("{folder} is not a folder; name a file in one")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return cannot(format!(
+                "there is no folder {folder}; create it (mkdir -p {folder}) or name a file elsewhere"
+            ));
+        }
+        Err(error) => return cannot(format!("{folder}: {error}; name a file elsewhere")),
     }
-    Ok(())
+    if path.exists() && !path.is_file() {
+        return cannot("what has this name is not a file; name a file".into());
+    }
+    let partial = partial(path);
+    let tried = OpenOptions::new().write(true).create(true).truncate(false).open(&partial);
+    match tried.and_then(|_| std::fs::remove_file(&partial)) {
+        Ok(()) => Ok(()),
+        Err(error) => cannot(format!(
+            "no file can be made in {folder} ({error}); change the folder's rights or name a file elsewhere"
+        )),
+    }
 }
 
 /// Writes a file whole or not at all.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    std::fs::write(&partial, contents).map_err(|error| failed("write", &partial, &error))?;
-    std::fs::rename(&partial, path).map_err(|error| failed("write", path, &error))
+    let partial = partial(path);
+    let written = std::fs::write(&partial, contents).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        failed("write", path, &error)
+    })
 }
 
 /// Writes a result as JSON.
@@ -93,4 +123,60 @@ pub fn write_json(path: &Path, result: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(result)?;
     text.push('\n');
     write(path, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder that goes with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("tessera-{test}-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn names(&self) -> Vec<std::ffi::OsString> {
+            std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_at_once_with_the_remedy() {
+        let folder = Folder::new("writable");
+        let refused = |path: PathBuf, says: &str| {
+            let message = check_writable(&path).unwrap_err().to_string();
+            assert!(message.contains(says) && message.contains(&path.display().to_string()), "{message}");
+        };
+        refused(folder.0.join("absent/result.json"), "mkdir -p");
+        refused(folder.0.clone(), "not a file");
+        refused("/dev/null".into(), "not a file");
+        // Root may write anywhere, but nobody a name as long as this.
+        refused(folder.0.join("x".repeat(250)), "no file can be made");
+        assert!(folder.names().is_empty());
+
+        check_writable(&folder.0.join("result.json")).unwrap();
+        assert!(folder.names().is_empty(), "trying leaves nothing");
+        std::fs::write(folder.0.join("result.json"), "of before").unwrap();
+        check_writable(&folder.0.join("result.json")).unwrap();
+        assert_eq!(std::fs::read(folder.0.join("result.json")).unwrap(), b"of before");
+        refused(folder.0.join("result.json/other.json"), "not a folder");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_nothing() {
+        let folder = Folder::new("partial");
+        std::fs::create_dir(folder.0.join("taken")).unwrap();
+        assert!(write(&folder.0.join("taken"), "text").is_err());
+        assert_eq!(folder.names(), ["taken"]);
+    }
 }

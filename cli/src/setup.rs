@@ -29,6 +29,9 @@ struct Tools {
 }
 
 pub fn run(args: &SetupArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        output::check_writable(path)?;
+    }
     let options = args.tools.options();
     let verilator = tools::verilator(&options)?;
     let yosys = tools::yosys(&options)?;

@@ -22,6 +22,7 @@ use tessera_sim::nic::NicOptions;
 use tessera_sim::progress::Progress;
 use tessera_sim::verilator::{Model, Trace};
 
+use crate::args;
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
 pub use report::{quantile, us};
@@ -48,10 +49,10 @@ pub struct DemoArgs {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub paths: u16,
     /// Probability that a frame is lost, 0 to 0.5
-    #[arg(long, default_value_t = 0.01, value_parser = probability)]
+    #[arg(long, default_value_t = 0.01, value_parser = args::probability)]
     pub loss: f64,
     /// Delay of the slowest path beyond the fastest, microseconds
-    #[arg(long, default_value_t = 2.0, value_parser = skew)]
+    #[arg(long, default_value_t = 2.0, value_parser = args::skew)]
     pub skew_us: f64,
     /// A path that loses everything from the start (0 is the fastest)
     #[arg(long, value_name = "PATH")]
@@ -99,20 +100,6 @@ pub enum PathPolicy {
     Random,
     /// Those whose packets arrived
     Recycle,
-}
-
-fn probability(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=0.5).contains(&value) => Ok(value),
-        _ => Err("a probability from 0 to 0.5 is needed".into()),
-    }
-}
-
-fn skew(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=1000.0).contains(&value) => Ok(value),
-        _ => Err("0 to 1000 microseconds are possible".into()),
-    }
 }
 
 pub fn payload(text: &str) -> Result<u32, String> {
@@ -213,7 +200,7 @@ fn paths_of(session: &Session, ev: u8) -> Result<PathShare, DeviceError> {
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let trace = check(args)?;
     let mut inputs = args.files.iter().map(|path| Input::read(path)).collect::<Result<Vec<_>, _>>()?;
-    for path in [&args.json, &args.html].into_iter().flatten() {
+    for path in [&args.json, &args.html, &args.pcap, &args.wave].into_iter().flatten() {
         output::check_writable(path)?;
     }
     let config: &'static Config = args.model.config()?;

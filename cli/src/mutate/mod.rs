@@ -14,6 +14,7 @@ use serde_json::Value;
 use tessera_sim::mutate::{self, Chosen, Count, Judge, Ready, JUDGES};
 use tessera_sim::tools::cache_dir;
 
+use crate::args;
 use crate::output::{self, Failure};
 use crate::test::cargo;
 use report::{Fate, Results, Row, Setting};
@@ -29,20 +30,20 @@ pub struct MutateArgs {
     #[arg(long, value_name = "NAME")]
     except: Vec<String>,
     /// Mutants per block; blocks with many statements get up to four times as many
-    #[arg(long, default_value_t = 4, value_name = "N")]
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = args::count)]
     mutants: usize,
     /// Mutants of all these blocks together, drawn by the seed and spread evenly:
     /// with fewer than blocks, no block has two
-    #[arg(long, conflicts_with = "mutants", value_name = "N")]
+    #[arg(long, conflicts_with = "mutants", value_name = "N", value_parser = args::count)]
     total: Option<usize>,
     /// Seed of the choice of mutants, and of the testbenches
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
     /// Testbenches to run at once
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = args::jobs)]
     jobs: usize,
     /// Fail unless this share of the mutants is killed
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
     require: Option<f64>,
     /// Write the result as JSON, after every mutant; the same command goes on where
     /// it was stopped
@@ -105,7 +106,7 @@ pub fn run(args: &MutateArgs) -> Result<(), Failure> {
         begun: Instant::now(),
     };
     std::thread::scope(|scope| {
-        for _ in 0..args.jobs.max(1) {
+        for _ in 0..args.jobs {
             scope.spawn(|| work.drain());
         }
     });
@@ -165,6 +166,9 @@ fn wanted(args: &MutateArgs) -> Result<Wanted, Failure> {
         if count != Count::Exactly(0) {
             wanted.entry(test).or_default().push((block, count));
         }
+    }
+    if wanted.is_empty() {
+        return Err(Failure::new("--except leaves no block to break; leave it out, or name another --block"));
     }
     Ok(wanted)
 }
@@ -348,6 +352,22 @@ mod tests {
         assert_eq!(wanted(&args(&some)).unwrap(), expected);
         let error = wanted(&args(&["--block", "fido"])).unwrap_err().to_string();
         assert!(error.contains("fido") && error.contains("fifo"), "{error}");
+        let error = wanted(&args(&["--block", "fifo", "--except", "fifo"])).unwrap_err().to_string();
+        assert!(error.contains("--except"), "{error}");
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        for words in [
+            ["--mutants", "0"],
+            ["--total", "0"],
+            ["--jobs", "0"],
+            ["--jobs", "1000000"],
+            ["--require", "NaN"],
+        ] {
+            let refused = Cli::try_parse_from(["mutate"].iter().chain(&words)).map(|_| ()).unwrap_err();
+            assert!(refused.to_string().contains(words[0]), "{refused}");
+        }
     }
 
     #[test]
