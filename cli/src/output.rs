@@ -49,6 +49,12 @@ pub enum RunError {
     NoSuchPath { dead: u16, last: u16 },
     #[error("--dead-path needs --paths 2 or more: with one path dead nothing can arrive")]
     OnlyPath,
+    #[error("--path-weights are those of policy weighted: add --path-policy weighted")]
+    Unweighted,
+    #[error("--path-weights has {given} weights for {paths} paths: give one for each")]
+    Weights { given: usize, paths: u16 },
+    #[error("--path-weights: all are 0, so nothing could be sent; give one above 0")]
+    NoWeight,
     #[error("--wave {}: the name must end in .fst or .vcd", .0.display())]
     WaveName(PathBuf),
     #[error("{what} is not what was sent")]

@@ -60,6 +60,10 @@ pub struct DemoArgs {
     /// How NICs choose among paths
     #[arg(long, value_enum, default_value_t = PathPolicy::Recycle)]
     pub path_policy: PathPolicy,
+    /// Weights of the paths for policy `weighted`, one for each, such as 3,2,1,1;
+    /// a path of weight 0 is not taken [default: 1 each]
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub path_weights: Vec<u32>,
     /// Speak IPv6
     #[arg(long)]
     pub ipv6: bool,
@@ -100,6 +104,8 @@ pub enum PathPolicy {
     Random,
     /// Those whose packets arrived
     Recycle,
+    /// By --path-weights
+    Weighted,
 }
 
 pub fn payload(text: &str) -> Result<u32, String> {
@@ -157,6 +163,16 @@ fn check(args: &DemoArgs) -> Result<Trace, RunError> {
             return Err(RunError::NoSuchPath { dead, last: args.paths - 1 });
         }
     }
+    let weighted = args.path_policy == PathPolicy::Weighted;
+    match args.path_weights.len() {
+        0 => {}
+        _ if !weighted => return Err(RunError::Unweighted),
+        given if given != usize::from(args.paths) => {
+            return Err(RunError::Weights { given, paths: args.paths });
+        }
+        _ if args.path_weights.iter().all(|&weight| weight == 0) => return Err(RunError::NoWeight),
+        _ => {}
+    }
     match &args.wave {
         None => Ok(Trace::Off),
         Some(path) => match path.extension().and_then(|e| e.to_str()) {
@@ -164,6 +180,14 @@ fn check(args: &DemoArgs) -> Result<Trace, RunError> {
             Some("vcd") => Ok(Trace::Vcd),
             _ => Err(RunError::WaveName(path.clone())),
         },
+    }
+}
+
+/// Weights of the paths when they are weighted.
+fn weights(args: &DemoArgs) -> Vec<u32> {
+    match &args.path_weights[..] {
+        [] => vec![1; args.paths.into()],
+        given => given.to_vec(),
     }
 }
 
@@ -217,6 +241,12 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let settings = [(regs::PATH_COUNT, u32::from(args.paths)), (regs::PATH_POLICY, args.path_policy as u32)];
     let mut session = Session::open(cluster, args.nics.into(), args.seed, args.payload, &settings)?;
     session.speak(args.ipv6, args.vlan)?;
+    if args.path_policy == PathPolicy::Weighted {
+        let weights = weights(args);
+        for host in &session.hosts {
+            host.context.weight_paths(&weights)?;
+        }
+    }
     // The first large message of NIC 0 is the one whose arrivals are plotted.
     let watched = inputs.iter().map(|input| input.bytes.len() as u32).max().unwrap_or(0);
     session.cluster.lock().fabric_mut().tracker_mut().watch(session.address(0).gid, watched);
@@ -260,4 +290,31 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         output::write(path, html::page(&report, &session.samples, locked.fabric(), first)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: DemoArgs,
+    }
+
+    fn refused(words: &str) -> String {
+        let words = ["demo"].into_iter().chain(words.split(' '));
+        let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+        check(&cli.args).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn weights_suit_paths_and_policy() {
+        assert_eq!(refused("--path-policy weighted"), "");
+        assert_eq!(refused("--path-policy weighted --paths 3 --path-weights 3,1,0"), "");
+        assert!(refused("--path-weights 1,1,1,1").contains("--path-policy weighted"));
+        assert!(refused("--path-policy weighted --path-weights 1,2").contains("2 weights for 4 paths"));
+        assert!(refused("--path-policy weighted --path-weights 0,0,0,0").contains("above 0"));
+    }
 }

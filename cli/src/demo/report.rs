@@ -60,6 +60,8 @@ pub struct Report {
     pub nack_expiries: u64,
     pub backstop_expiries: u64,
     pub path_policy: PathPolicy,
+    /// Of policy `weighted`, else none.
+    pub path_weights: Vec<u32>,
     pub path_use: Vec<PathShare>,
     /// Simulated clocks, reset included.
     pub clocks: u64,
@@ -123,6 +125,10 @@ impl Report {
             nack_expiries,
             backstop_expiries,
             path_policy: args.path_policy,
+            path_weights: match args.path_policy {
+                PathPolicy::Weighted => super::weights(args),
+                _ => Vec::new(),
+            },
             path_use,
             clocks,
             wall_s,
