@@ -2,7 +2,9 @@
 
 The record (JSON, see sim/src/nic/record.rs) is named by TESSERA_RECORD; clocks,
 seconds of processor time from the end of the reset on, and how many bits that
-were compared had no value, go to the file TESSERA_RESULT names.
+were compared had no value, go to the file TESSERA_RESULT names; the same of the
+clocks so far to that of TESSERA_PROGRESS, about once a second: a run that takes
+too long is stopped from outside.
 """
 
 import json
@@ -33,6 +35,13 @@ def unknown(got, value):
     return sum(a in "XxUu" for a in bits)
 
 
+def tell(file, clocks, seconds, without_value):
+    """Writes what was measured, whole or not at all."""
+    with open(file + ".partial", "w") as partial:
+        json.dump({"clocks": clocks, "seconds": seconds, "unknown": without_value}, partial)
+    os.replace(file + ".partial", file)
+
+
 @cocotb.test()
 async def replay(dut):
     with open(os.environ["TESSERA_RECORD"]) as file:
@@ -61,6 +70,8 @@ async def replay(dut):
     expected = [0] * len(outputs)
     edge = FallingEdge(dut.clk)
     without_value = 0
+    progress = os.environ["TESSERA_PROGRESS"]
+    told = 0
     begun = time.process_time()
     for clock, (changes, seen) in enumerate(steps):
         for port, value in changes:
@@ -80,7 +91,8 @@ async def replay(dut):
                         without_value += unknown(got, expected[place])
                         same = True
                     assert same, f"clock {clock}: {record['outputs'][place]} differs"
+        if clock % 16 == 15 and time.process_time() - begun >= told + 1:
+            told = time.process_time() - begun
+            tell(progress, clock + 1, told, without_value)
     seconds = time.process_time() - begun
-
-    with open(os.environ["TESSERA_RESULT"], "w") as file:
-        json.dump({"clocks": len(steps), "seconds": seconds, "unknown": without_value}, file)
+    tell(os.environ["TESSERA_RESULT"], len(steps), seconds, without_value)

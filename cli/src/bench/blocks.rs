@@ -66,8 +66,21 @@ pub fn bitmap(config: &'static Config, tools: &ToolOptions, rng: &mut Rng) -> Re
     Ok(f64::from(results) / (CLOCKS - first) as f64)
 }
 
-/// Inserts taken and timers popped, per clock in which an insert was offered.
-pub fn wheel(config: &'static Config, tools: &ToolOptions, rng: &mut Rng) -> Result<f64, Failure> {
+/// What a timer wheel does in a clock, inserts and pops going on at once.
+pub struct WheelPace {
+    /// Inserts taken, per clock in which one was offered.
+    pub inserts: f64,
+    /// Timers popped, per clock in which one was due.
+    pub pops: f64,
+}
+
+/// Clocks from `now` reaching a deadline to its timer's pop: a latency, no wait
+/// of the wheel's.
+const POP_LATENCY: u64 = 9;
+
+/// The wheel with an insert offered in every clock for which there is a timer,
+/// and every pop taken at once, when as many expire as are inserted.
+pub fn wheel(config: &'static Config, tools: &ToolOptions, rng: &mut Rng) -> Result<WheelPace, Failure> {
     let mut dut = instance(tools, "timer_wheel", || TimerWheel::new(config))?;
     let now = dut.port("now")?;
     dut.set(now, 0u64);
@@ -78,32 +91,45 @@ pub fn wheel(config: &'static Config, tools: &ToolOptions, rng: &mut Rng) -> Res
     let (popped, pop_node, take) = (port("pop_valid")?, port("pop_node")?, port("pop_ready")?);
     let messages = 1u64 << config.tx_slots_log2.max(config.rx_contexts_log2);
     let mut free: VecDeque<u64> = (0..messages).flat_map(|message| [message, message | 1 << 12]).collect();
+    let ticks = u64::from(CLOCKS_PER_TICK);
     let life = (32 << config.wheel_tick_log2)..(64 << config.wheel_tick_log2);
-    let (mut offered, mut moved) = (0u64, 0u64);
+    let begin = 2 * life.end * ticks;
+    let end = begin + 2 * CLOCKS;
+    // Timers whose pop may be expected from a clock on.
+    let mut due = vec![0i64; (end + (2 * life.end) * ticks) as usize];
+    let mut waiting = 0;
+    let (mut offered, mut inserted, mut expecting, mut pops) = (0u64, 0u64, 0u64, 0u64);
     dut.set(take, 1u64);
-    for clock in 0..2 * CLOCKS {
-        let tick = clock / u64::from(CLOCKS_PER_TICK);
+    for clock in 0..end {
+        let tick = clock / ticks;
         dut.set(now, tick);
-        let next = free.front().copied();
+        let next = free.front().map(|&next| (next, tick + rng.range(life.clone())));
         dut.set(valid, next.is_some());
-        if let Some(next) = next {
+        if let Some((next, at)) = next {
             dut.set(node, next);
-            dut.set(deadline, tick + rng.range(life.clone()));
+            dut.set(deadline, at);
         }
         dut.clock();
-        if next.is_some() {
-            offered += 1;
-            if dut.sampled(ready) != 0 {
-                moved += 1;
-                free.pop_front();
-            }
-            moved += u64::from(dut.sampled(popped) != 0);
+        waiting += due[clock as usize];
+        let (taken, pop) = (next.is_some() && dut.sampled(ready) != 0, dut.sampled(popped) != 0);
+        if clock >= begin {
+            offered += u64::from(next.is_some());
+            inserted += u64::from(taken);
+            expecting += u64::from(waiting > 0 || pop);
+            pops += u64::from(pop);
         }
-        if dut.sampled(popped) != 0 {
+        if let (true, Some((_, at))) = (taken, next) {
+            free.pop_front();
+            let rounded = at.div_ceil(1 << config.wheel_tick_log2) << config.wheel_tick_log2;
+            due[(rounded * ticks + POP_LATENCY) as usize] += 1;
+        }
+        if pop {
+            waiting -= 1;
             free.push_back(dut.sampled(pop_node));
         }
     }
-    Ok(moved as f64 / offered.max(1) as f64)
+    let per = |count: u64, clocks: u64| count as f64 / clocks.max(1) as f64;
+    Ok(WheelPace { inserts: per(inserted, offered), pops: per(pops, expecting) })
 }
 
 /// Packets judged per clock, all of one open message.

@@ -12,7 +12,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -37,6 +37,14 @@ pub enum Speed {
         /// that nothing was written to.
         unknown: u64,
     },
+    /// It was stopped before its end.
+    Cut {
+        /// Clocks that it had come to, of so many.
+        reached: f64,
+        of: usize,
+        /// Processor time that they took: all of them take longer.
+        seconds: f64,
+    },
     Skipped(String),
 }
 
@@ -53,6 +61,10 @@ pub struct Bench {
     folder: PathBuf,
     top: String,
     cocotb: Cocotb,
+    /// Clocks of the record.
+    clocks: usize,
+    /// Processor time after which a simulator is stopped.
+    limit: Duration,
 }
 
 fn io(what: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
@@ -61,40 +73,74 @@ fn io(what: &Path) -> impl Fn(std::io::Error) -> Failure + '_ {
 
 /// Runs a command to its end; what it said is in `log`.
 fn finish(command: &mut Command, log: &Path) -> Result<(), Failure> {
+    within(command, log, Duration::MAX).map(|_| ())
+}
+
+/// Runs a command to its end, or until it has taken `limit` of processor time, or
+/// ten times as long by the clock: whether it came to its end.
+fn within(command: &mut Command, log: &Path, limit: Duration) -> Result<bool, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |error| Failure::new(format!("{name}: {error}"));
     let file = std::fs::File::create(log).map_err(io(log))?;
     let again = file.try_clone().map_err(io(log))?;
-    let status = command
-        .stdin(Stdio::null())
-        .stdout(file)
-        .stderr(again)
-        .status()
-        .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    let mut child = command.stdin(Stdio::null()).stdout(file).stderr(again).spawn().map_err(failed)?;
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        let elapsed = begun.elapsed();
+        if spent(child.id()).unwrap_or(elapsed) > limit || elapsed > limit.saturating_mul(10) {
+            child.kill().map_err(failed)?;
+            child.wait().map_err(failed)?;
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
     if status.success() {
-        return Ok(());
+        return Ok(true);
     }
     Err(Failure::new(format!("{name}: {status}; what it said is in {}", log.display())))
+}
+
+/// Processor time that a process's first thread has taken; simulators have no other.
+fn spent(process: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 impl Bench {
     /// Runs the compiled simulation and reads what the test measured.
     fn measure(&self, simulator: &mut Command, name: &str) -> Result<Speed, Failure> {
         let result = self.folder.join(format!("{name}.json"));
-        let _ = std::fs::remove_file(&result);
+        let progress = self.folder.join(format!("{name}-progress.json"));
+        for file in [&result, &progress] {
+            let _ = std::fs::remove_file(file);
+        }
         self.cocotb.run(simulator, &self.top, "replay", &self.folder);
         simulator
             .env("TESSERA_RECORD", self.folder.join("record.json"))
             .env("TESSERA_RESULT", &result)
+            .env("TESSERA_PROGRESS", &progress)
             .env("COCOTB_RESULTS_FILE", self.folder.join(format!("{name}.xml")))
             .current_dir(&self.folder);
         let log = self.folder.join(format!("{name}.log"));
-        finish(simulator, &log)?;
+        if !within(simulator, &log, self.limit)? {
+            if !progress.exists() {
+                let limit = self.limit.as_secs();
+                return Ok(Speed::Skipped(format!(
+                    "it simulated nothing within {limit} s; see --cocotb-limit"
+                )));
+            }
+            let Told { clocks: reached, seconds, .. } = told(&progress)?;
+            return Ok(Speed::Cut { reached, of: self.clocks, seconds });
+        }
         // The simulator ends well though the test has failed; only a test that passed tells.
-        let text = std::fs::read(&result)
-            .map_err(|_| Failure::new(format!("the test failed under {name}: see {}", log.display())))?;
-        let told: Told = serde_json::from_slice(&text)
-            .map_err(|error| Failure::new(format!("{}: {error}", result.display())))?;
-        Ok(Speed::Measured { clocks: told.clocks / told.seconds, unknown: told.unknown })
+        if !result.exists() {
+            return Err(Failure::new(format!("the test failed under {name}: see {}", log.display())));
+        }
+        let Told { clocks, seconds, unknown } = told(&result)?;
+        Ok(Speed::Measured { clocks: clocks / seconds, unknown })
     }
 
     /// The same under cocotb with Verilator, compiled first.
@@ -155,6 +201,12 @@ impl Bench {
     }
 }
 
+/// What the test has written.
+fn told(file: &Path) -> Result<Told, Failure> {
+    let text = std::fs::read(file).map_err(io(file))?;
+    serde_json::from_slice(&text).map_err(|error| Failure::new(format!("{}: {error}", file.display())))
+}
+
 fn skipped(error: &ToolError) -> Speed {
     Speed::Skipped(error.to_string())
 }
@@ -184,6 +236,7 @@ impl Bench {
         top: &str,
         verilog: &str,
         options: &ToolOptions,
+        limit: Duration,
     ) -> Result<Result<Self, ToolError>, Failure> {
         let cocotb = match tools::cocotb(options) {
             Ok(cocotb) => cocotb,
@@ -199,6 +252,24 @@ impl Bench {
         {
             keep(&folder.join(name), bytes)?;
         }
-        Ok(Ok(Self { folder, top, cocotb }))
+        Ok(Ok(Self { folder, top, cocotb, clocks: record.steps.len(), limit }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_stopped() {
+        let log = std::env::temp_dir().join(format!("tessera-limit-{}.log", std::process::id()));
+        let run = |script: &str, millis| {
+            within(Command::new("sh").args(["-c", script]), &log, Duration::from_millis(millis))
+        };
+        assert!(run("exit 0", 60_000).is_ok_and(|ended| ended));
+        assert!(run("exit 1", 60_000).is_err());
+        assert!(run("while :; do :; done", 50).is_ok_and(|ended| !ended), "by its processor time");
+        assert!(run("exec sleep 600", 20).is_ok_and(|ended| !ended), "by the clock");
+        let _ = std::fs::remove_file(&log);
     }
 }

@@ -4,9 +4,21 @@ use tessera_abi::queue;
 use tessera_sim::fabric::PacketClass;
 use tessera_sim::nic::{DmaClass, NicEvent};
 
-pub fn median(mut values: Vec<u64>) -> Option<f64> {
-    values.sort_unstable();
-    values.get(values.len() / 2).map(|&value| value as f64)
+/// How long something took, each time that it was seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    pub median: f64,
+    pub max: f64,
+    pub count: usize,
+}
+
+impl Times {
+    /// Of clocks in any order; none of none.
+    pub fn of(mut values: Vec<u64>) -> Option<Self> {
+        values.sort_unstable();
+        let (&median, &max) = (values.get(values.len() / 2)?, values.last()?);
+        Some(Self { median: median as f64, max: max as f64, count: values.len() })
+    }
 }
 
 /// Clocks from a send entry's last beat to its packet's first beat, less the
@@ -70,4 +82,15 @@ pub fn nack_to_wire(events: &[NicEvent]) -> Vec<u64> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_stands_beside_the_median() {
+        assert_eq!(Times::of(vec![9, 1, 2]), Some(Times { median: 2.0, max: 9.0, count: 3 }));
+        assert_eq!(Times::of(Vec::new()), None);
+    }
 }
