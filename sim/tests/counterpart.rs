@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tessera_sim::counterpart::{Content, Kind, Network, Parameters};
-use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass, Verdict};
 use tessera_sim::tb::Rng;
 
 const KINDS: [Kind; 2] = [Kind::GoBackN, Kind::SelectiveRepeat];
@@ -142,6 +142,48 @@ fn a_lost_tail_waits_for_the_timeout() {
         let late = waits.iter().filter(|&&wait| wait > rto).count();
         assert!((15..35).contains(&late), "{kind:?}: {late} of 40 waited for the timeout");
         assert!(waits.iter().all(|&wait| wait < 2000 || (rto..rto + 2000).contains(&wait)), "{waits:?}");
+    }
+}
+
+/// A message whose only packet is lost the first time ends one timeout later:
+/// short where the connection drew fast paths, though there are slow ones.
+#[test]
+fn timeouts_follow_the_path_that_was_drawn() {
+    let wait = |seed| {
+        let fabric = FabricOptions::new(4, 250, 2500, seed);
+        let fitting = Parameters::for_fabric(Kind::SelectiveRepeat, &fabric, 2, 1024, 100);
+        let mut network = Network::new(2, &fitting, fabric);
+        let mut lost = false;
+        network.fabric_mut().set_script(Some(Box::new(move |_, _, _: &[u8]| {
+            match std::mem::replace(&mut lost, true) {
+                false => Verdict::Lose,
+                true => Verdict::Pass,
+            }
+        })));
+        network.post(0, 1, content(0, 1, 0, 100));
+        loop {
+            assert!(network.clock() < PATIENCE);
+            if let Some((_, done)) = network.advance().unwrap().pop() {
+                return done.at;
+            }
+        }
+    };
+    let waits: Vec<u64> = (1..20).map(wait).collect();
+    let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+    // Paths of 250 both ways, and of 2750: 100 / 24 of their trips, then the packet's own.
+    assert!((3000..6000).contains(least), "{waits:?}");
+    assert!((20_000..30_000).contains(most), "{waits:?}");
+}
+
+#[test]
+fn no_timeout_ends_too_early_among_many() {
+    for kind in KINDS {
+        for paths in [1, 4] {
+            let fabric = FabricOptions::new(paths, 250, 2500, 9);
+            let fitting = Parameters::for_fabric(kind, &fabric, 5, 1024, 100_000);
+            let figures = exchange(5, &fitting, fabric, 3);
+            assert_eq!((figures.timeouts, figures.spurious), (0, 0), "{kind:?} over {paths} paths");
+        }
     }
 }
 

@@ -88,6 +88,10 @@ impl Requester for Sender {
         self.since = now;
     }
 
+    fn set_timeouts(&mut self, [_, high]: [u64; 2]) {
+        self.rto = high;
+    }
+
     fn acknowledged(&self) -> u64 {
         self.una
     }

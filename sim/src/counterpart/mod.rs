@@ -20,7 +20,12 @@
 //! modelled favours them: no cache of queue pairs to miss, no latency of their
 //! own (but a packet takes [`PACKET_CLOCKS`] of its node), no congestion control, every path as fast as a port, windows of one and a
 //! half bandwidth-delay products of the slowest path, timeouts in proportion
-//! to the round trip ([`Parameters::for_fabric`]).
+//! to the round trip of the path that a connection has drawn ([`Waits`]).
+//!
+//! What is theirs and costs them: one connection per pair of nodes, in whose
+//! order messages end, so that one packet that is waited for holds up all
+//! behind it; the path, drawn once. NICs do not spray such connections: the
+//! sprayed ones show what these rules make of reordering.
 //!
 //! Verified by the tests of the files here and by `sim/tests/counterpart.rs`.
 
@@ -56,6 +61,29 @@ pub enum Kind {
     SelectiveRepeat,
 }
 
+/// What timeouts follow from besides the delays of paths, clocks.
+///
+/// IRN's are a multiple of the round trip without queues, which the queue of a
+/// full switch is in already; shorter than what a packet and its answer may
+/// take here with all queues they would find losses where there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Of a packet without company: the read of its payload, and its beats.
+    pub own: u64,
+    /// In queues at most, there and back.
+    pub queues: u64,
+}
+
+impl Waits {
+    /// Timeouts, low and high, over paths whose delays there and back add up to
+    /// `paths`.
+    pub fn timeouts(self, paths: u64) -> [u64; 2] {
+        let trip = paths + self.own;
+        let [paper, low, high] = IRN_TIMES_US;
+        [low, high].map(|time| (trip * time / paper).max(trip + self.queues))
+    }
+}
+
 /// How a node behaves. Times are clocks, windows packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
@@ -69,6 +97,9 @@ pub struct Parameters {
     pub rto_low: u64,
     /// Timeout.
     pub rto_high: u64,
+    /// From which connections that keep their path have timeouts of their own;
+    /// `None`: they have those above, as sprayed ones always do.
+    pub waits: Option<Waits>,
     /// How many are few.
     pub low_flight: u64,
     /// Packets in order per acknowledgement that was not asked for.
@@ -96,6 +127,7 @@ impl Parameters {
             window: 64,
             rto_low: 5000,
             rto_high: 16_000,
+            waits: None,
             low_flight: 3,
             // IRN acknowledges every packet; RC may coalesce, as we do.
             ack_every: if kind == Kind::GoBackN { 16 } else { 1 },
@@ -115,8 +147,8 @@ impl Parameters {
 
     /// What suits a fabric of `nodes` nodes and messages of `message` bytes:
     /// a window of one and a half bandwidth-delay products of the slowest path,
-    /// and IRN's timeouts, scaled from the paper's round trip to this one with
-    /// the queue that all windows together make at a port.
+    /// and IRN's timeouts, scaled from the paper's round trip to this one's, of
+    /// the slowest path until a connection has drawn its own.
     pub fn for_fabric(
         kind: Kind,
         fabric: &FabricOptions,
@@ -128,16 +160,18 @@ impl Parameters {
         let full = payload.min(message);
         let beats = Self::beats(kind, full).max(bare.packet_clocks);
         let slowest = fabric.path_delays.iter().copied().max().unwrap_or(1);
-        let trip = 2 * slowest + bare.read_delay.1 + beats;
+        let own = bare.read_delay.1 + beats;
         // Acknowledgements that wait for company hold the window up.
-        let window = (trip * 3 / 2).div_ceil(beats) + u64::from(bare.ack_every) + 4;
-        let queue = (nodes as u64).saturating_sub(2) * window * beats;
-        let loaded = trip + queue + MAX_WINDOW;
-        let [paper, low, high] = IRN_TIMES_US;
+        let window = ((2 * slowest + own) * 3 / 2).div_ceil(beats) + u64::from(bare.ack_every) + 4;
+        // Everybody else's window at the port there, and again at the port back.
+        let ports = 2 * (nodes as u64).saturating_sub(2) * window * beats;
+        let waits = Waits { own, queues: node::PREFETCH_CLOCKS + ports };
+        let [rto_low, rto_high] = waits.timeouts(2 * slowest);
         Self {
             window,
-            rto_low: loaded * low / paper,
-            rto_high: loaded * high / paper,
+            rto_low,
+            rto_high,
+            waits: Some(waits),
             paths: fabric.path_delays.len() as u16,
             seed: fabric.seed,
             ..bare
@@ -171,6 +205,8 @@ trait Requester: Send {
     /// When to call `expire`, unless something is heard.
     fn deadline(&self) -> Option<u64>;
     fn expire(&mut self, now: u64);
+    /// Timeouts from now on, low and high.
+    fn set_timeouts(&mut self, timeouts: [u64; 2]);
     /// All before this one has been acknowledged.
     fn acknowledged(&self) -> u64;
 }
@@ -195,9 +231,19 @@ impl Network {
     /// gives its NICs.
     pub fn new(nodes: usize, parameters: &Parameters, fabric: FabricOptions) -> Self {
         let macs: Vec<_> = (0..nodes).map(|node| addresses(node).0).collect();
+        let delays = fabric.path_delays.clone();
         let fabric = Fabric::new(&macs, fabric);
         let window = fabric.min_delay().min(MAX_WINDOW);
-        let nodes = (0..nodes).map(|node| Node::new(node, nodes, parameters)).collect();
+        let mut nodes: Vec<_> = (0..nodes).map(|node| Node::new(node, nodes, parameters)).collect();
+        if let (Some(waits), None) = (parameters.waits, parameters.spray) {
+            let pairs: Vec<(usize, usize)> =
+                (0..nodes.len()).flat_map(|a| (0..a).flat_map(move |b| [(a, b), (b, a)])).collect();
+            for (from, to) in pairs {
+                let delay = |from: usize, to: usize| delays[fabric.path_of(&nodes[from].sample(to))];
+                let paths = delay(from, to) + delay(to, from);
+                nodes[from].set_timeouts(to, waits.timeouts(paths));
+            }
+        }
         Self { nodes, fabric, clock: 0, window }
     }
 
@@ -249,5 +295,18 @@ impl Network {
         }
         self.clock = until;
         Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_the_papers_unless_queues_are_longer() {
+        let few = Waits { own: 300, queues: 512 };
+        assert_eq!(few.timeouts(500), [800 * 100 / 24, 800 * 320 / 24]);
+        let many = Waits { own: 300, queues: 5000 };
+        assert_eq!(many.timeouts(500), [5800, 800 * 320 / 24]);
     }
 }

@@ -18,13 +18,15 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::frame::{self, Frame, Place, Request};
+use super::frame::{self, Frame, Place, Reply, Request};
 use super::{go_back_n, selective_repeat, Kind, Parameters, Requester, Responder};
 
 /// Bytes per clock of the link.
 const BEAT: usize = 64;
 /// Bytes being read or waiting for the link: `nic512`'s buffer.
 const PREFETCH: usize = 512 * BEAT;
+/// Clocks that these take.
+pub(super) const PREFETCH_CLOCKS: u64 = (PREFETCH / BEAT) as u64;
 
 /// A message's bytes: part of a buffer that many may share.
 #[derive(Clone, Debug)]
@@ -162,6 +164,16 @@ impl Node {
             done: Vec::new(),
             timeouts: 0,
         }
+    }
+
+    /// A frame of the path that the connection with `to` keeps.
+    pub(super) fn sample(&self, to: usize) -> Vec<u8> {
+        Reply { psn: 0, nak: false, selective: 0 }.emit(self.number, to, self.peers[to].ev)
+    }
+
+    /// Timeouts, low and high, of the connection with `to`.
+    pub(super) fn set_timeouts(&mut self, to: usize, timeouts: [u64; 2]) {
+        self.peers[to].requester.set_timeouts(timeouts);
     }
 
     fn delay(&mut self, (least, most): (u64, u64)) -> u64 {

@@ -15,6 +15,9 @@
 //!   PSN expected; after that a packet counts as lost only when a higher one
 //!   has been acknowledged selectively. Each is repeated once per recovery;
 //!   with none left, new packets follow;
+//! - after a timeout all that was sent before it and is not acknowledged counts
+//!   as lost. The paper repeats the PSN expected alone, so that of a tail whose
+//!   every packet is lost one goes per timeout: here it is not held to that;
 //! - recovery ends when all sent before it began is acknowledged cumulatively.
 //!   A repeated packet that is lost again is left to the timeout;
 //! - the timeout is short (`rto_low`) while at most three packets are in
@@ -34,8 +37,9 @@ struct Recovery {
     until: u64,
     /// Everything below has been repeated or is not lost.
     looked: u64,
-    /// The expected PSN itself is still to be repeated.
-    first: bool,
+    /// Everything below counts as lost unless acknowledged, and above that
+    /// what is below one acknowledged selectively.
+    gone: u64,
 }
 
 /// Sends. See the module's page.
@@ -72,8 +76,9 @@ impl Sender {
         }
     }
 
-    fn recover(&mut self, now: u64) {
-        self.recovery = Some(Recovery { until: self.next, looked: self.una, first: true });
+    /// Begins recovery anew, with all below `gone` lost.
+    fn recover(&mut self, now: u64, gone: u64) {
+        self.recovery = Some(Recovery { until: self.next, looked: self.una, gone });
         self.since = now;
     }
 
@@ -81,17 +86,13 @@ impl Sender {
     fn lost(&mut self) -> Option<u64> {
         let highest = self.kept.last().copied().unwrap_or(0);
         let recovery = self.recovery.as_mut()?;
-        let begun = recovery.looked;
-        let mut psn = begun.max(self.una);
-        if std::mem::take(&mut recovery.first) && psn == begun {
-            recovery.looked = psn + 1;
-            return Some(psn);
-        }
-        while psn < highest && self.kept.contains(&psn) {
+        let end = recovery.gone.max(highest);
+        let mut psn = recovery.looked.max(self.una);
+        while psn < end && self.kept.contains(&psn) {
             psn += 1;
         }
         recovery.looked = psn;
-        if psn >= highest {
+        if psn >= end {
             return None;
         }
         recovery.looked = psn + 1;
@@ -139,7 +140,7 @@ impl Requester for Sender {
             }
             self.kept.insert(kept);
             if self.recovery.is_none() {
-                self.recover(now);
+                self.recover(now, self.una + 1);
             }
         }
     }
@@ -151,7 +152,11 @@ impl Requester for Sender {
     }
 
     fn expire(&mut self, now: u64) {
-        self.recover(now);
+        self.recover(now, self.next);
+    }
+
+    fn set_timeouts(&mut self, [low, high]: [u64; 2]) {
+        (self.rto_low, self.rto_high) = (low, high);
     }
 
     fn acknowledged(&self) -> u64 {
@@ -285,7 +290,39 @@ mod tests {
         sender.heard(50, ack(1));
         assert_eq!(sender.deadline(), Some(150));
         sender.expire(150);
-        assert_eq!(sent(&mut sender, 150), [(1, true)], "a timeout repeats one packet, not the window");
+        assert_eq!(sent(&mut sender, 150), [(1, true), (2, true), (3, true)]);
+    }
+
+    #[test]
+    fn after_a_timeout_all_sent_before_it_is_lost_until_acknowledged() {
+        let mut sender = Sender::new(&parameters());
+        sender.offer(12);
+        assert_eq!(sent(&mut sender, 0).len(), 10);
+        sender.heard(10, ack(4));
+        assert_eq!(sent(&mut sender, 10), [(10, false), (11, false)]);
+        sender.expire(1010);
+        assert_eq!(sender.next(1010), Some(Pick { psn: 4, again: true }));
+        assert_eq!(sender.next(1016), Some(Pick { psn: 5, again: true }));
+        // 6 and 7 had come, 9 has too: none of them goes again.
+        sender.heard(1020, ack(8));
+        sender.heard(1021, nack(8, 9));
+        assert_eq!(sent(&mut sender, 1022), [(8, true), (10, true), (11, true)]);
+        sender.heard(1030, ack(11));
+        assert_eq!(sent(&mut sender, 1030), [], "each once");
+        sender.heard(1031, ack(12));
+        assert!(sender.recovery.is_none());
+    }
+
+    #[test]
+    fn a_nack_repeats_the_expected_packet_and_holes_only() {
+        let mut sender = Sender::new(&parameters());
+        sender.offer(10);
+        assert_eq!(sent(&mut sender, 0).len(), 10);
+        sender.heard(10, nack(0, 3));
+        assert_eq!(sent(&mut sender, 10), [(0, true), (1, true), (2, true)]);
+        // What is acknowledged in part says nothing of those above the highest.
+        sender.heard(20, ack(4));
+        assert_eq!(sent(&mut sender, 20), []);
     }
 
     #[test]
