@@ -1,4 +1,5 @@
-//! The transports of a sweep: our block on its Verilog, and the counterparts.
+//! The transports of a sweep's messages: our block on its Verilog, and the
+//! counterparts. Datagrams have `datagrams`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -41,6 +42,15 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// The counterparts of a point. They know one kind of message, whose rules a
+    /// write's would be too: they are beside sends only.
+    pub fn beside(point: &Point) -> &'static [Self] {
+        match point.service {
+            Service::Send => Self::counterparts(point.reordering.paths),
+            Service::Write | Service::Datagram => &[],
+        }
+    }
+
     /// The counterparts that make sense with so many paths.
     pub fn counterparts(paths: usize) -> &'static [Self] {
         const ALL: [Transport; 4] = [
@@ -77,81 +87,109 @@ impl Transport {
     }
 }
 
-/// Verilated NICs.
+/// Where messages go at one NIC: places in a region of its memory.
+struct Sink {
+    region: MemoryRegion,
+    /// Bytes from one place to the next.
+    stride: usize,
+    /// Receives that are posted, and those that are to be. A send's is the place
+    /// it goes to, a write's is only told of it.
+    posted: usize,
+    waiting: VecDeque<u64>,
+    /// Places that no write is on its way to, and the writes that are.
+    free: VecDeque<usize>,
+    written: HashMap<usize, (usize, usize)>,
+}
+
+impl Sink {
+    /// The write that went to this address, sender and number, and its place.
+    fn take(&mut self, address: u64) -> Option<(usize, usize, usize)> {
+        let offset = address.checked_sub(self.region.address())? as usize;
+        let place = offset.is_multiple_of(self.stride).then_some(offset / self.stride)?;
+        let (from, number) = self.written.remove(&place)?;
+        self.free.push_back(place);
+        Some((from, number, place))
+    }
+}
+
+/// Verilated NICs that send or write.
 pub struct Block {
     session: Session,
     bytes: Bytes,
     sources: Vec<MemoryRegion>,
-    sinks: Vec<MemoryRegion>,
-    size: usize,
-    /// Receive buffers of each NIC that are posted, and those that are to be.
-    posted: Vec<usize>,
-    waiting: Vec<VecDeque<u64>>,
+    sinks: Vec<Sink>,
+    writes: bool,
     zeros: Vec<u8>,
 }
 
+/// Verilated NICs on a point's fabric, opened.
+pub fn open(
+    model: &Model,
+    point: &Point,
+    nics: usize,
+    payload: usize,
+    seed: u64,
+    registers: &[(Reg, u32)],
+) -> Result<Session, RunError> {
+    let nic = NicOptions { seed, ..NicOptions::default() };
+    let mut cluster = Cluster::new(model, nics, &nic, point.fabric(seed))?;
+    cluster.batch_doorbells();
+    let mut settings = vec![(regs::PATH_COUNT, point.reordering.paths as u32)];
+    settings.extend_from_slice(registers);
+    Ok(Session::open(SharedCluster::new(cluster), nics, seed, payload as u32, &settings)?)
+}
+
 impl Block {
-    pub fn new(
-        model: &Model,
-        point: &Point,
-        nics: usize,
-        payload: usize,
-        seed: u64,
-        registers: &[(Reg, u32)],
-    ) -> Result<Self, RunError> {
-        let nic = NicOptions { seed, ..NicOptions::default() };
-        let mut cluster = Cluster::new(model, nics, &nic, point.fabric(seed))?;
-        cluster.batch_doorbells();
-        let mut settings = vec![(regs::PATH_COUNT, point.reordering.paths as u32)];
-        settings.extend_from_slice(registers);
-        let mut session = Session::open(SharedCluster::new(cluster), nics, seed, payload as u32, &settings)?;
+    /// On NICs just opened.
+    pub fn new(session: Session, point: &Point, seed: u64) -> Result<Self, RunError> {
+        let nics = session.nics();
         let bytes = Bytes::new(nics, point.size, seed);
         // One receive per message that can be on its way to a NIC.
         let places = ((nics - 1) * point.open).min(RING);
         let mut sources = Vec::new();
         let mut sinks = Vec::new();
+        let writes = point.service == Service::Write;
+        let access = Access { remote_write: writes, ..Access::LOCAL_WRITE };
+        // Without bytes too a write's address says which it was.
+        let stride = point.size.max(1);
         for nic in 0..nics {
             let source = DmaMemory::from_slice(bytes.of(nic));
             sources.push(session.register(nic, &source, Access::READ)?);
-            let sink = DmaMemory::new((places * point.size).max(1));
-            sinks.push(session.register(nic, &sink, Access::LOCAL_WRITE)?);
-            for place in 0..places {
-                session.recv(nic, &sinks[nic], place * point.size..(place + 1) * point.size, place as u64)?;
-            }
+            let region = session.register(nic, &DmaMemory::new(places * stride), access)?;
+            let free = (0..places).collect();
+            let waiting = (0..places as u64).collect();
+            sinks.push(Sink { region, stride, posted: 0, waiting, free, written: HashMap::new() });
         }
         let zeros = vec![0; point.size];
-        Ok(Self {
-            session,
-            bytes,
-            sources,
-            sinks,
-            size: point.size,
-            posted: vec![places; nics],
-            waiting: vec![VecDeque::new(); nics],
-            zeros,
-        })
+        let mut block = Self { session, bytes, sources, sinks, writes, zeros };
+        block.refill()?;
+        Ok(block)
     }
 
     /// DMA accesses that went wrong.
     pub fn dma_faults(&self) -> u64 {
-        self.session.cluster.lock().nics().iter().map(|nic| nic.dma_faults()).sum()
+        dma_faults(&self.session)
     }
-}
 
-impl Block {
     /// Posts buffers again while their ring has places: behind one that a message
     /// has begun and not ended, they are all used.
     fn refill(&mut self) -> Result<(), RunError> {
-        for (nic, waiting) in self.waiting.iter_mut().enumerate() {
+        for (nic, sink) in self.sinks.iter_mut().enumerate() {
             while self.session.outstanding(nic).1 < RING {
-                let Some(place) = waiting.pop_front() else { break };
-                let start = place as usize * self.size;
-                self.session.recv(nic, &self.sinks[nic], start..start + self.size, place)?;
-                self.posted[nic] += 1;
+                let Some(place) = sink.waiting.pop_front() else { break };
+                let start = place as usize * sink.stride;
+                let range = if self.writes { 0..0 } else { start..start + self.zeros.len() };
+                self.session.recv(nic, &sink.region, range, place)?;
+                sink.posted += 1;
             }
         }
         Ok(())
     }
+}
+
+/// DMA accesses of a session's NICs that went wrong.
+pub fn dma_faults(session: &Session) -> u64 {
+    session.cluster.lock().nics().iter().map(|nic| nic.dma_faults()).sum()
 }
 
 impl Bed for Block {
@@ -160,13 +198,20 @@ impl Bed for Block {
     }
 
     fn has_room(&self, from: usize, to: usize) -> bool {
-        self.session.outstanding(from).0 < RING && self.posted[to] > 0
+        let Sink { posted, free, .. } = &self.sinks[to];
+        self.session.outstanding(from).0 < RING && *posted > 0 && !(self.writes && free.is_empty())
     }
 
     fn post(&mut self, from: usize, to: usize, number: usize) -> Result<(), RunError> {
         let range = self.bytes.range(to, number);
-        self.posted[to] -= 1;
-        Ok(self.session.send(&self.sources[from], range, (PHASE, from, to, number))?)
+        let (source, sink) = (&self.sources[from], &mut self.sinks[to]);
+        let what = (PHASE, from, to, number);
+        sink.posted -= 1;
+        let place = if self.writes { sink.free.pop_front() } else { None };
+        let Some(place) = place else { return Ok(self.session.send(source, range, what)?) };
+        sink.written.insert(place, (from, number));
+        let remote = sink.region.remote(place * sink.stride);
+        Ok(self.session.write(source, range, remote, what, true)?)
     }
 
     fn step(&mut self) -> Result<Vec<Arrival>, RunError> {
@@ -174,19 +219,31 @@ impl Bed for Block {
         let arrived = self.session.poll()?;
         let mut all = Vec::new();
         for (index, done) in arrived.iter().enumerate() {
-            let (phase, from, to, number) = untag(done.tag);
-            if phase != PHASE || to != done.nic || from >= self.sources.len() {
-                return Err(RunError::Unexpected { nic: done.nic, tag: done.tag });
-            }
-            let start = done.work_id as usize * self.size;
-            let memory = self.sinks[to].memory();
-            let got = memory.to_vec(start, done.len);
-            if !self.bytes.are(from, to, number, &got) {
+            let to = done.nic;
+            let sink = &mut self.sinks[to];
+            let unexpected = RunError::Unexpected { nic: to, tag: done.tag };
+            let (from, number, place) = if self.writes {
+                let Some((from, number, place)) = sink.take(done.tag) else { return Err(unexpected) };
+                if done.written != Some(number as u32) {
+                    return Err(unexpected);
+                }
+                (from, number, place)
+            } else {
+                let (phase, from, at, number) = untag(done.tag);
+                if phase != PHASE || at != to || from >= self.sources.len() || done.written.is_some() {
+                    return Err(unexpected);
+                }
+                (from, number, done.work_id as usize)
+            };
+            let start = place * sink.stride;
+            let memory = sink.region.memory();
+            let whole = done.len == self.zeros.len();
+            if !whole || !self.bytes.are(from, to, number, &memory.to_vec(start, done.len)) {
                 return Err(RunError::Corrupt { what: format!("message {from}->{to} #{number}") });
             }
             // What the next message leaves out must not look as if it had come.
             memory.write(start, &self.zeros);
-            self.waiting[to].push_back(done.work_id);
+            sink.waiting.push_back(done.work_id);
             all.push(Arrival { from, to, number, at: self.session.samples[known + index].done });
         }
         self.refill()?;
@@ -212,7 +269,6 @@ pub struct Counterpart {
 
 impl Counterpart {
     pub fn new(transport: Transport, point: &Point, nics: usize, payload: usize, seed: u64) -> Self {
-        let Service::Send = point.service;
         let fabric = point.fabric(seed);
         let fitting = Parameters::for_fabric(transport.kind(), &fabric, nics, payload, point.size);
         let spray = transport.is_sprayed().then_some(point.reordering.paths as u16);

@@ -1,20 +1,35 @@
 //! A sweep's page under docs/: what was asked for and what came out, as tables
-//! of size and reordering against loss, and two plots.
+//! of size and reordering against loss, and two plots. What was written by hand
+//! between its two marks is kept when it is written again.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::beds::Transport;
 use super::file::Results;
-use super::grid::{Extent, LossRate, Point};
+use super::grid::{Extent, LossRate, Point, Service};
 use super::html::{plot, Series, ZERO};
 use super::load::Outcome;
-use super::targets::{self, Standing, Verdicts};
+use super::targets::{self, Figure, Standing, Verdict, Verdicts, FIGURES};
 use super::Measured;
 use crate::output::{self, Failure};
 
 /// Files of the two plots.
 const PLOTS: [&str; 2] = ["sweep-goodput.svg", "sweep-p99.svg"];
+/// What a hand wrote stands between these.
+const MARKS: [&str; 2] = ["<!-- by hand, kept -->", "<!-- end of by hand -->"];
+
+/// What stands between the marks of a page: nothing in one without them.
+fn by_hand(page: &str) -> Result<&str, Failure> {
+    let [begin, end] = MARKS;
+    let Some((_, behind)) = page.split_once(begin) else { return Ok("\n") };
+    let Some((kept, _)) = behind.split_once(end) else {
+        return Err(Failure::new(format!(
+            "sweep.md has \"{begin}\" without \"{end}\" behind it: mend it first"
+        )));
+    };
+    Ok(kept)
+}
 
 /// Different values of points, in the order they are first met.
 fn distinct<T: PartialEq>(measured: &[Measured], of: impl Fn(&Point) -> T) -> Vec<T> {
@@ -28,7 +43,7 @@ fn distinct<T: PartialEq>(measured: &[Measured], of: impl Fn(&Point) -> T) -> Ve
     all
 }
 
-/// A table of size and reordering against loss.
+/// A table of size and reordering against loss, of points of one service.
 fn table(page: &mut String, measured: &[Measured], cell: impl Fn(&Measured) -> String) {
     let losses = distinct(measured, |point| point.loss);
     page.push_str("| bytes | reordering |");
@@ -83,19 +98,123 @@ fn plotted(measured: &[Measured], figure: fn(&Outcome) -> f64) -> Vec<Series> {
     lines
 }
 
-fn ratio(verdicts: &Verdicts, m: &Measured, of: fn(&targets::Comparison) -> (f64, Standing)) -> String {
+fn ratio(verdicts: &Verdicts, m: &Measured, of: targets::Take) -> String {
     let at = m.point.to_string();
-    let here: Vec<_> = verdicts.comparisons.iter().filter(|c| c.at == at).map(of).collect();
-    match here.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+    let here: Vec<Figure> = verdicts.comparisons.iter().filter(|c| c.at == at).filter_map(of).collect();
+    match here.iter().map(|figure| figure.ratio).min_by(f64::total_cmp) {
         None => "-".into(),
-        Some((ratio, _)) if here.iter().any(|(_, standing)| *standing == Standing::Behind) => {
+        Some(ratio) if here.iter().any(|figure| figure.standing == Standing::Behind) => {
             format!("**{ratio:.2}**")
         }
-        Some((ratio, _)) => format!("{ratio:.2}"),
+        Some(ratio) => format!("{ratio:.2}"),
     }
 }
 
-fn page(results: &Results, verdicts: &Verdicts, wanted: usize) -> String {
+/// The targets, and how we stand to the counterparts.
+fn verdict_tables(page: &mut String, verdicts: &Verdicts) {
+    page.push_str("## Targets\n\n| service | target | met at | worst | limit |\n|---|---|---|---|---|\n");
+    for of in verdicts.by_target() {
+        let Some(Verdict { service, target, limit, .. }) = of.first() else { continue };
+        let met = of.iter().filter(|v| v.met).count();
+        let values = of.iter().map(|v| v.value);
+        // A share of goodput is to be high, one of retransmissions low.
+        let worst = if target.starts_with("goodput") {
+            values.fold(f64::MAX, f64::min)
+        } else {
+            values.fold(f64::MIN, f64::max)
+        };
+        let _ =
+            writeln!(page, "| {service} | {target} | {met} of {} judged | {worst:.4} | {limit} |", of.len());
+    }
+    page.push_str(
+        "\n| sends beside | goodput: judged | ahead | even | behind | p99: judged | ahead | even | behind |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for &with in Transport::counterparts(usize::MAX) {
+        let _ = write!(page, "| {} |", with.name());
+        for (_, figure) in FIGURES {
+            let of = verdicts.figures(with, figure);
+            let _ = write!(page, " {} |", of.len());
+            for standing in [Standing::Ahead, Standing::Even, Standing::Behind] {
+                let count = of.iter().filter(|(_, figure)| figure.standing == standing).count();
+                let _ = write!(page, " {count} |");
+            }
+        }
+        page.push('\n');
+    }
+    page.push_str(
+        "\nEvery point stands for itself; sizes with fewer than 50 retransmissions needed are judged together. Even is within 3 %, and\n\
+         as much as our longer headers explain. A p99 is judged where both sides timed 100 messages or more.\n\n",
+    );
+}
+
+/// The figures of one service, of points that send enough.
+fn service_tables(page: &mut String, service: Service, telling: &[Measured], verdicts: &Verdicts) {
+    let name = match service {
+        Service::Send => "Sends",
+        Service::Write => "Writes",
+        Service::Datagram => return,
+    };
+    let of: Vec<Measured> = telling.iter().filter(|m| m.point.service == service).cloned().collect();
+    if of.is_empty() {
+        return;
+    }
+    let compared = of.iter().any(|m| !m.counterparts.is_empty());
+    let _ = writeln!(page, "## {name}: goodput, million packets per second and NIC\n");
+    table(page, &of, |m| format!("{:.2}", super::mpps(&m.block)));
+    if compared {
+        let _ = writeln!(
+            page,
+            "## {name}: goodput over that of the best counterpart\n\nBold where we are behind one.\n"
+        );
+        table(page, &of, |m| ratio(verdicts, m, FIGURES[0].1));
+    }
+    let _ = writeln!(
+        page,
+        "## {name}: p99 of a message, microseconds\n\nIn brackets: the longest time, of fewer than 100 messages.\n"
+    );
+    table(page, &of, |m| match targets::has_p99(&m.block) {
+        true => format!("{:.1}", m.block.p99_us),
+        false => format!("({:.1})", m.block.p99_us),
+    });
+    if compared {
+        let _ = writeln!(
+            page,
+            "## {name}: p99 of the best counterpart over ours\n\nAbove 1 ours is shorter; bold where we are behind one.\n"
+        );
+        table(page, &of, |m| ratio(verdicts, m, FIGURES[1].1));
+    }
+    let _ = writeln!(
+        page,
+        "## {name}: retransmissions, needed + spurious\n\nNeeded: a copy of the packet was lost and none has made up for it \
+         yet. All else is spurious, whatever was lost\nbesides, for all transports alike.\n"
+    );
+    table(page, &of, |m| format!("{} + {}", m.block.needed, m.block.spurious));
+}
+
+fn datagram_tables(page: &mut String, measured: &[Measured]) {
+    let of: Vec<Measured> =
+        measured.iter().filter(|m| m.point.service == Service::Datagram).cloned().collect();
+    if of.is_empty() {
+        return;
+    }
+    page.push_str(
+        "## Datagrams: delivered, % of those sent\n\nNobody recovers them. Behind a stroke, where a NIC dropped some: \
+         % of those that the fabric brought.\n\n",
+    );
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    table(page, &of, |Measured { block, .. }| {
+        let delivered = format!("{:.2}", share(block.messages, block.data));
+        match block.messages == block.carried {
+            true => delivered,
+            false => format!("{delivered} / {:.2}", share(block.messages, block.carried)),
+        }
+    });
+    page.push_str("## Datagrams: goodput, million per second and NIC\n\n");
+    table(page, &of, |m| format!("{:.2}", super::mpps(&m.block)));
+}
+
+fn page(results: &Results, verdicts: &Verdicts, wanted: usize, by_hand: &str) -> String {
     let Results { setting, date, wall_s, measured } = results;
     let payload = setting.payload_bytes as usize;
     let telling: Vec<Measured> = measured.iter().filter(|m| m.point.is_telling(payload)).cloned().collect();
@@ -106,12 +225,14 @@ fn page(results: &Results, verdicts: &Verdicts, wanted: usize) -> String {
     };
     let registers: String =
         setting.registers.iter().map(|(name, value)| format!(" --set {name}={value}")).collect();
+    let [begin, end] = MARKS;
     let mut page = format!(
         "# Sweep\n\n\
-         Written by `cargo tessera sweep{extent} --nics {} --payload {} --seed {}{registers} --json FILE --docs docs`: {} of {wanted} points\n\
-         of `{}` at {}, begun {date}, {}. Every message of every point was delivered once, byte for byte. How it is measured:\n\
-         [verification.md](verification.md). In the tables a column is a loss rate; figures are of points that send enough\n\
-         ({} of them).\n\n## Targets\n\n| target | met at | worst | limit |\n|---|---|---|---|\n",
+         Generated by `cargo tessera sweep{extent} --nics {} --payload {} --seed {}{registers} --json FILE --docs docs`, all but what is marked as by hand.\n\n\
+         {} of {wanted} points of `{}` at {}, begun {date}, {}. Every message of every point was delivered once, byte for byte, and of\n\
+         datagrams none but what was sent. How it is measured: [verification.md](verification.md). In the tables a column is a loss rate;\n\
+         figures of sends and writes are of points that send enough ({} of them).\n\n\
+         {begin}{by_hand}{end}\n\n",
         setting.nics,
         setting.payload_bytes,
         setting.seed,
@@ -121,79 +242,53 @@ fn page(results: &Results, verdicts: &Verdicts, wanted: usize) -> String {
         super::words(*wall_s),
         telling.len(),
     );
-    let mut seen: Vec<&str> = Vec::new();
-    for verdict in &verdicts.targets {
-        if seen.contains(&verdict.target) {
-            continue;
-        }
-        seen.push(verdict.target);
-        let of: Vec<_> = verdicts.targets.iter().filter(|v| v.target == verdict.target).collect();
-        let met = of.iter().filter(|v| v.met).count();
-        let values = of.iter().map(|v| v.value);
-        // A share of goodput is to be high, one of retransmissions low.
-        let worst = if verdict.target.starts_with("goodput") {
-            values.fold(f64::MAX, f64::min)
-        } else {
-            values.fold(f64::MIN, f64::max)
-        };
-        let _ = writeln!(
-            page,
-            "| {} | {met} of {} places | {worst:.4} | {} |",
-            verdict.target,
-            of.len(),
-            verdict.limit
-        );
-    }
-    page.push_str("\n| beside | goodput: ahead | even | behind | p99: ahead | even | behind |\n|---|---|---|---|---|---|---|\n");
-    for &with in Transport::counterparts(usize::MAX) {
-        let of: Vec<_> = verdicts.comparisons.iter().filter(|c| c.with == with).collect();
-        let count = |figure: fn(&targets::Comparison) -> Standing, standing| {
-            of.iter().filter(|c| figure(c) == standing).count()
-        };
-        let _ = write!(page, "| {} |", with.name());
-        for figure in
-            [(|c: &targets::Comparison| c.goodput) as fn(&targets::Comparison) -> Standing, |c| c.p99]
-        {
-            for standing in [Standing::Ahead, Standing::Even, Standing::Behind] {
-                let _ = write!(page, " {} |", count(figure, standing));
-            }
-        }
-        page.push('\n');
-    }
+    verdict_tables(&mut page, verdicts);
     let _ = write!(
         page,
-        "\nEven is within 3 %, and as much as our longer headers explain.\n\n\
-         ![Goodput over loss, of our own without loss]({})\n\n![p99 over loss, of our own without loss]({})\n\n\
-         Geometric means over sizes and reorderings. Colours: ours blue, go-back-N orange, IRN green, the same over all paths\n\
+        "![Goodput over loss, of our own without loss]({})\n\n![p99 over loss, of our own without loss]({})\n\n\
+         Sends: geometric means over sizes and reorderings. Colours: ours blue, go-back-N orange, IRN green, the same over all paths\n\
          in turn pink and violet.\n\n",
         PLOTS[0], PLOTS[1]
     );
-    page.push_str("## Goodput, million packets per second and NIC\n\n");
-    table(&mut page, &telling, |m| format!("{:.2}", super::mpps(&m.block)));
-    page.push_str("## Goodput over that of the best counterpart\n\nBold where we are behind one.\n\n");
-    table(&mut page, &telling, |m| ratio(verdicts, m, |c| (c.goodput_ratio, c.goodput)));
-    page.push_str("## p99 of a message, microseconds\n\n");
-    table(&mut page, &telling, |m| format!("{:.1}", m.block.p99_us));
-    page.push_str("## p99 of the best counterpart over ours\n\nAbove 1 ours is shorter; bold where we are behind one.\n\n");
-    table(&mut page, &telling, |m| ratio(verdicts, m, |c| (c.p99_ratio, c.p99)));
-    page.push_str("## Retransmissions: needed + spurious\n\nNeeded: a copy of the packet was lost and none has made up for it yet. All else is spurious, whatever was lost\nbesides, for all transports alike.\n\n");
-    table(&mut page, &telling, |m| format!("{} + {}", m.block.needed, m.block.spurious));
+    for service in Service::ALL {
+        service_tables(&mut page, service, &telling, verdicts);
+    }
+    datagram_tables(&mut page, measured);
     page.truncate(page.trim_end().len());
     page.push('\n');
     page
 }
 
+/// Fails when a page in `folder` could not be written again without loss.
+pub fn check(folder: &Path) -> Result<(), Failure> {
+    let path = folder.join("sweep.md");
+    output::check_writable(&path)?;
+    by_hand(&existing(&path)?).map(drop)
+}
+
+fn existing(path: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(page) => Ok(page),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
 /// Writes `sweep.md` and its plots into `folder`; `wanted` points would be all.
 pub fn write(folder: &Path, results: &Results, wanted: usize) -> Result<(), Failure> {
-    let verdicts = targets::judge(&results.measured, results.setting.payload_bytes as usize);
+    let path = folder.join("sweep.md");
+    let old = existing(&path)?;
+    let by_hand = by_hand(&old)?;
     let payload = results.setting.payload_bytes as usize;
-    let telling: Vec<Measured> =
-        results.measured.iter().filter(|m| m.point.is_telling(payload)).cloned().collect();
-    let goodput = plotted(&telling, |outcome| outcome.packets_per_clock);
-    let p99 = plotted(&telling, |outcome| outcome.p99_us);
+    let verdicts = targets::judge(&results.measured, payload);
+    let sends = |m: &&Measured| m.point.is_telling(payload) && m.point.service == Service::Send;
+    let sends: Vec<Measured> = results.measured.iter().filter(sends).cloned().collect();
+    let goodput = plotted(&sends, |outcome| outcome.packets_per_clock);
+    let timed: Vec<Measured> = sends.into_iter().filter(|m| targets::has_p99(&m.block)).collect();
+    let p99 = plotted(&timed, |outcome| outcome.p99_us);
     output::write(&folder.join(PLOTS[0]), plot(&goodput, "goodput, of ours without loss", true)?)?;
     output::write(&folder.join(PLOTS[1]), plot(&p99, "p99, of ours without loss", true)?)?;
-    output::write(&folder.join("sweep.md"), page(results, &verdicts, wanted))
+    output::write(&path, page(results, &verdicts, wanted, by_hand))
 }
 
 #[cfg(test)]
@@ -202,8 +297,7 @@ mod tests {
     use super::super::grid::{self};
     use super::*;
 
-    #[test]
-    fn the_page_says_what_was_measured() {
+    fn results() -> Results {
         let setting = Setting {
             configuration: "nic512".into(),
             revision: "abc".into(),
@@ -213,28 +307,78 @@ mod tests {
             seed: 9,
             registers: Vec::new(),
         };
-        let outcome = |rate: f64, p99_us| Outcome { packets_per_clock: rate, p99_us, ..Outcome::default() };
+        let outcome = |rate: f64, p99_us| Outcome {
+            packets_per_clock: rate,
+            p99_us,
+            timed: 100,
+            data: 1000,
+            carried: 990,
+            messages: 980,
+            ..Outcome::default()
+        };
+        let points = grid::points(Extent::Quick, 1024);
+        let of = |service: Service| points.iter().filter(move |point| point.service == service).copied();
+        let writes = of(Service::Write).next().map(|point| Point { messages: 4000, ..point });
         let mut results = Results::none(setting);
-        results.measured = grid::points(Extent::Quick, 1024)[..3]
+        results.measured = points[..3]
             .iter()
-            .map(|&point| Measured {
+            .copied()
+            .chain(writes)
+            .chain(of(Service::Datagram).next())
+            .map(|point| Measured {
                 point,
                 block: outcome(0.05 - point.loss.rate, 10.0),
-                counterparts: vec![(Transport::GoBackN, outcome(0.025, 9.0))],
+                counterparts: match point.service {
+                    Service::Send => vec![(Transport::GoBackN, outcome(0.025, 9.0))],
+                    _ => Vec::new(),
+                },
             })
             .collect();
+        results
+    }
+
+    #[test]
+    fn the_page_says_what_was_measured() {
+        let results = results();
         let verdicts = targets::judge(&results.measured, 1024);
-        let page = page(&results, &verdicts, 40);
-        assert!(page.contains("3 of 40 points") && page.contains("--quick --nics 2 --payload 1024 --seed 9"));
+        let page = page(&results, &verdicts, 40, "\n");
         assert!(
-            page.contains("| goodput at 1 % loss, of lossless | 0 of 1 places | 0.8000 | 0.9 |"),
+            page.contains("\n5 of 40 points") && page.contains("--quick --nics 2 --payload 1024 --seed 9")
+        );
+        assert!(
+            page.contains("| send | goodput at 1 % loss, of lossless | 0 of 1 judged | 0.8000 | 0.9 |"),
             "{page}"
         );
-        assert!(page.contains("| go-back-N | 3 | 0 | 0 | 0 | 0 | 3 |"), "{page}");
+        assert!(page.contains("| go-back-N | 3 | 3 | 0 | 0 | 3 | 0 | 0 | 3 |"), "{page}");
         assert!(page.contains("| 65536 | 4 paths skew 2x | 2.00 | 1.96 | 1.60 |"), "{page}");
         assert!(page.contains("| 65536 | 4 paths skew 2x | **0.90** | **0.90** | **0.90** |"), "{page}");
-        let lines = plotted(&results.measured, |outcome| outcome.packets_per_clock);
+        assert!(page.contains("## Writes: goodput") && !page.contains("## Writes: goodput over"), "{page}");
+        assert!(page.contains("| 1 | 8 paths skew 10x | 98.00 / 98.99 |"), "{page}");
+        let lines = plotted(&results.measured[..3], |outcome| outcome.packets_per_clock);
         assert_eq!(lines.len(), 2);
         assert!((lines[0].1[2].1 - 0.8).abs() < 1e-9 && (lines[1].1[0].1 - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_hand_wrote_outlives_the_figures() {
+        let folder = std::env::temp_dir().join(format!("tessera-sweep-docs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("sweep.md");
+        let mut results = results();
+        write(&folder, &results, 40).unwrap();
+        let [begin, end] = MARKS;
+        let page = std::fs::read_to_string(&path).unwrap();
+        let written = page.replace(begin, &format!("{begin}\n\nSkew is what costs.\n"));
+        std::fs::write(&path, written.replace("Generated", "Written")).unwrap();
+        results.setting.seed = 10;
+        for _ in 0..2 {
+            write(&folder, &results, 40).unwrap();
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        assert!(page.contains(&format!("{begin}\n\nSkew is what costs.\n\n{end}\n\n## Targets")), "{page}");
+        assert!(page.contains("--seed 10") && page.contains("Generated") && page.matches(begin).count() == 1);
+        std::fs::write(&path, page.replace(end, "")).unwrap();
+        assert!(check(&folder).is_err() && write(&folder, &results, 40).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -132,6 +132,18 @@ impl Results {
         Ok(Self { setting: saved, date, wall_s, measured })
     }
 
+    /// Fails when the file `path` has nothing to report without measuring.
+    pub fn check_report(&self, path: &Path) -> Result<(), Failure> {
+        if !self.measured.is_empty() {
+            return Ok(());
+        }
+        let what = if path.exists() { "has no points" } else { "does not exist" };
+        Err(Failure::new(format!(
+            "{} {what}: name the file of a sweep, or measure one without --report-only",
+            path.display()
+        )))
+    }
+
     pub fn has(&self, point: &Point) -> bool {
         self.measured.iter().any(|m| m.point == *point)
     }

@@ -7,6 +7,11 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 
 /// Shortest path's delay, clocks: 1 us.
 const BASE_DELAY: u64 = 250;
+/// Most bytes of a datagram.
+pub const MOST_PATH_MTU: usize = 4096;
+/// How much longer a point takes when the counterparts are measured too: of a
+/// full run of sends they had 29 minutes of 47.
+const WITH_COUNTERPARTS: f64 = 2.6;
 /// Mean frames per burst of bursty loss.
 const BURST: f64 = 4.0;
 
@@ -16,17 +21,32 @@ const BURST: f64 = 4.0;
 pub enum Service {
     /// Tagged sends into posted receives.
     Send,
+    /// RDMA writes with immediate, each to a place of its own; the immediate's
+    /// completion tells the receiver.
+    Write,
+    /// Datagrams of plain UD endpoints, which nobody recovers.
+    Datagram,
 }
 
 impl Service {
     /// Every service that the block has.
-    pub const ALL: [Self; 1] = [Self::Send];
+    pub const ALL: [Self; 3] = [Self::Send, Self::Write, Self::Datagram];
+
+    /// Most bytes of a message.
+    const fn most(self) -> usize {
+        match self {
+            Self::Send | Self::Write => usize::MAX,
+            Self::Datagram => MOST_PATH_MTU,
+        }
+    }
 }
 
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Send => "send",
+            Self::Write => "write",
+            Self::Datagram => "datagram",
         })
     }
 }
@@ -138,13 +158,18 @@ impl Point {
 
     /// Packets per message.
     pub fn packets(&self, payload: usize) -> usize {
-        self.size.div_ceil(payload).max(1)
+        match self.service {
+            Service::Send | Service::Write => self.size.div_ceil(payload).max(1),
+            Service::Datagram => 1,
+        }
     }
 
-    /// Whether so much is sent that figures of goodput and time mean something;
-    /// else only delivery is looked at.
+    /// Whether so much is sent that figures of goodput and retransmissions are
+    /// judged; else, and of datagrams, only delivery is.
     pub fn is_telling(&self, payload: usize) -> bool {
-        self.messages >= 2 * self.open && self.messages * self.packets(payload) >= 4000
+        self.service != Service::Datagram
+            && self.messages >= 2 * self.open
+            && self.messages * self.packets(payload) >= 4000
     }
 
     /// Whether `other` differs in loss only.
@@ -152,11 +177,15 @@ impl Point {
         (self.service, self.size, self.reordering) == (other.service, other.size, other.reordering)
     }
 
-    /// Beats that all NICs together send at least, to estimate what is left.
+    /// What the point takes, in beats that NICs send, to estimate what is left.
     pub fn cost(&self, nics: usize, payload: usize) -> f64 {
         let full = (payload + 110).div_ceil(64);
         let beats = (self.size / payload * full).max(8) + 8;
-        (nics * self.messages * beats) as f64 * (1.0 + 4.0 * self.loss.rate) + 40_000.0
+        let block = (nics * self.messages * beats) as f64 * (1.0 + 4.0 * self.loss.rate) + 40_000.0;
+        match self.service {
+            Service::Send => block * WITH_COUNTERPARTS,
+            Service::Write | Service::Datagram => block,
+        }
     }
 }
 
@@ -164,12 +193,11 @@ impl Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// Under a minute and a half: every kind of fault and size, and the points
-    /// of the targets.
+    /// Every kind of fault and size, and the points of the targets.
     Quick,
-    /// A small copy of the full matrix: minutes.
+    /// A small copy of the full matrix.
     Normal,
-    /// docs/verification.md's matrix: hours.
+    /// docs/verification.md's matrix, which also says how long each takes.
     Full,
 }
 
@@ -186,14 +214,18 @@ fn sizes(payload: usize) -> Vec<usize> {
 
 /// The points, cheap and telling ones first.
 pub fn points(extent: Extent, payload: usize) -> Vec<Point> {
+    use Service::{Datagram, Send, Write};
     let mut points = Vec::new();
-    let mut add = |sizes: &[usize], reorderings: &[Reordering], losses: &[LossRate], bytes, most| {
-        for service in Service::ALL {
-            for &size in sizes {
-                for &reordering in reorderings {
-                    for &loss in losses {
-                        points.push(Point::new(service, size, reordering, loss, bytes, most));
-                    }
+    let mut add = |service: Service,
+                   sizes: &[usize],
+                   reorderings: &[Reordering],
+                   losses: &[LossRate],
+                   bytes: usize,
+                   most: usize| {
+        for &size in sizes.iter().filter(|&&size| size <= service.most()) {
+            for &reordering in reorderings {
+                for &loss in losses {
+                    points.push(Point::new(service, size, reordering, loss, bytes, most));
                 }
             }
         }
@@ -201,25 +233,35 @@ pub fn points(extent: Extent, payload: usize) -> Vec<Point> {
     match extent {
         Extent::Quick => {
             let losses = [LossRate::NONE, LossRate::uniform(1e-3), LossRate::uniform(1e-2)];
-            add(&[65_536], &[paths(4, 2)], &losses, 4 << 20, 64);
+            add(Send, &[65_536], &[paths(4, 2)], &losses, 4 << 20, 64);
             let losses = [LossRate::NONE, LossRate::uniform(0.05), LossRate::bursty(0.1)];
             let small = [0, 1, payload - 1, payload + 1, 4097];
-            add(&small, &[ONE_PATH, paths(8, 10)], &losses, 256 << 10, 256);
-            add(&[65_537], &[ONE_PATH, paths(8, 10)], &losses, 512 << 10, 8);
-            add(&[1 << 20], &[paths(4, 10)], &[LossRate::uniform(1e-2)], 2 << 20, 2);
+            add(Send, &small, &[ONE_PATH, paths(8, 10)], &losses, 256 << 10, 256);
+            add(Send, &[65_537], &[ONE_PATH, paths(8, 10)], &losses, 512 << 10, 8);
+            add(Send, &[1 << 20], &[paths(4, 10)], &[LossRate::uniform(1e-2)], 2 << 20, 2);
+            let losses = [LossRate::NONE, LossRate::bursty(0.1)];
+            add(Write, &[0, 4097], &[paths(8, 10)], &losses, 256 << 10, 256);
+            add(Write, &[65_537], &[paths(4, 2)], &[LossRate::uniform(0.05)], 512 << 10, 8);
+            add(Datagram, &[1, 4096], &[paths(8, 10)], &losses, 256 << 10, 256);
         }
-        Extent::Normal | Extent::Full => {
-            let mut losses = vec![LossRate::NONE];
-            let rates: &[f64] =
-                if extent == Extent::Full { &[1e-4, 1e-3, 1e-2, 0.05, 0.1] } else { &[1e-3, 1e-2, 0.05] };
-            losses.extend(rates.iter().map(|&rate| LossRate::uniform(rate)));
-            let reorderings = [ONE_PATH, paths(4, 1), paths(4, 10), paths(8, 1), paths(8, 10)];
-            if extent == Extent::Full {
-                losses.extend(rates.iter().map(|&rate| LossRate::bursty(rate)));
-                add(&sizes(payload), &reorderings, &losses, 8 << 20, 10_000);
-            } else {
-                add(&[1, 4097, 65_536, 1 << 20], &reorderings[..3], &losses, 4 << 20, 2_000);
+        Extent::Normal => {
+            let losses = [0.0, 1e-3, 1e-2, 0.05].map(LossRate::uniform);
+            let reorderings = [ONE_PATH, paths(4, 1), paths(4, 10)];
+            for service in [Send, Write] {
+                add(service, &[1, 4097, 65_536, 1 << 20], &reorderings, &losses, 4 << 20, 2_000);
             }
+            add(Datagram, &[1, payload, 4096], &reorderings, &losses, 4 << 20, 2_000);
+        }
+        Extent::Full => {
+            let rates = [1e-4, 1e-3, 1e-2, 0.05, 0.1];
+            let mut losses = vec![LossRate::NONE];
+            losses.extend(rates.map(LossRate::uniform));
+            losses.extend(rates.map(LossRate::bursty));
+            let reorderings = [ONE_PATH, paths(4, 1), paths(4, 10), paths(8, 1), paths(8, 10)];
+            for service in [Send, Write] {
+                add(service, &sizes(payload), &reorderings, &losses, 8 << 20, 10_000);
+            }
+            add(Datagram, &sizes(payload), &reorderings, &losses, 4 << 20, 5_000);
         }
     }
     points
@@ -232,7 +274,10 @@ mod tests {
     #[test]
     fn the_full_matrix_is_the_documented_one() {
         let points = points(Extent::Full, 1024);
-        assert_eq!(points.len(), Service::ALL.len() * 13 * 5 * 11);
+        for (service, sizes) in [(Service::Send, 13), (Service::Write, 13), (Service::Datagram, 7)] {
+            let of = points.iter().filter(|point| point.service == service);
+            assert_eq!(of.count(), sizes * 5 * 11, "{service}");
+        }
         for size in [0, 1, 1023, 1025, 4095, 4097, 65_535, 65_537, 1 << 20, 16 << 20] {
             for rate in [0.0, 1e-4, 1e-3, 1e-2, 5e-2, 1e-1] {
                 for bursty in [false, true] {
@@ -241,8 +286,8 @@ mod tests {
                             && point.loss.rate == rate
                             && (rate == 0.0 || point.loss.bursty == bursty)
                     };
-                    assert_eq!(points.iter().filter(of).count() % 5, 0);
-                    assert!(points.iter().any(|point| of(&point)), "{size} {rate} {bursty}");
+                    let services = if size <= 4096 { 3 } else { 2 };
+                    assert_eq!(points.iter().filter(of).count(), services * 5, "{size} {rate} {bursty}");
                 }
             }
         }

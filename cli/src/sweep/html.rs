@@ -100,13 +100,14 @@ fn row(point: &Point, transport: Transport, outcome: &Outcome) -> String {
     let partly = if outcome.finished { "" } else { " (unfinished)" };
     format!(
         "<tr><td>{point}</td><td>{}{partly}</td><td>{:.1}</td><td>{:.2}</td><td>{:.1}</td><td>{:.1}</td>\
-         <td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+         <td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         transport.name(),
         super::gbps(outcome),
         super::mpps(outcome),
         outcome.p50_us,
         outcome.p99_us,
         outcome.p999_us,
+        outcome.messages,
         outcome.data,
         outcome.needed,
         outcome.spurious,
@@ -166,14 +167,17 @@ pub fn page(title: &str, measured: &[Measured], verdicts: &Verdicts) -> Result<S
     let behind: String = verdicts
         .comparisons
         .iter()
-        .filter(|c| c.goodput == Standing::Behind || c.p99 == Standing::Behind)
+        .filter(|c| {
+            let mut figures = std::iter::once(c.goodput).chain(c.p99);
+            figures.any(|figure| figure.standing == Standing::Behind)
+        })
         .map(|c| {
             format!(
-                "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td></tr>\n",
+                "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td></tr>\n",
                 c.at,
                 c.with.name(),
-                c.goodput_ratio,
-                c.p99_ratio
+                c.goodput.ratio,
+                c.p99.map_or_else(|| "-".into(), |p99| format!("{:.2}", p99.ratio)),
             )
         })
         .collect();
@@ -195,7 +199,7 @@ pub fn page(title: &str, measured: &[Measured], verdicts: &Verdicts) -> Result<S
          <table><tr><th>point</th><th>counterpart</th><th>goodput</th><th>p99</th></tr>\n{behind}</table>\n\
          <h2>Figures over loss</h2>\n{plots}\n\
          <h2>All figures</h2>\n<table><tr><th>point</th><th>transport</th><th>Gb/s</th><th>Mpackets/s</th><th>p50 us</th>\
-         <th>p99 us</th><th>p99.9 us</th><th>packets</th><th>needed</th><th>spurious</th></tr>\n{rows}</table>\n</body></html>\n",
+         <th>p99 us</th><th>p99.9 us</th><th>messages</th><th>packets</th><th>needed</th><th>spurious</th></tr>\n{rows}</table>\n</body></html>\n",
         plots = plots(measured)?,
     ))
 }

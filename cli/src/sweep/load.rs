@@ -83,10 +83,16 @@ pub struct Outcome {
     pub finished: bool,
     /// Messages delivered, each once and as sent.
     pub messages: u64,
+    /// Of datagrams, those that the fabric brought to a NIC.
+    #[serde(default)]
+    pub carried: u64,
     /// Packets per clock and NIC that arrived for the first time.
     pub packets_per_clock: f64,
     /// The payload bytes of these.
     pub bytes_per_clock: f64,
+    /// Messages that the times below are of.
+    #[serde(default)]
+    pub timed: u64,
     /// Completion times, microseconds.
     pub p50_us: f64,
     pub p99_us: f64,
@@ -105,6 +111,19 @@ impl Outcome {
     pub fn spurious_share(&self) -> f64 {
         self.spurious as f64 / self.data.max(1) as f64
     }
+
+    /// With figures of these times, clocks.
+    pub fn with_times(self, mut times: Vec<u64>) -> Self {
+        times.sort_unstable();
+        let us = |q| crate::demo::us(crate::demo::quantile(&times, q));
+        let timed = times.len() as u64;
+        Self { timed, p50_us: us(0.5), p99_us: us(0.99), p999_us: us(0.999), ..self }
+    }
+}
+
+/// Whom message `number` of `from` goes to: its peers in turn.
+pub fn receiver(from: usize, number: usize, nics: usize) -> usize {
+    (from + 1 + number % (nics - 1)) % nics
 }
 
 /// Packets per clock in the middle half of a port's first arrivals.
@@ -113,6 +132,11 @@ fn middle(fresh: &[Fresh], port: usize) -> Option<f64> {
     let (first, last) = (of.len() / 4, of.len() * 3 / 4);
     let (from, to) = (*of.get(first)?, *of.get(last)?);
     (to > from).then(|| (last - first) as f64 / (to - from) as f64)
+}
+
+/// The same, the mean over NICs.
+pub fn goodput(fresh: &[Fresh], nics: usize) -> f64 {
+    (0..nics).filter_map(|port| middle(fresh, port)).sum::<f64>() / nics as f64
 }
 
 /// Sends what `point` asks for in packets of `payload` bytes; stops early after
@@ -144,7 +168,7 @@ pub fn run(
         for from in 0..nics {
             while sent[from] < count && open[from] < point.open {
                 let number = sent[from];
-                let to = (from + 1 + number % (nics - 1)) % nics;
+                let to = receiver(from, number, nics);
                 if !bed.has_room(from, to) {
                     break;
                 }
@@ -180,30 +204,27 @@ pub fn run(
             return Err(RunError::Twice { what: format!("message {from}->{to} #{number}") });
         }
     }
-    times.sort_unstable();
-    let us = |q| crate::demo::us(crate::demo::quantile(&times, q));
     let all = bed.with_fabric(counts);
     let mark = mark.unwrap_or_default();
     let packets_per_clock = bed.with_fabric(|fabric| {
         let fresh = fabric.tracker().fresh();
         if finished {
-            (0..nics).filter_map(|port| middle(fresh, port)).sum::<f64>() / nics as f64
+            goodput(fresh, nics)
         } else {
             // Of what stands still, the middle half would tell the pace before.
             fresh.len() as f64 / (end - begun) as f64 / nics as f64
         }
     });
-    Ok(Outcome {
+    let outcome = Outcome {
         finished,
         messages: (nics * count - left) as u64,
         packets_per_clock,
         bytes_per_clock: packets_per_clock * point.size as f64 / packets as f64,
-        p50_us: us(0.5),
-        p99_us: us(0.99),
-        p999_us: us(0.999),
         data: all[0] - mark[0],
         needed: all[1] - mark[1],
         spurious: all[2] - mark[2],
         clocks: end - begun,
-    })
+        ..Outcome::default()
+    };
+    Ok(outcome.with_times(times))
 }
