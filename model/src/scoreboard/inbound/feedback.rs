@@ -52,9 +52,16 @@ impl Receiving {
         let candidates = message.answers.iter().enumerate().filter(|(_, a)| fits(a));
         let ce = header.flags & fb::CE != 0;
         let order = |a: &Answerable| if a.due { a.serial } else { misfit(a) };
-        let rank = |a: &Answerable| (misfit(a) > stamp, a.ce != ce, !a.due, order(a), !a.new);
-        // Every packet of a message that is refused is, one after the other.
+        // A report shows the packet it answers.
         let busy = header.flags & fb::BUSY != 0;
+        let reports = !busy && header.flags & (fb::COMPLETE | fb::ABORT) == 0;
+        let bits = Block::from_bytes(header.bitmap);
+        let hides = |a: &Answerable| {
+            let bit = a.index.checked_sub(header.base).filter(|&bit| bit < BLOCK_PACKETS);
+            reports && a.new && a.index >= header.cumulative && bit.is_some_and(|bit| !bits.get(bit))
+        };
+        let rank = |a: &Answerable| (hides(a) || misfit(a) > stamp, a.ce != ce, !a.due, order(a), !a.new);
+        // Every packet of a message that is refused is, one after the other.
         let rank =
             |a: &Answerable| if busy { (rank(a).0, rank(a).1, false, a.serial, false) } else { rank(a) };
         let found = candidates.min_by_key(|(_, a)| rank(a)).map(|(at, _)| at);
