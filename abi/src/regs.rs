@@ -398,5 +398,7 @@ mod tests {
         const { assert!(TIME_WAIT.reset >= T_OPEN.reset + MPL.reset) };
         let silence: u32 = (MAX_RETRY.reset + 1) * (RTO.reset << 5);
         assert!(RX_GIVE_UP.reset > silence + MPL.reset);
+        const { assert!(RX_GIVE_UP.reset + TIME_WAIT.reset <= crate::wire::MAX_REMEMBERED) };
+        const { assert!(MPL.reset <= TIME_WAIT.reset) };
     }
 }

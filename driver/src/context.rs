@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs::{self, table, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
-use tessera_abi::wire::{gid_ipv4, ipv4_gid};
+use tessera_abi::wire::{gid_ipv4, ipv4_gid, MAX_REMEMBERED};
 
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
@@ -374,6 +374,15 @@ impl Context {
             options.ip6.filter(|ip6| gid_ipv4(ip6).is_some() || ip6[0] == 0xFF || *ip6 == [0; 16])
         {
             return Err(OpenError::Ip6(ip6));
+        }
+        //= RO-3
+        let value = |reg: Reg| {
+            let set = options.settings.iter().rev().find(|(other, _)| other.offset == reg.offset);
+            set.map_or(reg.reset, |(_, value)| *value)
+        };
+        let (rx_give_up, after) = (value(regs::RX_GIVE_UP), value(regs::TIME_WAIT).max(value(regs::MPL)));
+        if rx_give_up.saturating_add(after) > MAX_REMEMBERED {
+            return Err(OpenError::Remembered { rx_give_up, after });
         }
         let magic = device.read(regs::MAGIC.offset)?;
         if magic != regs::MAGIC_VALUE {

@@ -33,6 +33,14 @@ pub enum OpenError {
     /// A seed of 0 cannot be used.
     #[error("the seed must not be 0")]
     ZeroSeed,
+    /// The settings have messages remembered for longer than their numbers differ.
+    #[error("RX_GIVE_UP is {rx_give_up}, the longer of TIME_WAIT and MPL {after}: make them {} ticks together or less, or a message may be taken for one of long ago", tessera_abi::wire::MAX_REMEMBERED)]
+    Remembered {
+        /// Register RX_GIVE_UP as it would be.
+        rx_give_up: u32,
+        /// The larger of TIME_WAIT and MPL as they would be.
+        after: u32,
+    },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

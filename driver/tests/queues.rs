@@ -204,6 +204,28 @@ fn opening_checks_what_answers() {
     assert_eq!(Context::open(Fake::nic(), zero).unwrap_err(), OpenError::ZeroSeed);
 }
 
+//= RO-3 test
+#[test]
+fn messages_are_not_remembered_for_longer_than_their_generations_differ() {
+    let open = |settings: &[(regs::Reg, u32)]| {
+        Context::open(Fake::nic(), ContextOptions { settings: settings.to_vec(), ..options() })
+    };
+    let most = tessera_abi::wire::MAX_REMEMBERED;
+    let longest = most - regs::TIME_WAIT.reset;
+    open(&[(regs::RX_GIVE_UP, longest)]).unwrap();
+    // What is written last counts.
+    open(&[(regs::TIME_WAIT, most), (regs::TIME_WAIT, 1000)]).unwrap();
+    for settings in [
+        &[(regs::RX_GIVE_UP, longest + 1)][..],
+        &[(regs::RX_GIVE_UP, longest), (regs::TIME_WAIT, regs::TIME_WAIT.reset + 1)],
+        &[(regs::RX_GIVE_UP, longest), (regs::MPL, regs::TIME_WAIT.reset + 1)],
+        &[(regs::TIME_WAIT, (1 << 24) - 1)],
+    ] {
+        let error = open(settings).unwrap_err();
+        assert!(matches!(error, OpenError::Remembered { .. }), "{settings:?}: {error}");
+    }
+}
+
 #[test]
 fn opening_sets_addresses_before_it_enables() {
     let fake = Fake::nic();

@@ -102,6 +102,14 @@ pub enum SettingsError {
         /// Largest legal value.
         max: u32,
     },
+    /// Messages are remembered for longer than their generations tell them apart.
+    #[error("RX_GIVE_UP is {rx_give_up}, the longer of TIME_WAIT and MPL {after}; together they must be at most {}", wire::MAX_REMEMBERED)]
+    Remembered {
+        /// Until a receiver lets go of a message that nothing is heard of.
+        rx_give_up: u32,
+        /// How long it may remember it then.
+        after: u32,
+    },
 }
 
 impl Default for Settings {
@@ -172,6 +180,11 @@ impl Settings {
             if value > max {
                 return Err(SettingsError::TooLarge { name, value, max });
             }
+        }
+        //= RO-3
+        let after = self.time_wait.max(self.mpl);
+        if self.rx_give_up.saturating_add(after) > wire::MAX_REMEMBERED {
+            return Err(SettingsError::Remembered { rx_give_up: self.rx_give_up, after });
         }
         Ok(())
     }
@@ -299,5 +312,29 @@ impl MemoryKey {
     pub fn covers(&self, address: u64, length: u32) -> bool {
         let end = address as u128 + length as u128;
         address >= self.base && end <= self.base as u128 + self.length as u128
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= RO-3 test
+    #[test]
+    fn messages_are_not_remembered_for_longer_than_their_generations_differ() {
+        let most = wire::MAX_REMEMBERED;
+        let legal = Settings::default();
+        assert_eq!(legal.check(), Ok(()));
+        let longest = Settings { rx_give_up: most - legal.time_wait, ..legal };
+        assert_eq!(longest.check(), Ok(()));
+        for settings in [
+            Settings { rx_give_up: longest.rx_give_up + 1, ..legal },
+            Settings { time_wait: legal.time_wait + 1, ..longest },
+            Settings { mpl: legal.time_wait + 1, ..longest },
+            Settings { rx_give_up: u32::MAX, ..legal },
+        ] {
+            let told = settings.check();
+            assert!(matches!(told, Err(SettingsError::Remembered { .. })), "{told:?}");
+        }
     }
 }

@@ -1,15 +1,20 @@
 //! RELEASE on whole NICs, of a size that runs out of tombstones: pressure that
 //! ends sooner with it, and every kind of it beside the scoreboard.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs::{self, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
+use tessera_abi::wire::{self, data};
 use tessera_driver::{Access, DmaMemory};
 use tessera_model::scoreboard::Tolerance;
 use tessera_model::settings::Settings;
 use tessera_sim::cluster::{Cluster, SharedCluster};
-use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass, Verdict};
 use tessera_sim::judged::{registers, Judged};
-use tessera_sim::nic::NicOptions;
+use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::{untag, Session};
 use tessera_testbenches::pressed::{model, CONFIG};
 use tessera_testbenches::scripts::{lose_some, Aimed};
@@ -220,4 +225,53 @@ fn who_gives_up_releases_the_receiver() {
         }
         clean(run);
     }
+}
+
+/// How long a receiver may remember a message counts on it: in that time a slot
+/// shall not be used 2^19 times.
+//= RO-3 test
+#[test]
+fn a_slot_is_used_again_after_six_ticks_at_the_earliest() {
+    const LEAST: u64 = (wire::MAX_REMEMBERED as u64 * CLOCKS_PER_TICK as u64) >> 19;
+    let seed = tessera_testbenches::seed("nic_release::reuse");
+    // A network of no length and a host of no latency: what remains are the NICs.
+    let at_once = DmaOptions { read_delay: (1, 1), write_delay: (1, 1), ready: 1.0 };
+    let nic = NicOptions { dma_ctrl: at_once, dma_data: at_once, ..NicOptions::default() };
+    let cluster = Cluster::new(model(), 2, &nic, FabricOptions::new(1, 1, 0, seed)).unwrap();
+    let cluster = SharedCluster::new(cluster);
+    let mut session = Session::open(cluster, 2, seed, 256, &[(regs::PATH_COUNT, 1)]).unwrap();
+    let sink = session.register(1, &DmaMemory::new(64), Access::LOCAL_WRITE).unwrap();
+    let source = session.register(0, &DmaMemory::new(64), Access::READ).unwrap();
+    // All slots but one are never heard of; that one then takes all the rest.
+    let slots = 1 << CONFIG.tx_slots_log2;
+    let starts = Arc::<Mutex<Vec<u64>>>::default();
+    let seen = Arc::clone(&starts);
+    let mut lost = BTreeSet::new();
+    session.cluster.lock().fabric_mut().set_script(Some(Box::new(move |clock, from, frame| {
+        if from == 1 {
+            return Verdict::Pass;
+        }
+        let slot = u16::from_be_bytes(frame[wire::TRH_AT + data::MESSAGE..][..2].try_into().unwrap()) >> 4;
+        if lost.len() + 1 < slots {
+            lost.insert(slot);
+        }
+        if lost.contains(&slot) {
+            return Verdict::Lose;
+        }
+        if PacketClass::of(frame) == PacketClass::Data {
+            seen.lock().unwrap().push(clock);
+        }
+        Verdict::Pass
+    })));
+    let messages = slots - 1 + 24;
+    for number in 0..messages {
+        session.recv(1, &sink, 0..64, number as u64).unwrap();
+        session.send(&source, 0..0, (1, 0, 1, number)).unwrap();
+    }
+    while starts.lock().unwrap().len() < 20 {
+        session.poll().unwrap();
+    }
+    let least = starts.lock().unwrap().windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
+    println!("a slot is used again after {least} clocks");
+    assert!(least >= LEAST, "{least} clocks from a message to the next of its slot, at least {LEAST}");
 }

@@ -129,6 +129,13 @@ pub const fn generation_age(a: u32, held: u32) -> Age {
     }
 }
 
+/// Longest that a receiver may hold on to a message that its sender has let go of
+/// ([`RX_GIVE_UP`](crate::regs::RX_GIVE_UP), then [`TIME_WAIT`](crate::regs::TIME_WAIT)
+/// or [`MPL`](crate::regs::MPL)), ticks. A slot's messages start six ticks apart at
+/// the least, so it has fewer than 2^19 of them meanwhile, and no newer one is taken
+/// for an older one, or for the same.
+pub const MAX_REMEMBERED: u32 = 6 << 19;
+
 /// Packets of a message, or `None` when it has more than a message may.
 pub const fn packet_count(length: u32, payload_log2: u8) -> Option<u32> {
     let count = (length as u64 + (1 << payload_log2) - 1) >> payload_log2;
