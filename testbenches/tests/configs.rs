@@ -5,7 +5,7 @@
 //! Short runs of all of them; `TESSERA_CONFIG=<name> cargo tessera test` runs
 //! the whole suites of one.
 
-use tessera_abi::params::{Config, CONFIGS};
+use tessera_abi::params::{Config, CONFIGS, TINY};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{Access, DmaMemory};
@@ -140,6 +140,72 @@ fn nic64_delivers_files() {
 #[test]
 fn tiny_delivers_files() {
     delivers_files(Config::by_name("tiny").unwrap());
+}
+
+/// Three of them send each other more at once than there are slots, contexts,
+/// blocks and places for walks of retransmissions.
+#[test]
+fn with_every_table_full_everything_arrives() {
+    const NICS: usize = 3;
+    /// Messages to each of the others, of two bitmap blocks each.
+    const EACH: usize = 4;
+    const LEN: usize = 100_000;
+    let seed = tessera_testbenches::seed("configs::full");
+    let design = Design::from(&export::nic(&TINY, "").unwrap_or_else(|error| panic!("{error}")));
+    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
+    let faults = Faults { loss: Loss::Uniform(0.05), ..Faults::default() };
+    let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
+    let cluster = SharedCluster::new(Cluster::new(&model, NICS, &NicOptions::default(), fabric).unwrap());
+    let mut session = Session::open(cluster, NICS, seed, 256, &[(regs::PATH_COUNT, 4)]).unwrap();
+    let bytes = |from: usize, to: usize, number: usize| -> Vec<u8> {
+        (0..LEN).map(|i| (i * 37 + i / 253 + from * 61 + to * 17 + number * 5) as u8).collect()
+    };
+    let places = EACH * (NICS - 1);
+    let mut regions = Vec::new();
+    let mut sinks = Vec::new();
+    for nic in 0..NICS {
+        let sink = session.register(nic, &DmaMemory::new(places * LEN), Access::LOCAL_WRITE).unwrap();
+        for place in 0..places {
+            session.recv(nic, &sink, place * LEN..(place + 1) * LEN, place as u64).unwrap();
+        }
+        sinks.push(sink);
+    }
+    for number in 0..EACH {
+        for from in 0..NICS {
+            for to in (0..NICS).filter(|&to| to != from) {
+                let memory = DmaMemory::from_slice(&bytes(from, to, number));
+                let source = session.register(from, &memory, Access::READ).unwrap();
+                session.send(&source, 0..LEN, (1, from, to, number)).unwrap();
+                regions.push(source);
+            }
+        }
+    }
+    let mut fewest = [[u32::MAX; 2]; NICS];
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < NICS * places || session.sends_open() > 0 {
+        for (fewest, host) in fewest.iter_mut().zip(&session.hosts) {
+            let free = [regs::FREE_SLOTS, regs::FREE_CONTEXTS];
+            *fewest = [0, 1].map(|of: usize| fewest[of].min(host.context.read(free[of]).unwrap()));
+        }
+        for arrived in session.poll().unwrap() {
+            let (_, from, to, number) = untag(arrived.tag);
+            assert_eq!(to, arrived.nic);
+            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
+            let got = sinks[to].memory().to_vec(arrived.work_id as usize * LEN, arrived.len);
+            assert!(got == bytes(from, to, number), "{from}->{to} #{number} is not what was sent");
+        }
+    }
+    let [mut busy, mut overflow] = [0; 2];
+    for (nic, host) in session.hosts.iter().enumerate() {
+        assert_eq!(fewest[nic], [0, 0], "NIC {nic}: slots and contexts that were free at all times");
+        busy += host.context.dropped(DropReason::BusyResources).unwrap();
+        overflow += host.context.dropped(DropReason::NackOverflow).unwrap();
+        assert_eq!(session.cluster.lock().nics()[nic].dma_faults(), 0, "NIC {nic}: DMA");
+    }
+    eprintln!("{busy} BUSY, {overflow} NACKs beyond the queue");
+    assert!(busy > 0, "blocks and contexts were enough");
+    assert!(overflow > 0, "the queue of retransmissions was never full");
 }
 
 #[test]

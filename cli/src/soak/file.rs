@@ -12,7 +12,7 @@ use super::round::Totals;
 use crate::output::{self, Failure};
 
 /// A round that broke a rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Broken {
     pub seed: u64,
     pub what: String,

@@ -36,7 +36,7 @@ pub struct SoakArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Rounds at once [default: one per processor]
-    #[arg(long)]
+    #[arg(long, value_parser = crate::args::jobs)]
     jobs: Option<usize>,
     /// Go on when a rule is broken, and name every round that broke one at the end
     #[arg(long)]
@@ -64,8 +64,11 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
-    /// Goes on from `report`, which may hold rounds of runs before this one.
+    /// Goes on from `report`, which may hold rounds of runs before this one. Those that
+    /// broke a rule are judged anew: the scoreboard may have been wrong.
     fn run(&self, report: Report, progress: &Progress) -> Result<Report, Failure> {
+        let again: Vec<u64> = report.broken.iter().map(|broken| broken.seed).collect();
+        let (again, unsure) = (Mutex::new(again.clone()), Mutex::new(again));
         let next = AtomicU64::new(report.next_seed);
         let (before, known) = (report.wall_s, report.totals.frames);
         let state = Mutex::new((report, None::<Failure>));
@@ -73,19 +76,28 @@ impl Soak<'_> {
         let work = || loop {
             {
                 let (report, failure) = &*lock(&state);
-                let broken = !report.broken.is_empty() && !self.keep_going;
-                if report.totals.frames >= self.packets || broken || failure.is_some() {
+                let unsure = lock(&unsure);
+                let broken = report.broken.iter().any(|broken| !unsure.contains(&broken.seed));
+                let enough = report.totals.frames >= self.packets && lock(&again).is_empty();
+                if enough || (broken && !self.keep_going) || failure.is_some() {
                     break;
                 }
             }
-            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let old = lock(&again).pop();
+            let seed = old.unwrap_or_else(|| next.fetch_add(1, Ordering::Relaxed));
             let round = Round::draw(seed);
             let outcome = round.run(self.model, self.config);
             let (report, failure) = &mut *lock(&state);
+            if old.is_some() {
+                report.broken.retain(|broken| broken.seed != seed);
+                lock(&unsure).retain(|&other| other != seed);
+            }
             match outcome {
                 Ok(totals) => report.totals.add(&totals),
                 Err(what) => {
-                    let command = format!("cargo tessera soak --packets 1 --jobs 1 --seed {seed}");
+                    let name = self.config.name;
+                    let command =
+                        format!("cargo tessera soak --config {name} --packets 1 --jobs 1 --seed {seed}");
                     let (what, round) = (what.to_string(), round.to_string());
                     report.take(Broken { seed, what, round, command });
                 }
@@ -200,7 +212,9 @@ mod tests {
         // In this one, frames overflowed behind packets that waited for receives (RO-13).
         let soak =
             Soak { model: &model, config: &NIC512, packets: 10_000, jobs: 1, keep_going: false, json: None };
-        let new = Report::none(NIC512.name, String::new(), String::new(), 9);
+        // It broke a rule before, and is judged anew.
+        let mut new = Report::none(NIC512.name, String::new(), String::new(), 9);
+        (new.next_seed, new.broken) = (10, vec![Broken { seed: 9, ..Broken::default() }]);
         let Report { totals, next_seed, broken, ok, .. } =
             soak.run(new, &Progress::start("soak")).unwrap_or_else(|failure| panic!("{failure}"));
         if let [Broken { what, round, command, .. }, ..] = &broken[..] {

@@ -61,7 +61,7 @@ pub struct SweepArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Points measured at once [default: one per processor]
-    #[arg(long)]
+    #[arg(long, value_parser = crate::args::jobs)]
     jobs: Option<usize>,
     /// A register to set on every NIC, besides PATH_COUNT; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
