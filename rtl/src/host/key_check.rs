@@ -16,7 +16,7 @@
 //! Contract: the inputs are held from clock n on; `permitted` holds from n + 2
 //! and follows a table write three clocks later.
 //!
-//! Verified by `testbenches/tests/sq_fetch`, `rq_fetch.rs` and `access.rs`.
+//! Verified by `testbenches/tests/sq_fetch`, `rq_fetch` and `access.rs`.
 
 use super::cleared_ram::ClearedRam;
 use super::lsb;

@@ -18,7 +18,7 @@
 //! least three clocks apart (`host/registers` keeps four). `record` and `stale`
 //! hold until taken; `stale` shows a table write two clocks later.
 //!
-//! Verified by `testbenches/tests/sq_fetch` and `rq_fetch.rs`.
+//! Verified by `testbenches/tests/sq_fetch` and `rq_fetch`.
 
 use super::cleared_ram::ClearedRam;
 use super::lsb;

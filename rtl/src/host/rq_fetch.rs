@@ -32,7 +32,7 @@
 //! Writing an endpoint's table entry empties its places. An answer given before
 //! can no longer be consumed: the pulse then does nothing.
 //!
-//! Verified by `testbenches/tests/rq_fetch.rs`.
+//! Verified by `testbenches/tests/rq_fetch`.
 
 use super::cleared_ram::ClearedRam;
 use super::key_check::{KeyCheck, Right};

@@ -16,7 +16,7 @@
 //! clocks later at best. `ring` and `poke` are never held back: each comes at
 //! most every second clock. `finish_ready` is low in the clock after a mark.
 //!
-//! Verified by `testbenches/tests/sq_fetch` and `rq_fetch.rs`.
+//! Verified by `testbenches/tests/sq_fetch` and `rq_fetch`.
 
 use crate::prelude::*;
 use crate::stream::Fifo;
