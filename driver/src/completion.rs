@@ -79,7 +79,8 @@ pub struct DatagramSource {
 ///
 /// It may be dropped before the endpoints and shared rings that complete in it: then
 /// nobody hears of their completions, and the NIC's number for it and its memory come
-/// back with the last of them.
+/// back with the last of them. Until then it is read only where a ring is full: it
+/// needs room for as many entries as all rings that complete in it.
 #[derive(Debug)]
 pub struct CompletionQueue {
     pub(crate) shared: Arc<Shared>,
@@ -91,15 +92,19 @@ pub struct CompletionQueue {
     failed: Option<PollError>,
     /// Polls in a row that found nothing.
     empty: u32,
-    /// When last looked, something stood behind the entry that is to come.
-    overtaken: bool,
+    /// TIME when something was first seen behind the entry that is to come.
+    overtaken: Option<u32>,
     /// The NIC's failed accesses to host memory when the queue was made.
     dma_errors: u32,
 }
 
 /// How many polls in a row find nothing before one looks whether anything can come: it
-/// reads the whole ring, and sometimes a register.
+/// reads the whole ring, and sometimes registers. Larger rings are read less often, a
+/// sixteenth of an entry per poll.
 const EMPTY_POLLS: u32 = 1024;
+
+/// How long a write may be late, ticks of 64 ns: 1 ms.
+const LATE_TICKS: u32 = 15_625;
 
 const DMA_ERRORS: u32 = regs::counter(Counter::DmaErrors as u32);
 
@@ -120,7 +125,7 @@ impl CompletionQueue {
             version: 0,
             failed: None,
             empty: 0,
-            overtaken: false,
+            overtaken: None,
             dma_errors,
         };
         // From here on dropping `queue` gives everything back.
@@ -160,8 +165,8 @@ impl CompletionQueue {
     /// is given first, and the call after tells of it.
     ///
     /// A completion that the NIC failed to write never comes, nor does any behind it.
-    /// That is looked for once in 1,024 polls in a row that find nothing, and told as
-    /// [`PollError::Lost`] when it is found twice. Only a
+    /// That is looked for once in 1,024 polls in a row that find nothing (16 per entry, if
+    /// that is more), and told as [`PollError::Lost`] when it stays so for 1 ms. Only a
     /// [reset](crate::Context::reset) helps.
     pub fn poll(&mut self, completions: &mut [WorkCompletion]) -> Result<usize, PollError> {
         if let Some(error) = self.failed.take() {
@@ -199,7 +204,7 @@ impl CompletionQueue {
         if self.head == start && at_end {
             return self.look_behind().map(|()| 0);
         }
-        (self.empty, self.overtaken) = (0, false);
+        (self.empty, self.overtaken) = (0, None);
         // A bad entry has been read as well: its place is free.
         if self.head != start {
             let told = self.tell_head();
@@ -226,12 +231,18 @@ impl CompletionQueue {
     /// Nothing is there: now and then, whether anything can still come.
     fn look_behind(&mut self) -> Result<(), PollError> {
         self.empty = self.empty.wrapping_add(1);
-        if !self.empty.is_multiple_of(EMPTY_POLLS) {
+        if !self.empty.is_multiple_of(EMPTY_POLLS.max(16 * self.queue.entries())) {
             return Ok(());
         }
-        // Writes overtake each other: one that is merely late is there the next time.
-        let before = std::mem::replace(&mut self.overtaken, self.queue.is_written_behind(self.head));
-        if before && self.overtaken && self.shared.device.read(DMA_ERRORS)? != self.dma_errors {
+        if !self.queue.is_written_behind(self.head) {
+            self.overtaken = None;
+            return Ok(());
+        }
+        // Writes overtake each other: one that is merely late is there before long.
+        let now = self.shared.device.read(regs::TIME.offset)?;
+        let since = *self.overtaken.get_or_insert(now);
+        let late = now.wrapping_sub(since) >= LATE_TICKS;
+        if late && self.shared.device.read(DMA_ERRORS)? != self.dma_errors {
             return Err(PollError::Lost { index: self.head });
         }
         Ok(())
@@ -311,6 +322,10 @@ pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<
     let unread = told == CompletionEvent::Ended && ring.is_cancel(number);
     let event = if unread { CompletionEvent::Cancelled } else { told };
     let known = match event {
+        // It was read after all, or is none.
+        CompletionEvent::Cancelled if (unread && status == Status::Success) || !ring.is_cancel(number) => {
+            None
+        }
         CompletionEvent::Ended => ring.end(number),
         CompletionEvent::Posted => {
             let handle = u32_at(done::LENGTH);

@@ -90,10 +90,10 @@ impl Tables {
     /// Numbers of a NIC opened at a time of its own.
     ///
     /// Nobody knows what the program before this one gave out, and peers may still
-    /// send to it; but its counts were never ahead of TIME, which a reset does not set
-    /// back. So beginning behind where TIME stands repeats nothing that was given out
-    /// within a turn of the counts. (A key takes a table write, that is more than a
-    /// tick; an endpoint's number is waited for.)
+    /// send to it; but an endpoint's number says when it was created, by TIME, which a
+    /// reset does not set back. So none is given out twice within a turn of the counts,
+    /// by whomever. The count of keys was never ahead of TIME (one takes a table write,
+    /// that is more than a tick), and begins behind it.
     //= RS-4
     fn at(ticks: u32) -> Self {
         Self {
@@ -286,21 +286,29 @@ impl Shared {
     // Who takes a number holds the life from before until the table entry is written:
     // a reset in between would free the number and then find it taken.
 
-    /// The count of endpoints stays behind TIME: where it has caught up, this waits.
+    /// The count of endpoints is where TIME stood when the last one was created: it is set
+    /// to TIME for each, and waits where that has not moved on since.
     //= RS-4
     pub(crate) fn take_endpoint(&self) -> Result<(usize, u32), CreateError> {
         self.look_again();
         let count = self.endpoints;
         let full = || CreateError::None { what: "endpoints", count };
-        let now = || Ok(self.device.read(regs::TIME.offset)? / ENDPOINT_TICKS);
         loop {
             let given = self.tables().endpoints.reuse;
-            // Both count modulo a turn of TIME. It is behind or there, never ahead.
-            if self.wait_until(|| Ok(now()? != given % (u32::MAX / ENDPOINT_TICKS + 1)))?.is_none() {
-                return Err(DeviceError::Gone("TIME stands still".into()).into());
+            let mut now = given;
+            let moved = self.wait_until(|| {
+                now = self.device.read(regs::TIME.offset)? / ENDPOINT_TICKS;
+                Ok(now != given)
+            })?;
+            if moved.is_none() {
+                return Err(
+                    DeviceError::Gone("TIME stands still: reset the device or reload it".into()).into()
+                );
             }
             let mut tables = self.tables();
             if tables.endpoints.reuse == given {
+                // `take` adds one.
+                tables.endpoints.reuse = now.wrapping_sub(1);
                 return tables.endpoints.take(count).ok_or_else(full);
             }
         }

@@ -51,10 +51,13 @@ pub trait Device: Send + Sync {
 
     /// Makes memory reachable and returns the address the device uses for its
     /// first byte. The device keeps the `Arc` until [`unmap`](Device::unmap),
-    /// so it can never reach freed memory.
+    /// so it can never reach freed memory. The same memory may be mapped several
+    /// times: each `unmap` undoes one `map`.
     fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError>;
 
-    /// Takes memory away from the device.
+    /// Takes memory away from the device, where it was mapped once more than unmapped.
+    /// It may be called from a poll, with locks of the driver held: it must not wait
+    /// for another call of the driver.
     fn unmap(&self, address: u64);
 
     /// Called when the host has nothing to do: lets device time run (a

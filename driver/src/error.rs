@@ -139,7 +139,7 @@ pub enum CreateError {
         max: usize,
     },
     /// None is left.
-    #[error("all {count} {what} of this NIC are in use: drop one first")]
+    #[error("all {count} {what} of this NIC are in use: drop one first, of completion queues the endpoints and shared rings that complete in it, too")]
     None {
         /// What is used up.
         what: &'static str,

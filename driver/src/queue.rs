@@ -151,6 +151,11 @@ impl Queue {
         self.clone()
     }
 
+    /// Places.
+    pub(crate) fn entries(&self) -> u32 {
+        u32::from(self.mask) + 1
+    }
+
     fn at(&self, index: u16) -> usize {
         usize::from(index & self.mask) * COMPLETION_LEN
     }
@@ -206,6 +211,17 @@ impl Queue {
     /// The handle is dropped, which had read up to `head`.
     pub(crate) fn abandon(&self, head: u16) {
         *lock(&self.abandoned) = Some(head);
+    }
+}
+
+impl Drop for Queue {
+    /// Of a NIC that did not let go of it, and may still write its memory, which stays
+    /// mapped: nobody reads it any more, and no shared ring is to wait for that.
+    fn drop(&mut self) {
+        if let Some(head) = lock(&self.abandoned).take() {
+            self.skip(head);
+        }
+        self.attached.read_out();
     }
 }
 

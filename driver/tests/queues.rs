@@ -669,6 +669,31 @@ fn who_opens_the_nic_again_repeats_no_number() {
     }
 }
 
+/// Nor when the one before it waited a while before it created anything.
+//= RS-4 test
+#[test]
+fn a_number_says_when_its_endpoint_was_created() {
+    let fake = Fake::nic();
+    let at = |time: u32| fake.registers.lock().unwrap().insert(regs::TIME.offset, 64 * time);
+    let open = || {
+        let context = Context::open(fake.clone(), options()).unwrap();
+        (context.create_cq(4).unwrap(), context.alloc_pd())
+    };
+    let create = |(cq, pd): &(CompletionQueue, ProtectionDomain)| {
+        let number = pd.create_endpoint(&SMALL, cq, cq).unwrap().number();
+        number >> 8
+    };
+    at(200);
+    let one = open();
+    at(65_636);
+    assert_eq!(create(&one), 65_636 - 65_536);
+    at(65_736);
+    let two = open();
+    assert_eq!(create(&two), 65_737 - 65_536, "TIME moved on by one");
+    at(70_000);
+    assert_eq!(create(&two), 70_000 - 65_536);
+}
+
 /// Numbers are counted, and TIME has to keep up: after a reset endpoints go for nothing.
 //= RS-4 test
 #[test]
@@ -791,6 +816,19 @@ fn memory_stays_mapped_until_the_requests_posted_with_it_have_ended() {
         complete(&fake, n, opcode, 0, 0);
         assert_eq!(cq.poll(&mut taken), Ok(1));
     }
+    assert!(!mapped(address));
+    // What is mapped once more meanwhile stays.
+    let memory = DmaMemory::new(10);
+    let pd = Context::open(fake.clone(), options()).unwrap().alloc_pd();
+    let register = || pd.register(&memory, Access::LOCAL_WRITE).unwrap();
+    let address = post(&mut endpoint, register());
+    let again = register();
+    for (n, opcode) in [queue::DONE_RECV, queue::DONE_SEND].into_iter().enumerate() {
+        complete(&fake, 2 + n, opcode, 0, 1);
+        assert_eq!(cq.poll(&mut taken), Ok(1));
+    }
+    assert!(mapped(address));
+    drop(again);
     assert!(!mapped(address));
     // Until the NIC has let go of the endpoint.
     drop((endpoint, cq));

@@ -24,6 +24,8 @@ pub struct Fake {
     pub registers: Mutex<BTreeMap<u32, u32>>,
     pub writes: Mutex<Vec<(u32, u32)>>,
     pub mapped: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
+    /// How often each is mapped.
+    pub times: Mutex<BTreeMap<u64, usize>>,
     /// A register that cannot be written.
     pub broken: Mutex<Option<u32>>,
 }
@@ -87,11 +89,17 @@ impl Device for Fake {
         Ok(())
     }
     fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+        *self.times.lock().unwrap().entry(memory.address()).or_default() += 1;
         self.mapped.lock().unwrap().insert(memory.address(), memory.clone());
         Ok(memory.address())
     }
     fn unmap(&self, address: u64) {
-        self.mapped.lock().unwrap().remove(&address);
+        let mut all = self.times.lock().unwrap();
+        let times = all.get_mut(&address).filter(|times| **times > 0).expect("what is unmapped was mapped");
+        *times -= 1;
+        if *times == 0 {
+            self.mapped.lock().unwrap().remove(&address);
+        }
     }
     fn wait(&self) -> Result<(), DeviceError> {
         // Time goes on only here, and with long steps.
