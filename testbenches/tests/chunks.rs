@@ -513,8 +513,14 @@ fn placement_is_never_held_up_by_the_engine() {
 /// Nor by ends that waited aside for one slow status, and then go on all at once.
 #[test]
 fn ends_that_waited_leave_room_for_what_placement_has() {
-    for (name, config, asides) in [("chunks", &NIC512, 120), ("chunks_nic64", &NIC64, 60)] {
-        tb::run(&format!("chunks::crowd {name}"), &sized(name, config), |dut, rng| {
+    // Of others, or last ones of messages with an area behind as many as wait aside at most.
+    let all = [
+        ("chunks", &NIC512, 120, false),
+        ("chunks", &NIC512, 130, true),
+        ("chunks_nic64", &NIC64, 60, false),
+    ];
+    for (name, config, asides, last) in all {
+        tb::run(&format!("chunks::crowd {name} {asides}"), &sized(name, config), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             (bench.fence, bench.status) = (1.0, 1.0);
             let slow = bench.opens(Message::any(rng, 1));
@@ -532,13 +538,24 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
             }
             assert_eq!((bench.to_fence.len(), bench.open.len()), (0, 1));
             assert_eq!(bench.ending.len() as u64, asides + 1);
+            let most = (1 << config.write_tags_log2) + 34 + 4;
+            if last {
+                for context in 2 + asides..2 + asides + most {
+                    let at = bench.opens(Message::any(rng, context));
+                    bench.ends_or_goes_on(at, false, false);
+                }
+                for _ in 0..3000 {
+                    bench.clock();
+                }
+                assert!(bench.placed.pending() > 0, "there was room aside");
+            }
             (bench.withheld, bench.engine_stuck) = (None, true);
             for _ in 0..300 {
                 bench.clock();
             }
             assert!(bench.dut.is_high(bench.dut.port("crowded").unwrap()));
             // Its ring full of fences, its commands, and its registers and the engine's.
-            for _ in 0..(1 << config.write_tags_log2) + 34 + 4 {
+            for _ in 0..if last { 0 } else { most } {
                 bench.other();
             }
             for _ in 0..300 {

@@ -31,7 +31,8 @@
 //! has room behind what waits for all the fences placement may have: with too many
 //! for that, which those of messages become behind a datagram's that waits for the
 //! host, the engine is told to take nothing but fences; and no last fence leaves its
-//! own FIFO then, where many may be behind one slow status. Placement has at most a
+//! own FIFO then, where many may be behind one slow status, but for one out of a full
+//! one: placement may have another for its place, whose room it takes. Placement has at most a
 //! ring full of fences, 34 commands, a fence in a register, one on its way to the
 //! commands and those of three events that the engine may have chosen: 40 are
 //! counted for all but the ring. With 64 places in the ring and room for 128 fences,
@@ -436,7 +437,8 @@ impl Logic for Chunks {
         self.leaves.next = self.asides.out_valid.val()
             & self.drained.val()
             & !self.kept.val()
-            & (self.held.q.val() < self.few.val());
+            & ((self.held.q.val() < self.few.val())
+                | (!self.asides.in_ready.val() & self.ends.in_ready.val()));
         self.asides.out_ready.next = self.leaves.val();
         self.ends.in_valid.next = self.kept.val() | self.leaves.val();
         self.ends.in_data.next = self.oldest.val();
