@@ -164,6 +164,19 @@ fn measure(
     })
 }
 
+/// Of the policies that move the last two, of fixed ones a grey that darkens with the
+/// interval.
+fn colour(nth: usize, count: usize) -> RGBColor {
+    match count - 1 - nth {
+        0 => RGBColor(0x1b, 0x6c, 0xa8),
+        1 => RGBColor(0xd9, 0x5f, 0x02),
+        darker => {
+            let grey = 0x22 + (0x99 * (darker - 2) / (count - 3).max(1)) as u8;
+            RGBColor(grey, grey, grey)
+        }
+    }
+}
+
 /// Share of `values` not done yet against time, a line per policy.
 fn plot(
     all: &[Measured],
@@ -171,14 +184,6 @@ fn plot(
     caption: &str,
     of: impl Fn(&Measured) -> &[u64],
 ) -> Result<String, Failure> {
-    const COLOURS: [RGBColor; 6] = [
-        RGBColor(0xbb, 0xbb, 0xbb),
-        RGBColor(0x88, 0x88, 0x88),
-        RGBColor(0x55, 0x55, 0x55),
-        RGBColor(0x22, 0x22, 0x22),
-        RGBColor(0xd9, 0x5f, 0x02),
-        RGBColor(0x1b, 0x6c, 0xa8),
-    ];
     let most = all.iter().filter_map(|m| of(m).last()).copied().max().unwrap_or(1);
     let least = all.iter().map(|m| 0.5 / of(m).len().max(1) as f64).fold(1.0, f64::min);
     let mut svg = String::new();
@@ -199,8 +204,8 @@ fn plot(
             .light_line_style(WHITE)
             .draw()
             .map_err(Failure::plot)?;
-        let skip = COLOURS.len().saturating_sub(all.len());
-        for (measured, colour) in all.iter().zip(COLOURS.into_iter().skip(skip)) {
+        for (nth, measured) in all.iter().enumerate() {
+            let colour = colour(nth, all.len());
             let values = of(measured);
             let count = values.len() as f64;
             let left = |i: usize| ((values.len() - i) as f64 / count).max(least);
@@ -297,4 +302,22 @@ pub fn run(args: &IntervalArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_has_its_colour() {
+        for count in 2..12 {
+            let of = |nth| {
+                let RGBColor(red, green, blue) = colour(nth, count);
+                (red, green, blue)
+            };
+            for nth in 1..count {
+                assert!((0..nth).all(|other| of(other) != of(nth)), "{nth} of {count}");
+            }
+        }
+    }
 }
