@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use tessera_abi::queue::{self, recv, send};
 use tessera_abi::regs::{self, table};
-use tessera_abi::wire::{gid_ipv4, ipv4_gid, packet_count};
+use tessera_abi::wire::{gid_ipv4, packet_count};
 
 use crate::completion::CompletionQueue;
 use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, DestroyError, PostError};
-use crate::memory::{DmaMemory, MemoryRegion, RemoteMemory};
+use crate::memory::MemoryRegion;
 use crate::queue::Queue;
 use crate::reclaim::Leaving;
-use crate::recovery::{self, ChunkOptions, ChunkWatch};
-use crate::ring::{ring_log2, Outstanding};
+use crate::recovery::{ChunkOptions, ChunkWatch};
+use crate::request::{
+    checked, AddressHandle, DatagramRequest, RecvRequest, SendEntry, SendRequest, WriteRequest,
+};
+use crate::ring::{ring_log2, Outstanding, Ring};
 use crate::shared_receive::{SharedReceive, SharedRing};
 
 /// What an endpoint speaks. Fixed at creation.
@@ -71,217 +74,6 @@ impl Default for EndpointOptions {
     }
 }
 
-/// Whom to send to. A plain value: the NIC keeps no state for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AddressHandle {
-    /// Next hop's MAC address.
-    pub mac: [u8; 6],
-    /// Destination GID.
-    pub gid: [u8; 16],
-    /// Destination endpoint number, 24 bits.
-    pub endpoint: u32,
-    /// Destination's Q_Key. Of datagrams: with bit 31 set, the sender's own is
-    /// sent instead.
-    pub qkey: u32,
-    /// Tag control information (priority and VLAN) of the 802.1Q tag of frames
-    /// there, if they are to have one. Replies come back under the same.
-    pub vlan: Option<u16>,
-    /// Of datagrams: TOS byte or IPv6 traffic class.
-    pub traffic_class: u8,
-    /// Of datagrams: time to live or hop limit; 0 = 64.
-    pub hop_limit: u8,
-}
-
-impl AddressHandle {
-    /// An endpoint behind an IPv4 address.
-    pub fn ipv4(mac: [u8; 6], ip: [u8; 4], endpoint: u32, qkey: u32) -> Self {
-        Self::new(mac, ipv4_gid(ip), endpoint, qkey)
-    }
-
-    /// An endpoint behind an IPv6 address.
-    pub fn ipv6(mac: [u8; 6], ip: [u8; 16], endpoint: u32, qkey: u32) -> Self {
-        Self::new(mac, ip, endpoint, qkey)
-    }
-
-    /// An endpoint behind a GID of either family.
-    pub fn new(mac: [u8; 6], gid: [u8; 16], endpoint: u32, qkey: u32) -> Self {
-        Self { mac, gid, endpoint, qkey, vlan: None, traffic_class: 0, hop_limit: 0 }
-    }
-
-    /// The same, on a VLAN.
-    pub fn on_vlan(self, tci: u16) -> Self {
-        Self { vlan: Some(tci), ..self }
-    }
-}
-
-/// A tagged send.
-#[derive(Clone, Debug)]
-pub struct SendRequest<'a> {
-    /// Returned in the completion.
-    pub work_id: u64,
-    /// Memory to send from.
-    pub region: &'a MemoryRegion,
-    /// Bytes of it. They must not change until the completion.
-    pub range: Range<usize>,
-    /// Whom to.
-    pub to: AddressHandle,
-    /// Reported to the receiver.
-    pub tag: u64,
-    /// Reported to the receiver.
-    pub immediate: Option<u32>,
-    /// The collective's round it is part of, if the receiver
-    /// [registered](Endpoint::register_round) that; else it means nothing.
-    pub round: Option<u16>,
-    /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
-    pub payload_size: u32,
-}
-
-/// A write into a peer's memory.
-#[derive(Clone, Debug)]
-pub struct WriteRequest<'a> {
-    /// Returned in the completion.
-    pub work_id: u64,
-    /// Memory to write from.
-    pub region: &'a MemoryRegion,
-    /// Bytes of it. They must not change until the completion.
-    pub range: Range<usize>,
-    /// An endpoint of the protection domain that the peer's memory belongs to.
-    pub to: AddressHandle,
-    /// Where the bytes go.
-    pub remote: RemoteMemory,
-    /// Reported to the peer in a completion that takes one of its receives,
-    /// whose buffer is not touched. Without it the peer is told nothing.
-    pub immediate: Option<u32>,
-    /// The peer's round that this message is of, see [`Endpoint::register_round`].
-    pub round: Option<u16>,
-    /// Payload bytes per packet: 256, 512, 1024, 2048 or 4096.
-    pub payload_size: u32,
-}
-
-/// A plain datagram.
-#[derive(Clone, Debug)]
-pub struct DatagramRequest<'a> {
-    /// Returned in the completion.
-    pub work_id: u64,
-    /// Memory to send from.
-    pub region: &'a MemoryRegion,
-    /// Bytes of it. They must not change until the completion.
-    pub range: Range<usize>,
-    /// Whom to.
-    pub to: AddressHandle,
-    /// Sent along.
-    pub immediate: Option<u32>,
-    /// Most bytes of a datagram there: 256, 512, 1024, 2048 or 4096.
-    pub path_mtu: u32,
-}
-
-/// A receive.
-#[derive(Clone, Debug)]
-pub struct RecvRequest<'a> {
-    /// Returned in the completion.
-    pub work_id: u64,
-    /// Memory to receive into; needs [`Access::local_write`](crate::Access).
-    pub region: &'a MemoryRegion,
-    /// Bytes of it. The NIC may write them until the completion. A datagram's
-    /// payload comes behind [`GRH_LEN`](tessera_abi::wire::GRH_LEN) bytes for its
-    /// IP header.
-    pub range: Range<usize>,
-}
-
-/// A ring in host memory with the requests outstanding on it.
-#[derive(Debug)]
-pub(crate) struct Ring {
-    memory: Arc<DmaMemory>,
-    pub(crate) address: u64,
-    pub(crate) outstanding: Arc<Outstanding>,
-    entry_len: usize,
-}
-
-impl Ring {
-    pub(crate) fn map(shared: &Shared, entries: usize, entry_len: usize) -> Result<Self, CreateError> {
-        let memory = DmaMemory::new(entries * entry_len);
-        let address = shared.device.map(&memory)?;
-        Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
-    }
-
-    /// What of it comes back when the NIC has let go.
-    pub(crate) fn leaving(&self) -> (u64, Arc<Outstanding>) {
-        (self.address, self.outstanding.clone())
-    }
-
-    fn place(&self, shared: &Shared) -> Result<usize, PostError> {
-        let place = self.outstanding.place().or_else(|| {
-            // What ended in a queue that nobody polls any more.
-            shared.read_abandoned();
-            self.outstanding.place()
-        });
-        place.ok_or(PostError::RingFull { outstanding: self.outstanding.len() })
-    }
-
-    /// Publishes an entry and rings its doorbell.
-    fn post(
-        &self,
-        (shared, life): (&Shared, u32),
-        doorbell: u32,
-        place: usize,
-        entry: &[u8],
-        (work_id, memory, cancels): (u64, Option<&MemoryRegion>, Option<u16>),
-    ) -> Result<(), PostError> {
-        let _alive = shared.lives.alive(life)?;
-        self.memory.write(place * self.entry_len, entry);
-        let tail = self.outstanding.push(work_id, memory.map(|region| &region.mapping), cancels);
-        Ok(shared.device.write(doorbell, tail.into())?)
-    }
-
-    /// Posts a receive to the ring of table entry `index`.
-    pub(crate) fn post_recv(
-        &self,
-        of: (&Shared, u32),
-        index: usize,
-        request: &RecvRequest<'_>,
-        tag: Option<u64>,
-    ) -> Result<(), PostError> {
-        let (place, mut entry) = self.recv_entry(of, request)?;
-        if let Some(tag) = tag {
-            entry[recv::FLAGS] = queue::RECV_TAGGED;
-            entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
-        }
-        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))
-    }
-
-    /// Posts a receive with a chunk area to the ring of table entry `index`.
-    pub(crate) fn post_chunked_recv(
-        &self,
-        of: (&Shared, u32),
-        index: usize,
-        request: &RecvRequest<'_>,
-        options: &ChunkOptions,
-    ) -> Result<ChunkWatch, PostError> {
-        let (place, mut entry) = self.recv_entry(of, request)?;
-        let watch = recovery::watch(request, options, &mut entry)?;
-        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
-        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))?;
-        Ok(watch)
-    }
-
-    fn recv_entry(
-        &self,
-        (shared, life): (&Shared, u32),
-        request: &RecvRequest<'_>,
-    ) -> Result<(usize, [u8; queue::RECV_ENTRY_LEN]), PostError> {
-        let (address, len) = checked(request.region, &request.range, life)?;
-        // A buffer beyond 4 GiB - 1 is larger than any message.
-        let length = u32::try_from(len).unwrap_or(u32::MAX);
-        let place = self.place(shared)?;
-        let mut entry = [0; queue::RECV_ENTRY_LEN];
-        entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
-        entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
-        entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
-        Ok((place, entry))
-    }
-}
-
 /// Where an endpoint's receives are posted.
 #[derive(Debug)]
 enum Receives {
@@ -294,43 +86,6 @@ impl Receives {
         match self {
             Receives::Own(ring) => &ring.outstanding,
             Receives::Shared(ring) => ring.outstanding(),
-        }
-    }
-}
-
-/// A send queue entry in the making.
-struct SendEntry([u8; queue::SEND_ENTRY_LEN]);
-
-impl SendEntry {
-    fn new(opcode: u8, payload_log2: u8, region: &MemoryRegion, address: u64, length: u32) -> Self {
-        let mut entry = Self([0; queue::SEND_ENTRY_LEN]);
-        entry.put(send::OPCODE, &[opcode]);
-        entry.put(send::PAYLOAD_LOG2, &[payload_log2]);
-        entry.put(send::LENGTH, &length.to_le_bytes());
-        entry.put(send::ADDRESS, &address.to_le_bytes());
-        entry.put(send::LKEY, &region.lkey().to_le_bytes());
-        entry
-    }
-
-    fn put(&mut self, at: usize, bytes: &[u8]) {
-        self.0[at..at + bytes.len()].copy_from_slice(bytes);
-    }
-
-    fn immediate(&mut self, immediate: Option<u32>) {
-        if let Some(immediate) = immediate {
-            self.0[send::FLAGS] |= queue::SEND_IMM;
-            self.put(send::IMMEDIATE, &immediate.to_le_bytes());
-        }
-    }
-
-    fn to(&mut self, to: &AddressHandle) {
-        self.put(send::QKEY, &to.qkey.to_le_bytes());
-        self.put(send::ENDPOINT, &to.endpoint.to_le_bytes());
-        self.put(send::MAC, &to.mac);
-        self.put(send::GID, &to.gid);
-        if let Some(tci) = to.vlan {
-            self.0[send::FLAGS] |= queue::SEND_VLAN;
-            self.put(send::VLAN, &tci.to_le_bytes());
         }
     }
 }
@@ -492,8 +247,8 @@ impl Endpoint {
     fn post_send_with(&mut self, request: &SendRequest<'_>, flags: u8) -> Result<(), PostError> {
         let SendRequest { work_id, region, range, to, tag, immediate, round, payload_size } = request;
         let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
-        entry[send::FLAGS] |= flags;
-        put(&mut entry, send::TAG, &tag.to_le_bytes());
+        entry.0[send::FLAGS] |= flags;
+        entry.put(send::TAG, &tag.to_le_bytes());
         self.submit(&entry, *work_id, region)
     }
 
@@ -504,9 +259,9 @@ impl Endpoint {
     pub fn post_write(&mut self, request: &WriteRequest<'_>) -> Result<(), PostError> {
         let WriteRequest { work_id, region, range, to, remote, immediate, round, payload_size } = request;
         let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
-        entry[send::OPCODE] = queue::OP_WRITE;
-        put(&mut entry, send::RKEY, &remote.rkey.to_le_bytes());
-        put(&mut entry, send::REMOTE_ADDRESS, &remote.address.to_le_bytes());
+        entry.put(send::OPCODE, &[queue::OP_WRITE]);
+        entry.put(send::RKEY, &remote.rkey.to_le_bytes());
+        entry.put(send::REMOTE_ADDRESS, &remote.address.to_le_bytes());
         self.submit(&entry, *work_id, region)
     }
 
@@ -518,7 +273,7 @@ impl Endpoint {
         to: &AddressHandle,
         (immediate, round): (Option<u32>, Option<u16>),
         payload_size: u32,
-    ) -> Result<[u8; queue::SEND_ENTRY_LEN], PostError> {
+    ) -> Result<SendEntry, PostError> {
         if self.options.kind != EndpointKind::Messages {
             return Err(PostError::Kind { own: "plain datagrams", call: "post_datagram" });
         }
@@ -542,18 +297,13 @@ impl Endpoint {
             entry.0[send::FLAGS] |= queue::SEND_ROUND;
             entry.put(send::ROUND, &round.to_le_bytes());
         }
-        Ok(entry.0)
+        Ok(entry)
     }
 
-    fn submit(
-        &mut self,
-        entry: &[u8; queue::SEND_ENTRY_LEN],
-        work_id: u64,
-        region: &MemoryRegion,
-    ) -> Result<(), PostError> {
+    fn submit(&mut self, entry: &SendEntry, work_id: u64, region: &MemoryRegion) -> Result<(), PostError> {
         let place = self.sends.place(&self.shared)?;
         let request = (work_id, Some(region), None);
-        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, entry, request)
+        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, &entry.0, request)
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
@@ -733,20 +483,4 @@ impl Drop for Endpoint {
             let _ = self.give_back();
         }
     }
-}
-
-fn put(entry: &mut [u8], at: usize, bytes: &[u8]) {
-    entry[at..at + bytes.len()].copy_from_slice(bytes);
-}
-
-/// Device address and length of a range of a region of this life.
-fn checked(region: &MemoryRegion, range: &Range<usize>, life: u32) -> Result<(u64, usize), PostError> {
-    if region.life != life {
-        return Err(DeviceError::Reset.into());
-    }
-    let len = range.end.saturating_sub(range.start);
-    if range.start > range.end || range.end > region.len() {
-        return Err(PostError::OutOfRegion { offset: range.start, len, region: region.len() });
-    }
-    Ok((region.address() + range.start as u64, len))
 }

@@ -26,6 +26,7 @@ mod paths;
 mod queue;
 mod reclaim;
 mod recovery;
+mod request;
 mod reset;
 mod ring;
 mod shared_receive;
@@ -33,13 +34,11 @@ mod shared_receive;
 pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompletion};
 pub use context::{Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
-pub use endpoint::{
-    AddressHandle, DatagramRequest, Endpoint, EndpointKind, EndpointOptions, RecvRequest, SendRequest,
-    WriteRequest,
-};
+pub use endpoint::{Endpoint, EndpointKind, EndpointOptions};
 pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError, ResetError};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};
 pub use recovery::{ChunkOptions, ChunkWatch, ChunkedMessage};
+pub use request::{AddressHandle, DatagramRequest, RecvRequest, SendRequest, WriteRequest};
 pub use shared_receive::SharedReceive;
 pub use tessera_abi::status::Status;

@@ -25,9 +25,9 @@ use tessera_abi::regs;
 
 use crate::context::{Context, Shared};
 use crate::device::DeviceError;
-use crate::endpoint::RecvRequest;
 use crate::error::PostError;
 use crate::memory::DmaMemory;
+use crate::request::RecvRequest;
 
 /// How a receive is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

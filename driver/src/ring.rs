@@ -4,8 +4,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::CreateError;
-use crate::memory::{Mapping, Use};
+use tessera_abi::queue::{self, recv};
+use tessera_abi::regs;
+
+use crate::context::Shared;
+use crate::error::{CreateError, PostError};
+use crate::memory::{DmaMemory, Mapping, MemoryRegion, Use};
+use crate::recovery::{self, ChunkOptions, ChunkWatch};
+use crate::request::{checked, RecvRequest};
 
 /// Largest ring: the running index has 16 bits, and a full ring must differ
 /// from an empty one.
@@ -186,6 +192,100 @@ impl Outstanding {
         }
         self.head.store(head, Ordering::Release);
         Some(work_id)
+    }
+}
+
+/// A ring in host memory with the requests outstanding on it.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    memory: Arc<DmaMemory>,
+    pub(crate) address: u64,
+    pub(crate) outstanding: Arc<Outstanding>,
+    entry_len: usize,
+}
+
+impl Ring {
+    pub(crate) fn map(shared: &Shared, entries: usize, entry_len: usize) -> Result<Self, CreateError> {
+        let memory = DmaMemory::new(entries * entry_len);
+        let address = shared.device.map(&memory)?;
+        Ok(Self { memory, address, outstanding: Arc::new(Outstanding::new(entries)), entry_len })
+    }
+
+    /// What of it comes back when the NIC has let go.
+    pub(crate) fn leaving(&self) -> (u64, Arc<Outstanding>) {
+        (self.address, self.outstanding.clone())
+    }
+
+    pub(crate) fn place(&self, shared: &Shared) -> Result<usize, PostError> {
+        let place = self.outstanding.place().or_else(|| {
+            // What ended in a queue that nobody polls any more.
+            shared.read_abandoned();
+            self.outstanding.place()
+        });
+        place.ok_or(PostError::RingFull { outstanding: self.outstanding.len() })
+    }
+
+    /// Publishes an entry and rings its doorbell.
+    pub(crate) fn post(
+        &self,
+        (shared, life): (&Shared, u32),
+        doorbell: u32,
+        place: usize,
+        entry: &[u8],
+        (work_id, memory, cancels): (u64, Option<&MemoryRegion>, Option<u16>),
+    ) -> Result<(), PostError> {
+        let _alive = shared.lives.alive(life)?;
+        self.memory.write(place * self.entry_len, entry);
+        let tail = self.outstanding.push(work_id, memory.map(|region| &region.mapping), cancels);
+        Ok(shared.device.write(doorbell, tail.into())?)
+    }
+
+    /// Posts a receive to the ring of table entry `index`.
+    pub(crate) fn post_recv(
+        &self,
+        of: (&Shared, u32),
+        index: usize,
+        request: &RecvRequest<'_>,
+        tag: Option<u64>,
+    ) -> Result<(), PostError> {
+        let (place, mut entry) = self.recv_entry(of, request)?;
+        if let Some(tag) = tag {
+            entry[recv::FLAGS] = queue::RECV_TAGGED;
+            entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
+        }
+        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
+        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))
+    }
+
+    /// Posts a receive with a chunk area to the ring of table entry `index`.
+    pub(crate) fn post_chunked_recv(
+        &self,
+        of: (&Shared, u32),
+        index: usize,
+        request: &RecvRequest<'_>,
+        options: &ChunkOptions,
+    ) -> Result<ChunkWatch, PostError> {
+        let (place, mut entry) = self.recv_entry(of, request)?;
+        let watch = recovery::watch(request, options, &mut entry)?;
+        let doorbell = regs::doorbell_page(index as u32) + regs::DOORBELL_RQ;
+        self.post(of, doorbell, place, &entry, (request.work_id, Some(request.region), None))?;
+        Ok(watch)
+    }
+
+    fn recv_entry(
+        &self,
+        (shared, life): (&Shared, u32),
+        request: &RecvRequest<'_>,
+    ) -> Result<(usize, [u8; queue::RECV_ENTRY_LEN]), PostError> {
+        let (address, len) = checked(request.region, &request.range, life)?;
+        // A buffer beyond 4 GiB - 1 is larger than any message.
+        let length = u32::try_from(len).unwrap_or(u32::MAX);
+        let place = self.place(shared)?;
+        let mut entry = [0; queue::RECV_ENTRY_LEN];
+        entry[recv::ADDRESS..recv::ADDRESS + 8].copy_from_slice(&address.to_le_bytes());
+        entry[recv::LENGTH..recv::LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+        entry[recv::LKEY..recv::LKEY + 4].copy_from_slice(&request.region.lkey().to_le_bytes());
+        Ok((place, entry))
     }
 }
 

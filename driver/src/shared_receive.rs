@@ -17,12 +17,12 @@ use tessera_abi::regs::{self, table};
 
 use crate::completion::CompletionQueue;
 use crate::context::{Shared, Word};
-use crate::endpoint::{RecvRequest, Ring};
 use crate::error::{CreateError, PostError};
 use crate::queue::Queue;
 use crate::reclaim::Leaving;
 use crate::recovery::{ChunkOptions, ChunkWatch};
-use crate::ring::{ring_log2, Outstanding};
+use crate::request::RecvRequest;
+use crate::ring::{ring_log2, Outstanding, Ring};
 
 /// The ring itself; endpoints that use it keep it alive.
 #[derive(Debug)]

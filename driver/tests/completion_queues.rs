@@ -12,15 +12,7 @@ use tessera_abi::queue::{self, done};
 use tessera_abi::regs::{self, table};
 use tessera_driver::*;
 
-const PLAIN: EndpointOptions = EndpointOptions {
-    kind: EndpointKind::Messages,
-    qkey: 0,
-    send_entries: 4,
-    recv_entries: 4,
-    rx_quota: 0,
-    tx_quota: 0,
-    tags: false,
-};
+const PLAIN: EndpointOptions = EndpointOptions { qkey: 0, rx_quota: 0, ..fake::SMALL };
 
 /// Of every queue here.
 const ENTRIES: usize = 4;
@@ -76,12 +68,8 @@ impl Bench {
         self.fake.registers.lock().unwrap().insert(offset, value);
     }
 
-    /// Writes completion `n` of a queue as hardware would.
     fn complete(&self, number: u32, n: usize, fields: &[(usize, u8)]) {
-        let mut bytes = [0; queue::COMPLETION_LEN];
-        bytes[done::PHASE] = u8::from((n / ENTRIES).is_multiple_of(2));
-        fields.iter().for_each(|&(at, value)| bytes[at] = value);
-        self.fake.dma_write(self.base(number) + (n % ENTRIES * queue::COMPLETION_LEN) as u64, &bytes);
+        self.fake.complete((number, ENTRIES), n, fields);
     }
 
     fn sent(&self, number: u32, n: usize, endpoint: u32, entry: u8) {

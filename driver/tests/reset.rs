@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fake::Fake;
 use tessera_abi::queue::{self, done};
-use tessera_abi::regs::{self, table};
+use tessera_abi::regs;
 use tessera_driver::*;
 
 fn open(fake: &Arc<Fake>) -> Context {
@@ -21,15 +21,8 @@ fn address() -> AddressHandle {
     AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0)
 }
 
-const RINGS: EndpointOptions = EndpointOptions {
-    kind: EndpointKind::Messages,
-    qkey: 0,
-    send_entries: 4,
-    recv_entries: 8,
-    rx_quota: 0,
-    tx_quota: 0,
-    tags: true,
-};
+const RINGS: EndpointOptions =
+    EndpointOptions { qkey: 0, recv_entries: 8, rx_quota: 0, tags: true, ..fake::SMALL };
 
 fn send(endpoint: &mut Endpoint, region: &MemoryRegion, work_id: u64) -> Result<(), PostError> {
     endpoint.post_send(&SendRequest {
@@ -42,16 +35,6 @@ fn send(endpoint: &mut Endpoint, region: &MemoryRegion, work_id: u64) -> Result<
         round: None,
         payload_size: 256,
     })
-}
-
-/// Writes completion number `n` of queue 0 as hardware would.
-fn complete(fake: &Fake, n: usize, fields: &[(usize, u8)]) {
-    let words = fake.table(table::CQ, 0);
-    let base = u64::from(words[2]) | u64::from(words[3]) << 32;
-    let mut bytes = [0; queue::COMPLETION_LEN];
-    bytes[done::PHASE] = 1;
-    fields.iter().for_each(|&(at, value)| bytes[at] = value);
-    fake.dma_write(base + (n * queue::COMPLETION_LEN) as u64, &bytes);
 }
 
 fn poll(cq: &mut CompletionQueue) -> Vec<WorkCompletion> {
@@ -85,10 +68,10 @@ fn what_was_outstanding_is_flushed_once_behind_what_was_completed() {
     endpoint.post_recv(&recv(11)).unwrap();
     endpoint.post_tagged_recv(5, &recv(12)).unwrap();
     // The second send has ended, the tagged receive is in place and being cancelled.
-    complete(&fake, 0, &[(done::OPCODE, queue::DONE_POSTED), (done::ENTRY, 1)]);
+    fake.complete((0, 16), 0, &[(done::OPCODE, queue::DONE_POSTED), (done::ENTRY, 1)]);
     assert_eq!(poll(&mut cq)[0].event, CompletionEvent::Posted);
     endpoint.cancel(5, 12).unwrap();
-    complete(&fake, 1, &[(done::OPCODE, queue::DONE_SEND), (done::ENTRY, 1)]);
+    fake.complete((0, 16), 1, &[(done::OPCODE, queue::DONE_SEND), (done::ENTRY, 1)]);
     let bells = || fake.writes.lock().unwrap().iter().filter(|(at, _)| *at >= regs::doorbell_page(0)).count();
     let rung = bells();
 

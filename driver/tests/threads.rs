@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use fake::Fake;
+use fake::{Fake, SMALL};
 use tessera_abi::regs::{self, mr, table};
 use tessera_driver::*;
 
@@ -50,16 +50,6 @@ impl Device for Slow {
         self.fake.wait()
     }
 }
-
-const SMALL: EndpointOptions = EndpointOptions {
-    kind: EndpointKind::Messages,
-    qkey: 0,
-    send_entries: 4,
-    recv_entries: 4,
-    rx_quota: 0,
-    tx_quota: 0,
-    tags: false,
-};
 
 fn field(words: &[u32], (lsb, width): (usize, usize)) -> u64 {
     (0..width).map(|bit| u64::from(words[(lsb + bit) / 32] >> ((lsb + bit) % 32) & 1) << bit).sum()

@@ -3,8 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use tessera_abi::queue::{self, done};
 use tessera_abi::regs;
-use tessera_driver::{ContextOptions, Device, DeviceError, DmaMemory};
+use tessera_driver::{ContextOptions, Device, DeviceError, DmaMemory, EndpointKind, EndpointOptions};
+
+/// An endpoint of small rings.
+pub const SMALL: EndpointOptions = EndpointOptions {
+    kind: EndpointKind::Messages,
+    qkey: 0x1234,
+    send_entries: 4,
+    recv_entries: 4,
+    rx_quota: 9,
+    tx_quota: 0,
+    tags: false,
+};
 
 /// Addresses of a host that is alone.
 pub fn options() -> ContextOptions {
@@ -55,6 +67,16 @@ impl Fake {
         let mapped = self.mapped.lock().unwrap();
         let (start, memory) = mapped.range(..=address).next_back().expect("mapped");
         memory.write((address - start) as usize, bytes);
+    }
+
+    /// Writes completion `n` of a queue of so many entries as hardware would.
+    pub fn complete(&self, (queue, entries): (u32, usize), n: usize, fields: &[(usize, u8)]) {
+        let words = self.table(regs::table::CQ, queue);
+        let base = u64::from(words[2]) | u64::from(words[3]) << 32;
+        let mut bytes = [0; queue::COMPLETION_LEN];
+        bytes[done::PHASE] = u8::from((n / entries).is_multiple_of(2));
+        fields.iter().for_each(|&(at, value)| bytes[at] = value);
+        self.dma_write(base + (n % entries * queue::COMPLETION_LEN) as u64, &bytes);
     }
 
     pub fn last_write(&self, offset: u32) -> Option<u32> {
