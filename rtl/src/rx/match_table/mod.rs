@@ -33,7 +33,7 @@
 //! - without room for the key, a node or within the quota a post is refused with
 //!   `no_tag_space`, so that no ring waits for another endpoint.
 //!
-//! Verified by `testbenches/tests/match_table.rs`.
+//! Verified by `testbenches/tests/match_table/main.rs`.
 
 mod nodes;
 mod tenants;

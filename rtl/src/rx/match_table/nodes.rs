@@ -8,7 +8,7 @@
 //! Contract: `node`, `links`, `live` follow `at` one clock later. One insert or
 //! one unlink (of `at`) per clock; the next number is offered three clocks later.
 //!
-//! Verified as part of `testbenches/tests/match_table.rs`.
+//! Verified as part of `testbenches/tests/match_table/main.rs`.
 
 use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;

@@ -10,7 +10,7 @@
 //! change of a count take the endpoint of the last clock). A change is seen two
 //! clocks later.
 //!
-//! Verified as part of `testbenches/tests/match_table.rs`.
+//! Verified as part of `testbenches/tests/match_table/main.rs`.
 
 use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
