@@ -3,11 +3,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`wire`] | the packets: header offsets, flags, parse and emit |
-//! | [`icrc`] | the invariant CRC's constants and a byte-serial reference |
+//! | [`icrc`] | the invariant CRC: its constants, a byte, a packet |
 //! | [`regs`] | AXI4-Lite registers, doorbells, table words, counters |
 //! | [`queue`] | send, receive and completion queue entries in host memory |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
-//! | [`document`] | the text of docs/registers.md, made from the constants |
+//! | [`document`] | the texts of docs/registers.md and docs/wire.md, made from the constants |
 //! | [`status`] | completion statuses and drop reasons, in code order |
 //!
 //! Nothing here allocates or does I/O, and a number that two sides share exists

@@ -96,7 +96,7 @@ registers! {
     MAX_RETRY = 0x09C, Rw 8, 20, "probes in a row without any feedback before retry_exceeded";
     T_OPEN = 0x0A0, Rw 24, 1_000_000, "first packet until first non-BUSY feedback, ticks";
     GRANT_WAIT = 0x0A4, Rw 24, 1_000_000, "longest time without progress though feedback comes, ticks";
-    RX_GIVE_UP = 0x0A8, Rw 24, 2_000_000, "receiver hears nothing of an unfinished message, ticks";
+    RX_GIVE_UP = 0x0A8, Rw 24, 2_000_000, "receiver hears nothing of an unfinished message, ticks; with the larger of TIME_WAIT and MPL at most 3,145,728 (RO-3)";
     TIME_WAIT = 0x0AC, Rw 24, 1_100_000, "life of a tombstone, ticks; at least T_OPEN + MPL";
     MPL = 0x0B0, Rw 24, 16_000, "longest life of a packet, ticks";
     BUSY_WAIT = 0x0B4, Rw 24, 160, "first wait after BUSY, doubling up to 32 times, ticks";

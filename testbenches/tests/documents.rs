@@ -1,23 +1,34 @@
-//! Documents agree with the code: `docs/registers.md` is what `abi` says
-//! (`TESSERA_BLESS=1` rewrites it), and what sources and pages point to is there.
+//! Documents agree with the code: `docs/registers.md` and `docs/wire.md` are what `abi`
+//! says (`TESSERA_BLESS=1` rewrites them), and what sources and pages point to is there.
 
 use std::path::{Path, PathBuf};
 
-#[test]
-fn the_register_document_is_up_to_date() {
-    let mut text = String::new();
-    tessera_abi::document::registers(&mut text).unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/registers.md");
+fn is_up_to_date(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     if std::env::var_os("TESSERA_BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
+        std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = kept.lines().zip(text.lines()).position(|(a, b)| a != b);
     assert!(
         kept == text,
-        "docs/registers.md is out of date from line {}: run this test with TESSERA_BLESS=1",
+        "docs/{name} is out of date from line {}: run this test with TESSERA_BLESS=1",
         differs.map_or(kept.lines().count().min(text.lines().count()), |line| line) + 1
     );
+}
+
+#[test]
+fn the_register_document_is_up_to_date() {
+    let mut text = String::new();
+    tessera_abi::document::registers(&mut text).unwrap();
+    is_up_to_date("registers.md", &text);
+}
+
+#[test]
+fn the_wire_document_is_up_to_date() {
+    let mut text = String::new();
+    tessera_abi::document::wire(&mut text).unwrap();
+    is_up_to_date("wire.md", &text);
 }
 
 /// Rust and Markdown files below `folder`, build products aside.
@@ -68,6 +79,17 @@ fn what_texts_point_to_exists() {
     }
     assert!(seen > 20, "only {seen} pointers found: does the search still work?");
     assert!(stale.is_empty(), "these name files that are not there:\n{}", stale.join("\n"));
+}
+
+#[test]
+fn every_decision_is_in_the_index() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/decisions");
+    let index = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let names =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let missing: Vec<String> =
+        names.filter(|name| name != "README.md" && !index.contains(&format!("({name})"))).collect();
+    assert!(missing.is_empty(), "docs/decisions/README.md lacks {missing:?}");
 }
 
 #[test]
