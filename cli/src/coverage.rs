@@ -29,9 +29,9 @@ struct Testbench {
     folder: PathBuf,
 }
 
-/// The block testbenches: all tests of `testbenches` but those of whole NICs,
-/// which are slow with counting and show nothing about a block's own test, and
-/// of the exporter and of mutants, whose modules are no blocks.
+/// The testbenches but those of whole NICs by name, which are slow with counting and
+/// show nothing about a block's own test, and those of the exporter and of mutants,
+/// whose modules are no blocks.
 fn testbenches() -> Result<Vec<Testbench>, Failure> {
     let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--package", "tessera-testbenches", "--tests", "--no-run", "--message-format", "json"])

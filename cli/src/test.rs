@@ -138,6 +138,9 @@ fn closing_line(line: &str) -> Option<[u64; 3]> {
     Some([number(" passed")?, number(" failed")?, number(" ignored")?])
 }
 
+/// How libtest says that a test is left to others, by the reason given where it is ignored.
+const STARTED_BY_OTHERS: &str = " ... ignored, started by the other tests";
+
 /// What the lines of `cargo test` add up to.
 #[derive(Default)]
 struct Tally {
@@ -148,6 +151,8 @@ struct Tally {
     /// Checks that the program which runs has said it could not do: each is a
     /// test that passes for libtest.
     undone: u64,
+    /// Tests of that program that are parts of others, which start them.
+    parts: u64,
     /// Programs that have closed.
     closed: u64,
     failures: Vec<String>,
@@ -158,9 +163,11 @@ impl Tally {
         if let Some([passed, failed, ignored]) = closing_line(line) {
             self.passed += passed.saturating_sub(self.undone);
             self.failed += failed;
-            self.skipped += ignored;
-            self.undone = 0;
+            self.skipped += ignored.saturating_sub(self.parts);
+            (self.undone, self.parts) = (0, 0);
             self.closed += 1;
+        } else if line.starts_with("test ") && line.ends_with(STARTED_BY_OTHERS) {
+            self.parts += 1;
         } else if line.starts_with("SKIPPED ") {
             self.skipped += 1;
             self.undone += 1;
@@ -286,6 +293,18 @@ mod tests {
         ]);
         assert_eq!([failed.passed, failed.failed, failed.skipped], [3, 1, 3]);
         assert_eq!(failed.failures, ["yosys"]);
+    }
+
+    #[test]
+    fn a_part_of_other_tests_is_not_skipped() {
+        let closing = "test result: ok. 2 passed; 0 failed; 2 ignored; 0 measured";
+        let all = tally(&[
+            "test child ... ignored, started by the other tests",
+            "test slow ... ignored, takes an hour",
+            closing,
+            closing,
+        ]);
+        assert_eq!([all.passed, all.failed, all.skipped], [4, 0, 3]);
     }
 
     #[test]

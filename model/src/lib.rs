@@ -1,4 +1,4 @@
-//! The Tessera transport as plain, sans-io Rust: the oracle of every test.
+//! The Tessera transport as plain, sans-io Rust: what whole NICs are judged by.
 //!
 //! Written from `docs/spec/README.md` alone. Time enters only as an argument
 //! (ticks since the NIC was enabled), randomness only through the LFSR of the
@@ -14,8 +14,8 @@
 //!                                └─> poll_write, poll_completion
 //! ```
 //!
-//! The modules carry the names of the hardware's blocks, so each is the oracle
-//! of the block's own testbench; [`scoreboard`] judges whole NICs by contract.
+//! The modules carry the names of the hardware's blocks, whose testbenches have
+//! references of their own; [`scoreboard`] judges whole NICs by contract.
 
 pub mod bitmap;
 pub mod chunks;

@@ -4,6 +4,8 @@
 //!  NACK (slot, generation, base, bits) ──> [walk][walk][walk] ──> (slot, generation, index)
 //!                     same slot and block: merged ^      one bit of the head, then to the tail
 //! ```
+//!
+//! TX-8 allows turns of up to sixteen packets; these are of one.
 
 use std::collections::VecDeque;
 

@@ -4,11 +4,17 @@
 //! in a process of its own: this test program, started again for the one test
 //! [`child`].
 
+use std::io::Write as _;
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tessera_sim::tools::{self, ToolOptions};
 use tessera_sim::verilator::{BuildOptions, Design, Model, Port, Trace};
+
+/// Says past the capture of test output that a check did not take place.
+fn skipped(what: &str) {
+    let _ = write!(std::io::stdout(), "\nSKIPPED {what}\n");
+}
 
 /// Says in the parent's terms what happened; never run by itself.
 #[test]
@@ -180,7 +186,7 @@ fn pip_is_borrowed_from_a_virtual_environment() {
     let real = String::from_utf8(real.stdout).unwrap();
     let has_venv = Command::new("python3").args(["-c", "import ensurepip, venv"]).status().unwrap().success();
     if !has_venv {
-        eprintln!("SKIPPED: this Python cannot make virtual environments (apt-get install python3-venv)");
+        skipped("pip_is_borrowed_from_a_virtual_environment: apt-get install python3-venv");
         return;
     }
     let machine = Machine::new("venv");

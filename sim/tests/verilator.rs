@@ -1,6 +1,8 @@
 //! The Verilator driver on small hand-written designs.
 
+use std::io::Write as _;
 use std::path::PathBuf;
+use tessera_sim::tools::ToolError;
 use tessera_sim::verilator::{
     BuildOptions, Design, Direction, InstanceOptions, Lint, Model, ModelError, Port, Trace,
 };
@@ -289,7 +291,13 @@ fn a_vcd_shows_what_the_ports_did() {
 
 #[test]
 fn an_fst_opens_and_names_the_ports() {
-    let model = Model::build(&wide(), &with_trace(Trace::Fst)).unwrap_or_else(|e| panic!("{e}"));
+    let model = match Model::build(&wide(), &with_trace(Trace::Fst)) {
+        Err(ModelError::Tool(error @ ToolError::Missing { .. })) => {
+            let _ = write!(std::io::stdout(), "\nSKIPPED an_fst_opens_and_names_the_ports: {error}\n");
+            return;
+        }
+        built => built.unwrap_or_else(|e| panic!("{e}")),
+    };
     let dir = scratch("fst");
     let mut dut = model.instance().unwrap();
     for name in ["one.fst", "two.fst"] {

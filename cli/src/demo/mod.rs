@@ -60,8 +60,9 @@ pub struct DemoArgs {
     /// How NICs choose among paths
     #[arg(long, value_enum, default_value_t = PathPolicy::Recycle)]
     pub path_policy: PathPolicy,
-    /// Weights of the paths for policy `weighted`, one for each, such as 3,2,1,1;
-    /// a path of weight 0 is not taken [default: 1 each]
+    /// Weights of the entropy values for policy `weighted`, one for each, such as
+    /// 3,2,1,1: a value of weight 0 is not sent. Which path a value takes differs
+    /// from one pair of NICs to the next [default: 1 each]
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub path_weights: Vec<u32>,
     /// Speak IPv6

@@ -19,6 +19,9 @@ use super::draw::{Habits, Kind, Message, Port, Round};
 use super::recovery::{Outcome, Software};
 use super::round::Violated;
 
+/// Entries of the endpoint table that a host takes: four for messages, their shared
+/// ring, and one for datagrams.
+pub const ENTRIES_NEEDED: usize = Port::ALL.len() + 2;
 /// Ring sizes.
 const ENTRIES: usize = 1024;
 /// Completion queue.

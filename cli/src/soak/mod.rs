@@ -157,6 +157,14 @@ pub fn run(args: &SoakArgs) -> Result<(), Failure> {
         output::check_writable(path)?;
     }
     let config = args.model.config()?;
+    if 1 << config.endpoints_log2 < host::ENTRIES_NEEDED {
+        return Err(Failure::new(format!(
+            "{} has {} endpoints and a soak needs {}: choose another with --config",
+            config.name,
+            1 << config.endpoints_log2,
+            host::ENTRIES_NEEDED
+        )));
+    }
     let export = model::export(config)?;
     let model = args.model.build(&export, Trace::Off)?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));

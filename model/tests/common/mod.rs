@@ -28,8 +28,15 @@ use tessera_model::{
 /// The seed of this run: `TESSERA_SEED`, else a fixed one. Printed, so a red
 /// run tells how to repeat it.
 pub fn seed() -> u64 {
-    let seed = std::env::var("TESSERA_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x7E55_E2A1);
-    eprintln!("TESSERA_SEED={seed}");
+    let seed = match std::env::var("TESSERA_SEED") {
+        Err(_) => 0x7E55_E2A1,
+        Ok(text) => {
+            let parsed =
+                text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+            parsed.unwrap_or_else(|_| panic!("TESSERA_SEED={text} is no number"))
+        }
+    };
+    eprintln!("TESSERA_SEED={seed:#x}");
     seed
 }
 
