@@ -10,8 +10,10 @@ use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, PollError};
 use crate::memory::DmaMemory;
+use crate::outstanding::MAX_HANDLE;
 use crate::queue::{Entry, Queue, Requests, Rings};
-use crate::ring::{ring_log2, MAX_HANDLE};
+use crate::reset::Gate;
+use crate::ring::ring_log2;
 
 /// What a completion tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,13 +81,16 @@ pub struct DatagramSource {
 ///
 /// It may be dropped before the endpoints and shared rings that complete in it: then
 /// nobody hears of their completions, and the NIC's number for it and its memory come
-/// back with the last of them. Until then it is read only where a ring is full: it
-/// needs room for as many entries as all rings that complete in it.
+/// back with the last of them. Until then it is read only where a ring is full, so its
+/// size ([`Context::create_cq`](crate::Context::create_cq)) counts there too.
 #[derive(Debug)]
 pub struct CompletionQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) queue: Arc<Queue>,
     head: u16,
+    gate: Arc<Gate>,
+    /// What is read of it in one go.
+    batch: Box<[Entry; BATCH]>,
     rings: Rings,
     version: u64,
     /// What went wrong behind the completions that the last poll gave.
@@ -102,6 +107,9 @@ pub struct CompletionQueue {
 /// reads the whole ring, and sometimes registers. Larger rings are read less often, a
 /// sixteenth of an entry per poll.
 const EMPTY_POLLS: u32 = 1024;
+
+/// Most entries that are read before the NIC is told: a doorbell costs more than they do.
+const BATCH: usize = 64;
 
 /// How long a write may be late, ticks of 64 ns: 1 ms.
 const LATE_TICKS: u32 = 15_625;
@@ -121,7 +129,9 @@ impl CompletionQueue {
             shared: shared.clone(),
             queue: Queue::new(life, index, memory, address),
             head: 0,
-            rings: Rings::new(),
+            gate: shared.lives.gate(life),
+            batch: Box::new([[0; queue::COMPLETION_LEN]; BATCH]),
+            rings: Rings::default(),
             version: 0,
             failed: None,
             empty: 0,
@@ -178,24 +188,25 @@ impl CompletionQueue {
         let forgotten = self.shared.lives.is_over(self.queue.life);
         let start = self.head;
         let mut taken = 0;
-        let mut failed = None;
+        let mut failed: Option<PollError> = None;
         let mut at_end = false;
-        while taken < completions.len() {
-            let Some((index, entry)) = self.next_entry() else {
+        while taken < completions.len() && failed.is_none() {
+            let first = self.head;
+            let read = self.read_batch(completions.len() - taken);
+            if read == 0 {
                 at_end = true;
                 break;
-            };
-            match decode(&self.rings, index, &entry) {
-                Ok(Some(completion)) => {
-                    completions[taken] = completion;
-                    taken += 1;
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    failed = Some(error);
-                    break;
+            }
+            // Before anything ends: the place in a ring that this frees may be posted to at
+            // once, by others, and what is posted there may complete here.
+            let told = self.tell_head();
+            for (index, entry) in (0..).map(|n| first.wrapping_add(n)).zip(&self.batch[..read]) {
+                match decode(&self.rings, index, entry, &mut completions[taken]) {
+                    Ok(heard) => taken += usize::from(heard),
+                    Err(error) => failed = failed.or(Some(error)),
                 }
             }
+            failed = failed.or(told.err().map(PollError::from));
         }
         // What stands behind a bad entry ends before the rest is flushed.
         if forgotten && at_end {
@@ -205,11 +216,6 @@ impl CompletionQueue {
             return self.look_behind().map(|()| 0);
         }
         (self.empty, self.overtaken) = (0, None);
-        // A bad entry has been read as well: its place is free.
-        if self.head != start {
-            let told = self.tell_head();
-            failed = failed.or(told.err().map(PollError::from));
-        }
         match failed {
             Some(error) if taken == 0 => Err(error),
             // Requests that ended would be lost with their number.
@@ -220,12 +226,17 @@ impl CompletionQueue {
         }
     }
 
-    /// The next entry that the NIC has written.
-    fn next_entry(&mut self) -> Option<(u16, Entry)> {
-        let index = self.head;
-        let entry = self.queue.entry(index)?;
-        self.head = index.wrapping_add(1);
-        Some((index, entry))
+    /// Copies what the NIC has written, no more than `most` entries; says how many.
+    fn read_batch(&mut self, most: usize) -> usize {
+        let mut read = 0;
+        for entry in self.batch.iter_mut().take(most) {
+            if !self.queue.read(self.head, entry) {
+                break;
+            }
+            self.head = self.head.wrapping_add(1);
+            read += 1;
+        }
+        read
     }
 
     /// Nothing is there: now and then, whether anything can still come.
@@ -250,7 +261,7 @@ impl CompletionQueue {
 
     /// Tells the NIC how far the queue has been read, if it still knows the queue.
     fn tell_head(&self) -> Result<(), DeviceError> {
-        let Ok(_alive) = self.shared.lives.alive(self.queue.life) else { return Ok(()) };
+        let Ok(_inside) = self.gate.enter(&self.shared.lives) else { return Ok(()) };
         let page = regs::doorbell_page(self.queue.index as u32);
         self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())
     }
@@ -259,8 +270,8 @@ impl CompletionQueue {
     //= RS-5
     fn flush(&mut self, completions: &mut [WorkCompletion]) -> usize {
         self.queue.attached.read_out();
-        let of = self.rings.iter().filter_map(|(key, requests)| match requests {
-            Requests::Of(ring) => Some((*key, ring)),
+        let of = self.rings.iter().filter_map(|(endpoint, receives, requests)| match requests {
+            Requests::Of(ring) => Some(((endpoint, receives), ring)),
             // Who is left of the ring's endpoints hears of it.
             Requests::Gone(_) => None,
         });
@@ -291,9 +302,14 @@ impl CompletionQueue {
     }
 }
 
-/// What the entry of a running index tells, if anybody is to hear of it; it ends what
-/// it is about either way.
-pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<WorkCompletion>, PollError> {
+/// Reads what the entry of a running index tells, and says whether anybody is to hear of
+/// it; it ends what it is about either way.
+pub(crate) fn decode(
+    rings: &Rings,
+    index: u16,
+    entry: &Entry,
+    completion: &mut WorkCompletion,
+) -> Result<bool, PollError> {
     let u16_at = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
     let u32_at = |at: usize| u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]);
     let (receive, told) = match entry[done::OPCODE] {
@@ -309,31 +325,33 @@ pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<
     let endpoint = u16_at(done::ENDPOINT);
     let receives = receive.then(|| u16_at(done::RING));
     let number = u16_at(done::ENTRY);
-    let ring = match rings.get(&(endpoint, receives)) {
+    let ring = match rings.get(endpoint, receives) {
         Some(Requests::Of(ring)) => ring,
         Some(Requests::Gone(ring)) => {
             let left = ring.upgrade().filter(|_| told == CompletionEvent::Ended);
             left.map(|ring| ring.end(number));
-            return Ok(None);
+            return Ok(false);
         }
-        None => return Ok(None),
+        None => return Ok(false),
     };
-    // A cancel that could not be read ends as a receive entry does.
-    let unread = told == CompletionEvent::Ended && ring.is_cancel(number);
-    let event = if unread { CompletionEvent::Cancelled } else { told };
-    let known = match event {
-        // It was read after all, or is none.
-        CompletionEvent::Cancelled if (unread && status == Status::Success) || !ring.is_cancel(number) => {
-            None
-        }
-        CompletionEvent::Ended => ring.end(number),
+    let success = status == Status::Success;
+    let mut event = told;
+    let known = match told {
+        // A cancel that could not be read ends as a receive entry does.
+        CompletionEvent::Ended => ring.end_as_told(number, success).map(|(work_id, cancel)| {
+            if cancel {
+                event = CompletionEvent::Cancelled;
+            }
+            work_id
+        }),
         CompletionEvent::Posted => {
             let handle = u32_at(done::LENGTH);
             let known = u16::try_from(handle).ok().filter(|&handle| handle <= MAX_HANDLE);
             ring.posted(number, known.ok_or(PollError::Handle { index, handle })?)
         }
         CompletionEvent::Unexpected => ring.work_id(number),
-        CompletionEvent::Cancelled => ring.cancelled(number, status == Status::Success),
+        CompletionEvent::Cancelled if !ring.is_cancel(number) => None,
+        CompletionEvent::Cancelled => ring.cancelled(number, success),
     };
     let work_id = known.ok_or(PollError::NotOutstanding { index, endpoint, entry: number })?;
     let mut peer_gid = [0; 16];
@@ -346,7 +364,7 @@ pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<
     });
     let tag = u64::from(u32_at(done::TAG)) | u64::from(u32_at(done::TAG + 4)) << 32;
     let has_immediate = entry[done::FLAGS] & queue::DONE_IMM != 0;
-    Ok(Some(WorkCompletion {
+    *completion = WorkCompletion {
         work_id,
         event,
         receive,
@@ -360,7 +378,8 @@ pub(crate) fn decode(rings: &Rings, index: u16, entry: &Entry) -> Result<Option<
         peer_endpoint: u32_at(done::PEER_ENDPOINT),
         peer_gid,
         timestamp: u32_at(done::TIMESTAMP),
-    }))
+    };
+    Ok(true)
 }
 
 impl Drop for CompletionQueue {

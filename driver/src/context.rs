@@ -1,6 +1,6 @@
 //! An opened NIC: settings, tables, key and queue numbers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tessera_abi::params::CLOCKS_PER_TICK;
 use tessera_abi::regs::{self, table, Counter, Reg};
@@ -12,6 +12,7 @@ use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, OpenError, RegisterError};
 use crate::memory::{Access, DmaMemory, Mapping, MemoryRegion};
+use crate::outstanding::Outstanding;
 use crate::queue::Abandoned;
 use crate::reclaim::Kept;
 use crate::reset::Lives;
@@ -43,9 +44,34 @@ pub struct ContextOptions {
     pub settings: Vec<(Reg, u32)>,
 }
 
+/// A device that is open. Two contexts would give out the same numbers.
+#[derive(Debug)]
+struct Claim(*const ());
+
+// SAFETY: the address is compared, never followed.
+unsafe impl Send for Claim {}
+// SAFETY: as above.
+unsafe impl Sync for Claim {}
+
+impl Claim {
+    fn of(device: &Arc<dyn Device>) -> Result<Arc<Self>, OpenError> {
+        static OPEN: Mutex<Vec<Weak<Claim>>> = Mutex::new(Vec::new());
+        let address = Arc::as_ptr(device).cast();
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|claim| claim.strong_count() > 0);
+        if open.iter().filter_map(Weak::upgrade).any(|claim| claim.0 == address) {
+            return Err(OpenError::InUse);
+        }
+        let claim = Arc::new(Self(address));
+        open.push(Arc::downgrade(&claim));
+        Ok(claim)
+    }
+}
+
 /// What every object of a NIC shares.
 pub(crate) struct Shared {
     pub(crate) device: Arc<dyn Device>,
+    _claim: Arc<Claim>,
     pub(crate) lives: Lives,
     tables: Mutex<Tables>,
     /// Held from a table access's first data word to its end: there is one set of
@@ -56,6 +82,8 @@ pub(crate) struct Shared {
     /// Held from an order's first register to its result.
     pub(crate) orders: Mutex<()>,
     pub(crate) abandoned: Abandoned,
+    /// Rings that requests may be outstanding on.
+    rings: Mutex<Vec<Weak<Outstanding>>>,
     pub(crate) options: ContextOptions,
     endpoints: usize,
     cqs: usize,
@@ -226,6 +254,22 @@ impl Shared {
         })
     }
 
+    fn rings(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Outstanding>>> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add_ring(&self, ring: &Arc<Outstanding>) {
+        let mut rings = self.rings();
+        rings.retain(|ring| ring.strong_count() > 0);
+        rings.push(Arc::downgrade(ring));
+    }
+
+    /// Requests may still use memory whose region is gone.
+    pub(crate) fn keep(&self, memory: &Arc<Mapping>) {
+        let rings: Vec<_> = self.rings().iter().filter_map(Weak::upgrade).collect();
+        rings.iter().for_each(|ring| ring.keep(memory));
+    }
+
     /// Waits until every payload that was checked against the tables as they
     /// stood before this call is in host memory or thrown away.
     pub(crate) fn fence(&self) -> Result<(), DeviceError> {
@@ -370,7 +414,11 @@ pub struct Context {
 
 impl Context {
     /// Checks that the device is a Tessera NIC of a version this driver knows,
-    /// gives it its addresses and settings, and enables it.
+    /// gives it its addresses and settings, and enables it. One that is at work, for a
+    /// program that is gone, is reset first: what that had posted ends unheard.
+    ///
+    /// A device (one `Arc`) is open once at a time, until its context and all that was made of it
+    /// are dropped. Other processes are for the [`Device`] to keep off.
     pub fn open(device: Arc<dyn Device>, options: ContextOptions) -> Result<Self, OpenError> {
         if options.seed == 0 {
             return Err(OpenError::ZeroSeed);
@@ -392,6 +440,7 @@ impl Context {
         if rx_give_up.saturating_add(after) > MAX_REMEMBERED {
             return Err(OpenError::Remembered { rx_give_up, after });
         }
+        let claim = Claim::of(&device)?;
         let magic = device.read(regs::MAGIC.offset)?;
         if magic != regs::MAGIC_VALUE {
             return Err(OpenError::NotTessera(magic));
@@ -402,20 +451,36 @@ impl Context {
         }
         let sizes0 = device.read(regs::SIZES0.offset)?;
         let sizes1 = device.read(regs::SIZES1.offset)?;
+        let logs = [sizes0 >> 24 & 0x1F, sizes1 & 0x1F, sizes1 >> 8 & 0x1F];
+        // Of numbers and keys eight bits are the index, of doorbells a page.
+        if logs.iter().any(|&log2| log2 > 8) {
+            return Err(OpenError::Sizes { sizes0, sizes1 });
+        }
+        let [endpoints, cqs, keys] = logs.map(|log2| 1 << log2);
         let time = device.read(regs::TIME.offset)?;
+        let used = device.read(regs::CONTROL.offset)? & 1 == 1;
+        let resetting = device.read(regs::RESET_STATUS.offset)? & 1 == 1;
         let shared = Shared {
             device,
+            _claim: claim,
             lives: Lives::default(),
             tables: Mutex::new(Tables::at(time)),
             table_access: Mutex::default(),
             reclaiming: Mutex::default(),
             orders: Mutex::default(),
             abandoned: Abandoned::default(),
-            endpoints: 1 << (sizes0 >> 24 & 0x1F),
-            cqs: 1 << (sizes1 & 0x1F),
-            keys: 1 << (sizes1 >> 8 & 0x1F),
+            rings: Mutex::default(),
+            endpoints,
+            cqs,
+            keys,
             options,
         };
+        //= RS-1
+        if used || resetting {
+            if let Some(status) = shared.stop()? {
+                return Err(OpenError::Held { status, waits: READY_WAITS });
+            }
+        }
         if !shared.set_up()? {
             return Err(OpenError::NotReady { waits: READY_WAITS });
         }
@@ -438,8 +503,10 @@ impl Context {
     }
 
     /// A completion queue of `entries` (a power of two). It must have room for
-    /// every request outstanding on the endpoints that use it: a completion
-    /// that finds it full is lost.
+    /// every request outstanding on the endpoints that use it, and for two per receive
+    /// of those that match tags (`Posted` or `Unexpected`, and the end); of a shared ring
+    /// any receive may end in the queue of any endpoint. A completion that finds the
+    /// queue full is lost (counter CqOverrun), and its request ends only with a reset.
     pub fn create_cq(&self, entries: usize) -> Result<CompletionQueue, CreateError> {
         CompletionQueue::create(&self.shared, entries)
     }
@@ -449,7 +516,8 @@ impl Context {
         self.shared.device.read(reg.offset)
     }
 
-    /// Writes a global register.
+    /// Writes a global register. Not for what the driver itself does by registers
+    /// (RESET, RECLAIM, FENCE, tables, orders): its own view would be wrong from then on.
     pub fn write(&self, reg: Reg, value: u32) -> Result<(), DeviceError> {
         let _whole = self.shared.lives.whole()?;
         self.shared.device.write(reg.offset, value)

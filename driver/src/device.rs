@@ -40,8 +40,9 @@ pub enum DeviceError {
 ///
 /// Methods take `&self`: a device is shared by its contexts and serialises
 /// accesses itself. A register write is posted: it may take effect after the
-/// call returns, but in order with later accesses, and after every earlier
-/// write of this thread to mapped memory.
+/// call returns, but in order with later accesses of any thread that come after it, and
+/// after every read and write of mapped memory that came before it: the device may write
+/// what was read, and reads what was written.
 pub trait Device: Send + Sync {
     /// Reads a 32-bit register at a byte address.
     fn read(&self, offset: u32) -> Result<u32, DeviceError>;

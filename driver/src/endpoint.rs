@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tessera_abi::queue::{self, recv, send};
+use tessera_abi::queue::{self, send};
 use tessera_abi::regs::{self, table};
 use tessera_abi::wire::{gid_ipv4, packet_count};
 
@@ -12,13 +12,14 @@ use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, DestroyError, PostError};
 use crate::memory::MemoryRegion;
+use crate::outstanding::Outstanding;
 use crate::queue::Queue;
 use crate::reclaim::Leaving;
 use crate::recovery::{ChunkOptions, ChunkWatch};
 use crate::request::{
     checked, AddressHandle, DatagramRequest, RecvRequest, SendEntry, SendRequest, WriteRequest,
 };
-use crate::ring::{ring_log2, Outstanding, Ring};
+use crate::ring::{ring_log2, Ring};
 use crate::shared_receive::{SharedReceive, SharedRing};
 
 /// What an endpoint speaks. Fixed at creation.
@@ -143,10 +144,10 @@ impl Endpoint {
             Some(_) => 0,
             None => ring_log2(options.recv_entries)?,
         };
-        let sends = Ring::map(shared, options.send_entries, queue::SEND_ENTRY_LEN)?;
+        let sends = Ring::map(shared, life, options.send_entries, queue::SEND_ENTRY_LEN)?;
         let recvs = match shared_ring {
             Some(ring) => Receives::Shared(ring.ring.clone()),
-            None => Ring::map(shared, options.recv_entries, queue::RECV_ENTRY_LEN)
+            None => Ring::map(shared, life, options.recv_entries, queue::RECV_ENTRY_LEN)
                 .map(Receives::Own)
                 .inspect_err(|_| shared.device.unmap(sends.address))?,
         };
@@ -246,10 +247,14 @@ impl Endpoint {
 
     fn post_send_with(&mut self, request: &SendRequest<'_>, flags: u8) -> Result<(), PostError> {
         let SendRequest { work_id, region, range, to, tag, immediate, round, payload_size } = request;
-        let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
-        entry.0[send::FLAGS] |= flags;
+        let (address, length) = self.check_message(region, range, to, *payload_size)?;
+        let mut entry = SendEntry::new(self.sends.entry(&self.shared)?, queue::OP_SEND, flags);
+        entry.payload(*payload_size, region, address, length);
+        entry.to(to);
         entry.put(send::TAG, &tag.to_le_bytes());
-        self.submit(&entry, *work_id, region)
+        entry.immediate(*immediate);
+        entry.round(*round);
+        self.submit(*work_id, region)
     }
 
     /// Posts a write. It ends in [`Status::RemoteAccess`](crate::Status) unless the
@@ -258,52 +263,47 @@ impl Endpoint {
     /// bytes are there, use the immediate, or wait for the completion.
     pub fn post_write(&mut self, request: &WriteRequest<'_>) -> Result<(), PostError> {
         let WriteRequest { work_id, region, range, to, remote, immediate, round, payload_size } = request;
-        let mut entry = self.message(region, range, to, (*immediate, *round), *payload_size)?;
-        entry.put(send::OPCODE, &[queue::OP_WRITE]);
+        let (address, length) = self.check_message(region, range, to, *payload_size)?;
+        let mut entry = SendEntry::new(self.sends.entry(&self.shared)?, queue::OP_WRITE, 0);
+        entry.payload(*payload_size, region, address, length);
+        entry.to(to);
         entry.put(send::RKEY, &remote.rkey.to_le_bytes());
         entry.put(send::REMOTE_ADDRESS, &remote.address.to_le_bytes());
-        self.submit(&entry, *work_id, region)
+        entry.immediate(*immediate);
+        entry.round(*round);
+        self.submit(*work_id, region)
     }
 
-    /// What sends and writes have in common.
-    fn message(
+    /// What sends and writes have in common: device address and length.
+    #[inline]
+    fn check_message(
         &self,
         region: &MemoryRegion,
         range: &Range<usize>,
         to: &AddressHandle,
-        (immediate, round): (Option<u32>, Option<u16>),
         payload_size: u32,
-    ) -> Result<SendEntry, PostError> {
+    ) -> Result<(u64, u32), PostError> {
         if self.options.kind != EndpointKind::Messages {
             return Err(PostError::Kind { own: "plain datagrams", call: "post_datagram" });
         }
-        let (address, len) = checked(region, range, self.life)?;
+        let (address, len) = checked(self.of(), region, range)?;
         if !payload_size.is_power_of_two() || !(256..=4096).contains(&payload_size) {
             return Err(PostError::PayloadSize(payload_size));
         }
         if to.qkey != self.options.qkey {
             return Err(PostError::QKey { own: self.options.qkey, peer: to.qkey });
         }
-        self.check_family(to)?;
+        self.check_destination(to)?;
         let payload_log2 = payload_size.trailing_zeros() as u8;
-        let too_long = PostError::TooLong { len: len as u64, payload: payload_size };
-        let length = u32::try_from(len).map_err(|_| too_long.clone())?;
-        packet_count(length, payload_log2).ok_or(too_long)?;
-
-        let mut entry = SendEntry::new(queue::OP_SEND, payload_log2, region, address, length);
-        entry.immediate(immediate);
-        entry.to(to);
-        if let Some(round) = round {
-            entry.0[send::FLAGS] |= queue::SEND_ROUND;
-            entry.put(send::ROUND, &round.to_le_bytes());
-        }
-        Ok(entry)
+        let length = u32::try_from(len).ok().filter(|&len| packet_count(len, payload_log2).is_some());
+        let length = length.ok_or(PostError::TooLong { len: len as u64, payload: payload_size })?;
+        Ok((address, length))
     }
 
-    fn submit(&mut self, entry: &SendEntry, work_id: u64, region: &MemoryRegion) -> Result<(), PostError> {
-        let place = self.sends.place(&self.shared)?;
-        let request = (work_id, Some(region), None);
-        self.sends.post(self.of(), self.doorbell(regs::DOORBELL_SQ), place, &entry.0, request)
+    #[inline]
+    fn submit(&mut self, work_id: u64, region: &MemoryRegion) -> Result<(), PostError> {
+        let doorbell = self.doorbell(regs::DOORBELL_SQ);
+        self.sends.post(&self.shared, doorbell, (work_id, Some(region), None))
     }
 
     /// Posts a plain datagram; the bytes must stay as they are until its
@@ -312,7 +312,7 @@ impl Endpoint {
         if self.options.kind != EndpointKind::Datagrams {
             return Err(PostError::Kind { own: "reliable messages", call: "post_send" });
         }
-        let (address, len) = checked(request.region, &request.range, self.life)?;
+        let (address, len) = checked(self.of(), request.region, &request.range)?;
         let mtu = request.path_mtu;
         if !mtu.is_power_of_two() || !(256..=4096).contains(&mtu) {
             return Err(PostError::PayloadSize(mtu));
@@ -320,24 +320,62 @@ impl Endpoint {
         if len > mtu as usize {
             return Err(PostError::TooLongForMtu { len, mtu });
         }
-        self.check_family(&request.to)?;
-        let place = self.sends.place(&self.shared)?;
-        let mtu_log2 = mtu.trailing_zeros() as u8;
-        let mut entry = SendEntry::new(queue::OP_UD, mtu_log2, request.region, address, len as u32);
-        entry.immediate(request.immediate);
+        self.check_destination(&request.to)?;
+        let mut entry = SendEntry::new(self.sends.entry(&self.shared)?, queue::OP_UD, 0);
+        entry.payload(mtu, request.region, address, len as u32);
         entry.to(&request.to);
+        entry.immediate(request.immediate);
         entry.put(send::TRAFFIC_CLASS, &[request.to.traffic_class]);
         entry.put(send::HOP_LIMIT, &[request.to.hop_limit]);
-        self.sends.post(
-            self.of(),
-            self.doorbell(regs::DOORBELL_SQ),
-            place,
-            &entry.0,
-            (request.work_id, Some(request.region), None),
-        )
+        self.submit(request.work_id, request.region)
     }
 
-    fn check_family(&self, to: &AddressHandle) -> Result<(), PostError> {
+    /// Posts several requests with one doorbell, which tells the NIC of them: each is a
+    /// write to the device. What is posted in `posts`, of any kind, begins when that
+    /// returns.
+    ///
+    /// # Errors
+    /// If the device fails or the NIC was reset meanwhile. Whether the NIC knows of the
+    /// requests nobody can say then: they stay outstanding, and end after a reset.
+    pub fn batch<R>(&mut self, posts: impl FnOnce(&mut Self) -> R) -> Result<R, DeviceError> {
+        /// Lets the doorbells go, also where `posts` panics.
+        struct Held<'a>(&'a mut Endpoint, [u16; 2]);
+        impl Held<'_> {
+            fn release(&mut self) -> Result<(), DeviceError> {
+                let Self(endpoint, [sends, receives]) = self;
+                let page = regs::doorbell_page(endpoint.index as u32);
+                let sent = endpoint.sends.release(&endpoint.shared, page + regs::DOORBELL_SQ, *sends);
+                // Not again when this is dropped.
+                *sends = endpoint.sends.outstanding.tail();
+                let Receives::Own(ring) = &mut endpoint.recvs else { return sent };
+                let received = ring.release(&endpoint.shared, page + regs::DOORBELL_RQ, *receives);
+                *receives = ring.outstanding.tail();
+                sent.and(received)
+            }
+        }
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                // Who is not told of an error here panics.
+                let _ = self.release();
+            }
+        }
+        let tails = [
+            self.sends.hold(),
+            match &mut self.recvs {
+                Receives::Own(ring) => ring.hold(),
+                Receives::Shared(_) => 0,
+            },
+        ];
+        let mut held = Held(self, tails);
+        let result = posts(held.0);
+        held.release()?;
+        Ok(result)
+    }
+
+    fn check_destination(&self, to: &AddressHandle) -> Result<(), PostError> {
+        if to.endpoint >> 24 != 0 {
+            return Err(PostError::EndpointNumber(to.endpoint));
+        }
         if gid_ipv4(&to.gid).is_none() && self.shared.options.ip6.is_none() {
             return Err(PostError::NoIp6);
         }
@@ -348,8 +386,8 @@ impl Endpoint {
     /// messages in the order they begin to arrive. Those of an endpoint with a
     /// shared ring are posted to the ring.
     pub fn post_recv(&mut self, request: &RecvRequest<'_>) -> Result<(), PostError> {
-        match &self.recvs {
-            Receives::Own(ring) => ring.post_recv(self.of(), self.index, request, None),
+        match &mut self.recvs {
+            Receives::Own(ring) => ring.post_recv(&self.shared, self.index, request, None),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }
@@ -366,8 +404,8 @@ impl Endpoint {
         if self.options.kind != EndpointKind::Messages {
             return Err(PostError::Kind { own: "plain datagrams", call: "post_recv" });
         }
-        match &self.recvs {
-            Receives::Own(ring) => ring.post_chunked_recv(self.of(), self.index, request, options),
+        match &mut self.recvs {
+            Receives::Own(ring) => ring.post_chunked_recv(&self.shared, self.index, request, options),
             Receives::Shared(_) => Err(PostError::SharedRing),
         }
     }
@@ -391,29 +429,24 @@ impl Endpoint {
     /// it is that receive's, which is to be [cancelled](Self::cancel). Without
     /// room in the NIC the receive ends with [`Status::NoTagSpace`](crate::Status).
     pub fn post_tagged_recv(&mut self, tag: u64, request: &RecvRequest<'_>) -> Result<(), PostError> {
-        let ring = self.tagged_ring()?;
-        ring.post_recv(self.of(), self.index, request, Some(tag))
+        match &mut self.recvs {
+            Receives::Own(ring) if self.options.tags => {
+                ring.post_recv(&self.shared, self.index, request, Some(tag))
+            }
+            _ => Err(PostError::NoTags),
+        }
     }
 
     /// Takes back the tagged receive of this work id, once its `Posted` has been
     /// polled. The end is told as [`CompletionEvent::Cancelled`](crate::CompletionEvent):
     /// with success the NIC will never touch the buffer; else a message has
     /// matched, and its end comes as always.
+    ///
+    /// It takes a place of the ring, as a receive does: who posts as many receives as
+    /// the ring has places can cancel none.
     pub fn cancel(&mut self, tag: u64, work_id: u64) -> Result<(), PostError> {
-        let ring = self.tagged_ring()?;
-        let (target, handle) = ring.outstanding.in_place(work_id).ok_or(PostError::NotInPlace { work_id })?;
-        let place = ring.place(&self.shared)?;
-        let mut entry = [0; queue::RECV_ENTRY_LEN];
-        entry[recv::FLAGS] = queue::RECV_CANCEL;
-        entry[recv::TAG..recv::TAG + 8].copy_from_slice(&tag.to_le_bytes());
-        entry[recv::TARGET..recv::TARGET + 2].copy_from_slice(&target.to_le_bytes());
-        entry[recv::HANDLE..recv::HANDLE + 2].copy_from_slice(&handle.to_le_bytes());
-        ring.post(self.of(), self.doorbell(regs::DOORBELL_RQ), place, &entry, (work_id, None, Some(target)))
-    }
-
-    fn tagged_ring(&self) -> Result<&Ring, PostError> {
-        match &self.recvs {
-            Receives::Own(ring) if self.options.tags => Ok(ring),
+        match &mut self.recvs {
+            Receives::Own(ring) if self.options.tags => ring.cancel(&self.shared, self.index, (tag, work_id)),
             _ => Err(PostError::NoTags),
         }
     }

@@ -30,6 +30,27 @@ pub enum OpenError {
         /// How often device time was let run.
         waits: u32,
     },
+    /// The device is open.
+    #[error(
+        "this device is open: use a clone of its Context, or drop that and all that was made of it first"
+    )]
+    InUse,
+    /// The NIC was at work, and does not let go of what it was told to do before.
+    #[error("the NIC is at work for a program before this one and still waits for {} after {waits} waits: reset the whole device", waits_for(*.status))]
+    Held {
+        /// RESET_STATUS.
+        status: u32,
+        /// How often device time was let run.
+        waits: u32,
+    },
+    /// The NIC says to have more than a number here can tell apart.
+    #[error("registers SIZES0 {sizes0:#010x} and SIZES1 {sizes1:#010x} make no sense: at most 256 endpoints, completion queues and keys are possible")]
+    Sizes {
+        /// As read.
+        sizes0: u32,
+        /// As read.
+        sizes1: u32,
+    },
     /// A seed of 0 cannot be used.
     #[error("the seed must not be 0")]
     ZeroSeed,
@@ -215,8 +236,10 @@ pub enum PostError {
     #[error("this endpoint does not match tags: create it with EndpointOptions::tags")]
     NoTags,
     /// The tagged receive to cancel is not known to be in place.
-    #[error("no tagged receive {work_id} is in place: poll its Posted first, or it has ended")]
+    #[error("no receive {work_id} of tag {tag:#x} is in place: poll its Posted first, or it has ended")]
     NotInPlace {
+        /// The tag given.
+        tag: u64,
         /// The work id given.
         work_id: u64,
     },
@@ -241,6 +264,12 @@ pub enum PostError {
     /// The endpoint's receives come from a shared ring.
     #[error("this endpoint uses a shared receive ring: post to the SharedReceive")]
     SharedRing,
+    /// The memory is registered with another NIC.
+    #[error("the memory region belongs to another context: register the memory with this endpoint's")]
+    ForeignRegion,
+    /// The destination's endpoint number is none.
+    #[error("endpoint number {0:#x} has more than 24 bits: use the peer's Endpoint::number")]
+    EndpointNumber(u32),
     /// The range is outside its memory region.
     #[error("bytes {offset}..+{len} are outside the {region} bytes of the memory region")]
     OutOfRegion {
@@ -251,7 +280,8 @@ pub enum PostError {
         /// Size of the region.
         region: usize,
     },
-    /// The device failed.
+    /// The device failed. Whether it knows of the request nobody can say: it stays
+    /// outstanding, and ends after a reset at the latest.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

@@ -2,7 +2,7 @@
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ptr::NonNull;
-use std::sync::atomic::{fence, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{fence, AtomicU8, Ordering};
 use std::sync::Arc;
 
 use crate::context::Shared;
@@ -31,6 +31,9 @@ unsafe impl Sync for DmaMemory {}
 
 impl DmaMemory {
     /// Allocates `len` zeroed bytes (at least one), page aligned.
+    ///
+    /// # Panics
+    /// When they are more than an address space holds, as vectors do.
     pub fn new(len: usize) -> Arc<Self> {
         let layout = Self::layout(len);
         // SAFETY: the layout's size is not zero.
@@ -47,8 +50,9 @@ impl DmaMemory {
     }
 
     fn layout(len: usize) -> Layout {
-        let size = len.max(1).next_multiple_of(PAGE);
-        Layout::from_size_align(size, PAGE).expect("a size within isize, as every Rust allocation")
+        let size = len.max(1).checked_next_multiple_of(PAGE);
+        let layout = size.and_then(|size| Layout::from_size_align(size, PAGE).ok());
+        layout.unwrap_or_else(|| panic!("{len} bytes are more than an address space holds"))
     }
 
     /// Bytes.
@@ -67,6 +71,7 @@ impl DmaMemory {
         self.start.as_ptr() as u64
     }
 
+    #[inline]
     fn check(&self, offset: usize, len: usize) {
         let end = offset.checked_add(len);
         assert!(
@@ -80,6 +85,7 @@ impl DmaMemory {
     ///
     /// # Panics
     /// When the range is outside the memory, as slices do.
+    #[inline]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         // SAFETY: the range was checked, and `bytes` cannot overlap memory that
@@ -91,10 +97,33 @@ impl DmaMemory {
     ///
     /// # Panics
     /// When the range is outside the memory, as slices do.
+    #[inline]
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
         // SAFETY: as in `write`.
         unsafe { self.start.as_ptr().add(offset).copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Bytes that nobody else reads or writes for now: of a ring's place, until the device
+    /// is told of it.
+    ///
+    /// # Safety
+    /// As long as the reference lives, no other part of the program accesses them, nor
+    /// does the device.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "as with a cell, the caller sees to it")]
+    pub(crate) unsafe fn own<const N: usize>(&self, offset: usize) -> &mut [u8; N] {
+        self.check(offset, N);
+        // SAFETY: in range, aligned (bytes), and by the contract above nobody else's.
+        unsafe { &mut *self.start.as_ptr().add(offset).cast() }
+    }
+
+    /// Copies an entry out.
+    #[inline]
+    pub(crate) fn get<const N: usize>(&self, offset: usize, bytes: &mut [u8; N]) {
+        self.check(offset, N);
+        // SAFETY: as in `write`.
+        unsafe { self.start.as_ptr().add(offset).copy_to_nonoverlapping(bytes.as_mut_ptr(), N) }
     }
 
     /// Copies a range out into a new vector.
@@ -109,6 +138,7 @@ impl DmaMemory {
 
     /// Reads one byte that the device publishes last; everything the device
     /// wrote before it is visible afterwards.
+    #[inline]
     pub(crate) fn load_published(&self, offset: usize) -> u8 {
         self.check(offset, 1);
         // SAFETY: in range, aligned (a byte), valid for the memory's life.
@@ -159,8 +189,8 @@ pub struct RemoteMemory {
 /// Dropping it revokes the key. Requests that name it and that the NIC has not looked at
 /// end in `local_protection`; those that it has (it reads receives ahead) go on, and
 /// may read and write the memory until they end. So it stays mapped, and alive, until the
-/// last request posted with it has ended or its endpoint is destroyed: each holds it in
-/// the ring. Only that is safe whatever a program does: to wait for requests here might
+/// last request posted with it has ended or its endpoint is destroyed: the ring keeps it.
+/// Only that is safe whatever a program does: to wait for requests here might
 /// be to wait for ever, and a key that is gone stops nothing that was checked before.
 ///
 /// Writes of peers are no requests here. They end: when the drop returns, none that was
@@ -206,32 +236,6 @@ impl Drop for Mapping {
     }
 }
 
-/// What a request holds of its memory. Whoever loses a request without ending it has lost
-/// the mapping with it: what nobody knows the end of stays mapped.
-#[derive(Debug, Default)]
-pub(crate) struct Use(AtomicPtr<Mapping>);
-
-impl Use {
-    /// Neither a lock nor an allocation: it is called with every post.
-    pub(crate) fn begin(&self, mapping: Option<&Arc<Mapping>>) {
-        let new = mapping.map_or(std::ptr::null(), |mapping| Arc::into_raw(mapping.clone()));
-        self.put(new.cast_mut());
-    }
-
-    pub(crate) fn end(&self) {
-        self.put(std::ptr::null_mut());
-    }
-
-    fn put(&self, new: *mut Mapping) {
-        let old = self.0.swap(new, Ordering::AcqRel);
-        if !old.is_null() {
-            // SAFETY: what is not null was put here from `Arc::into_raw`, and the swap gives
-            // it to one caller only.
-            drop(unsafe { Arc::from_raw(old) });
-        }
-    }
-}
-
 impl MemoryRegion {
     /// The memory behind it.
     pub fn memory(&self) -> &Arc<DmaMemory> {
@@ -269,7 +273,9 @@ impl MemoryRegion {
 
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
-        if !self.shared.release_key(self.life, self.key, self.access.remote_write) {
+        if self.shared.release_key(self.life, self.key, self.access.remote_write) {
+            self.shared.keep(&self.mapping);
+        } else {
             // It may still be used: one owner too many, that never goes.
             std::mem::forget(self.mapping.clone());
         }
@@ -294,6 +300,12 @@ mod tests {
         let memory = DmaMemory::new(0);
         assert!(memory.is_empty());
         memory.write(0, &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than an address space")]
+    fn what_rounds_to_nothing_is_refused() {
+        DmaMemory::new(usize::MAX);
     }
 
     #[test]

@@ -12,18 +12,17 @@
 //! it ends requests all the same, lest a ring that others share fills up: it is read
 //! when a ring is full, and when the last holder lets go.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tessera_abi::queue::{done, COMPLETION_LEN};
 use tessera_abi::regs::{self, table};
 
-use crate::completion::decode;
+use crate::completion::{decode, WorkCompletion};
 use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::memory::DmaMemory;
-use crate::ring::Outstanding;
+use crate::outstanding::Outstanding;
 
 pub(crate) type Entry = [u8; COMPLETION_LEN];
 
@@ -31,8 +30,48 @@ pub(crate) type Entry = [u8; COMPLETION_LEN];
 const NOBODY: u16 = u16::MAX;
 
 /// Rings that complete here, by endpoint's index and, for receives, the index
-/// of the ring's own table entry.
-pub(crate) type Rings = HashMap<(u16, Option<u16>), Requests>;
+/// of the ring's own table entry: looked up with every completion.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rings(Vec<OfEndpoint>);
+
+/// Of one endpoint: rarely more than a ring of sends and one of receives.
+type OfEndpoint = Vec<(Option<u16>, Requests)>;
+
+impl Rings {
+    #[inline]
+    pub(crate) fn get(&self, endpoint: u16, receives: Option<u16>) -> Option<&Requests> {
+        let rings = self.0.get(usize::from(endpoint))?;
+        rings.iter().find(|(ring, _)| *ring == receives).map(|(_, requests)| requests)
+    }
+
+    /// Puts one in; gives who had its place.
+    fn insert(&mut self, endpoint: u16, receives: Option<u16>, requests: Requests) -> Option<Requests> {
+        let before = self.remove(endpoint, receives);
+        let index = usize::from(endpoint);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, Vec::new);
+        }
+        self.0[index].push((receives, requests));
+        before
+    }
+
+    fn remove(&mut self, endpoint: u16, receives: Option<u16>) -> Option<Requests> {
+        let rings = self.0.get_mut(usize::from(endpoint))?;
+        let at = rings.iter().position(|(ring, _)| *ring == receives)?;
+        Some(rings.swap_remove(at).1)
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Requests) -> bool) {
+        self.0.iter_mut().for_each(|rings| rings.retain(|(_, requests)| keep(requests)));
+    }
+
+    /// In the order of endpoints.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, Option<u16>, &Requests)> {
+        (0..).zip(&self.0).flat_map(|(endpoint, rings)| {
+            rings.iter().map(move |(receives, requests)| (endpoint, *receives, requests))
+        })
+    }
+}
 
 /// The requests that completions of an endpoint end.
 #[derive(Clone, Debug)]
@@ -81,7 +120,7 @@ impl Attached {
         ring.attached();
         self.change(|rings| {
             // Of who had the key before nothing is unread: see `Queue::disown`.
-            if let Some(before) = rings.insert((endpoint, receives), Requests::Of(ring.clone())) {
+            if let Some(before) = rings.insert(endpoint, receives, Requests::Of(ring.clone())) {
                 before.read_out();
             }
         });
@@ -90,21 +129,21 @@ impl Attached {
     /// The endpoint goes, the shared ring that it takes its receives from stays.
     pub(crate) fn leave(&self, endpoint: u16, ring: u16, receives: &Arc<Outstanding>) {
         self.change(|rings| {
-            rings.retain(|_, of| !matches!(of, Requests::Gone(ring) if ring.strong_count() == 0));
-            rings.insert((endpoint, Some(ring)), Requests::Gone(Arc::downgrade(receives)));
+            rings.retain(|of| !matches!(of, Requests::Gone(ring) if ring.strong_count() == 0));
+            rings.insert(endpoint, Some(ring), Requests::Gone(Arc::downgrade(receives)));
         });
     }
 
     pub(crate) fn detach(&self, endpoint: u16, receives: Option<u16>) {
         self.change(|rings| {
-            rings.remove(&(endpoint, receives));
+            rings.remove(endpoint, receives);
         });
     }
 
     /// The queue was read to its end, and nothing comes any more.
     pub(crate) fn read_out(&self) {
         if !self.read_out.swap(true, Ordering::Relaxed) {
-            lock(&self.rings).values().for_each(Requests::read_out);
+            lock(&self.rings).iter().for_each(|(_, _, requests)| requests.read_out());
         }
     }
 
@@ -161,19 +200,27 @@ impl Queue {
     }
 
     /// Whether the NIC has written the entry of a running index.
+    #[inline]
     fn written(&self, index: u16) -> bool {
         // The first pass over the ring writes phase 1, the next 0, and so on.
         let expected = u8::from((index / (self.mask + 1)).is_multiple_of(2));
         self.memory.load_published(self.at(index) + done::PHASE) & 1 == expected
     }
 
+    /// Reads the entry of a running index, once the NIC has written it.
+    #[inline]
+    pub(crate) fn read(&self, index: u16, entry: &mut Entry) -> bool {
+        let written = self.written(index);
+        if written {
+            self.memory.get(self.at(index), entry);
+        }
+        written
+    }
+
     /// The entry of a running index, once the NIC has written it.
-    pub(crate) fn entry(&self, index: u16) -> Option<Entry> {
-        self.written(index).then(|| {
-            let mut entry = [0; COMPLETION_LEN];
-            self.memory.read(self.at(index), &mut entry);
-            entry
-        })
+    fn entry(&self, index: u16) -> Option<Entry> {
+        let mut entry = [0; COMPLETION_LEN];
+        self.read(index, &mut entry).then_some(entry)
     }
 
     /// Whether anything is written behind the entry of a running index.
@@ -181,14 +228,20 @@ impl Queue {
         (1..=self.mask).any(|n| self.written(index.wrapping_add(n)))
     }
 
-    /// Ends what the entries from `head` on end, for nobody; gives the new head.
-    fn skip(&self, mut head: u16) -> u16 {
-        let rings = lock(&self.attached.rings);
-        while let Some(entry) = self.entry(head) {
-            let _ = decode(&rings, head, &entry);
-            head = head.wrapping_add(1);
+    /// Ends what the entries from `head` on end, for nobody; gives the new head. That is
+    /// told before anything ends, as in a poll.
+    fn skip(&self, head: u16, tell: impl FnOnce(u16)) -> u16 {
+        let indexes = (0..=self.mask).map(|n| head.wrapping_add(n));
+        let entries: Vec<_> = indexes.map_while(|index| Some((index, self.entry(index)?))).collect();
+        let end = head.wrapping_add(entries.len() as u16);
+        if end != head {
+            tell(end);
         }
-        head
+        let rings = lock(&self.attached.rings);
+        for (index, entry) in &entries {
+            let _ = decode(&rings, *index, entry, &mut WorkCompletion::default());
+        }
+        end
     }
 
     /// An index of the endpoint table is somebody else's from now on: what nobody has
@@ -203,7 +256,7 @@ impl Queue {
             else {
                 continue;
             };
-            let _ = decode(&rings, index, &entry);
+            let _ = decode(&rings, index, &entry, &mut WorkCompletion::default());
             self.memory.write(self.at(index) + of.start, &NOBODY.to_le_bytes());
         }
     }
@@ -219,7 +272,7 @@ impl Drop for Queue {
     /// mapped: nobody reads it any more, and no shared ring is to wait for that.
     fn drop(&mut self) {
         if let Some(head) = lock(&self.abandoned).take() {
-            self.skip(head);
+            self.skip(head, |_| {});
         }
         self.attached.read_out();
     }
@@ -227,15 +280,20 @@ impl Drop for Queue {
 
 /// Queues that are held, and that nobody polls any more.
 #[derive(Debug, Default)]
-pub(crate) struct Abandoned(Mutex<Vec<Weak<Queue>>>);
+pub(crate) struct Abandoned {
+    queues: Mutex<Vec<Weak<Queue>>>,
+    /// There is none, as long as this is false.
+    any: AtomicBool,
+}
 
 impl Shared {
     /// The handle of a queue goes, which had read up to `head`.
     pub(crate) fn abandon_queue(&self, queue: &Arc<Queue>, head: u16) {
         queue.abandon(head);
-        let mut abandoned = lock(&self.abandoned.0);
+        let mut abandoned = lock(&self.abandoned.queues);
         abandoned.retain(|queue| queue.strong_count() > 0);
         abandoned.push(Arc::downgrade(queue));
+        self.abandoned.any.store(true, Ordering::Release);
         drop(abandoned);
         match self.lives.alive(queue.life) {
             Ok(_alive) => self.let_go_of_queue(queue, false),
@@ -259,7 +317,7 @@ impl Shared {
             return;
         }
         if let Some(head) = lock(&queue.abandoned).take() {
-            queue.skip(head);
+            queue.skip(head, |_| {});
         }
         queue.attached.read_out();
         self.device.unmap(queue.address);
@@ -270,21 +328,29 @@ impl Shared {
 
     /// Reads the queues whose handles are dropped.
     pub(crate) fn read_abandoned(&self) {
-        let queues: Vec<_> = lock(&self.abandoned.0).iter().filter_map(Weak::upgrade).collect();
+        if !self.abandoned.any.load(Ordering::Acquire) {
+            return;
+        }
+        let mut abandoned = lock(&self.abandoned.queues);
+        let queues: Vec<_> = abandoned.iter().filter_map(Weak::upgrade).collect();
+        abandoned.retain(|queue| queue.strong_count() > 0);
+        self.abandoned.any.store(!abandoned.is_empty(), Ordering::Release);
+        drop(abandoned);
         for queue in queues {
             // Before the queue's lock, as who lets go of it has it.
             let alive = self.lives.alive(queue.life);
             let mut abandoned = lock(&queue.abandoned);
             let Some(head) = *abandoned else { continue };
-            let now = queue.skip(head);
+            let now = queue.skip(head, |now| {
+                if alive.is_ok() {
+                    let page = regs::doorbell_page(queue.index as u32);
+                    // A device that fails is told of by the next post.
+                    let _ = self.device.write(page + regs::DOORBELL_CQ, now.into());
+                }
+            });
             *abandoned = Some(now);
             if matches!(alive, Err(DeviceError::Reset)) {
                 queue.attached.read_out();
-            }
-            if now != head && alive.is_ok() {
-                let page = regs::doorbell_page(queue.index as u32);
-                // A device that fails is told of by the next post.
-                let _ = self.device.write(page + regs::DOORBELL_CQ, now.into());
             }
         }
     }

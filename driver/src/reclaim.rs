@@ -18,8 +18,8 @@ use tessera_abi::regs::{self, table};
 use crate::context::{Shared, Word, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::DestroyError;
+use crate::outstanding::Outstanding;
 use crate::queue::Queue;
-use crate::ring::Outstanding;
 
 /// What comes back when the NIC has let go.
 #[derive(Debug)]
@@ -40,6 +40,15 @@ pub(crate) struct Kept {
     left: VecDeque<Leaving>,
     /// The NIC was last told to reclaim the first of them.
     named: bool,
+    /// The device failed in the middle of these: only a reset ends them.
+    lost: Vec<Leaving>,
+}
+
+impl Kept {
+    /// Whether somebody may still take receives of the ring of this table entry.
+    fn shares(&self, ring: usize) -> bool {
+        self.left.iter().chain(&self.lost).any(|one| one.shared_ring == Some(ring as u16))
+    }
 }
 
 impl Shared {
@@ -64,27 +73,31 @@ impl Shared {
         let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
         // Whatever comes of these, it is no part of this one's end.
         let _ = self.settle(&mut kept);
-        if kept.left.iter().any(|other| other.shared_ring == Some(leaving.index as u16)) {
+        let closed = self.write_table_now(table::ENDPOINT, leaving.index, closed);
+        if closed.is_ok() && kept.shares(leaving.index) {
             // Its receives may still be taken: it goes behind who may take them.
-            let held = DestroyError::Held { endpoint: number, sends: false, receives: true, waits: 0 };
-            self.write_table_now(table::ENDPOINT, leaving.index, closed)?;
             kept.left.push_back(leaving);
-            return Err(held);
+            return Err(DestroyError::Held { endpoint: number, sends: false, receives: true, waits: 0 });
         }
-        self.write_table_now(table::ENDPOINT, leaving.index, closed)?;
         kept.named = false;
-        self.device.write(regs::RECLAIM.offset, leaving.index as u32)?;
-        if let Some(left) = self.wait_for_reclaim()? {
-            kept.left.push_front(leaving);
-            kept.named = true;
-            return Err(DestroyError::Held {
-                endpoint: number,
-                sends: left & 2 != 0,
-                receives: left & 4 != 0,
-                waits: READY_WAITS,
-            });
+        let told = closed.and_then(|()| self.device.write(regs::RECLAIM.offset, leaving.index as u32));
+        match told.and_then(|()| self.wait_for_reclaim()) {
+            Err(error) => {
+                kept.lost.push(leaving);
+                return Err(error.into());
+            }
+            Ok(Some(left)) => {
+                kept.left.push_front(leaving);
+                kept.named = true;
+                return Err(DestroyError::Held {
+                    endpoint: number,
+                    sends: left & 2 != 0,
+                    receives: left & 4 != 0,
+                    waits: READY_WAITS,
+                });
+            }
+            Ok(None) => self.let_go(&leaving),
         }
-        self.let_go(&leaving);
         // One of them may be stuck for reasons of its own: in turns.
         if !kept.left.is_empty() {
             kept.left.rotate_left(1);
@@ -110,33 +123,30 @@ impl Shared {
         if !kept.named {
             self.name_first(kept)?;
         }
+        if !kept.named {
+            return Ok(());
+        }
         if self.device.read(regs::RECLAIM_STATUS.offset)? & 1 != 0 {
             return Ok(());
         }
         while let Some(leaving) = kept.left.pop_front() {
             self.let_go(&leaving);
-            kept.named = false;
-            if kept.left.is_empty() {
-                break;
-            }
             self.name_first(kept)?;
-            if self.wait_for_reclaim()?.is_some() {
+            if !kept.named || self.wait_for_reclaim()?.is_some() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Tells the NIC to reclaim the first of them that no other takes receives of.
+    /// Tells the NIC to reclaim the first of them that no other takes receives of, if
+    /// there is one.
     fn name_first(&self, kept: &mut Kept) -> Result<(), DeviceError> {
-        let free = |one: &Leaving| kept.left.iter().all(|other| other.shared_ring != Some(one.index as u16));
-        let first = kept.left.iter().position(free).unwrap_or(0);
+        kept.named = false;
+        let Some(first) = kept.left.iter().position(|one| !kept.shares(one.index)) else { return Ok(()) };
         kept.left.rotate_left(first);
-        if let Some(first) = kept.left.front() {
-            kept.named = false;
-            self.device.write(regs::RECLAIM.offset, first.index as u32)?;
-            kept.named = true;
-        }
+        self.device.write(regs::RECLAIM.offset, kept.left[0].index as u32)?;
+        kept.named = true;
         Ok(())
     }
 
@@ -166,8 +176,9 @@ impl Shared {
     /// The NIC was reset: it holds nothing.
     pub(crate) fn forget_kept(&self) {
         let mut kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.named = false;
-        kept.left.drain(..).for_each(|leaving| self.unmap(&leaving, true));
+        let Kept { left, named, lost } = &mut *kept;
+        *named = false;
+        left.drain(..).chain(lost.drain(..)).for_each(|leaving| self.unmap(&leaving, true));
     }
 }
 

@@ -19,7 +19,7 @@
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use tessera_abi::params::BLOCK_PACKETS;
+use tessera_abi::params::{BLOCK_PACKETS, MAX_PACKETS};
 use tessera_abi::queue::{self, area, recv};
 use tessera_abi::regs;
 
@@ -118,19 +118,27 @@ impl ChunkWatch {
     /// # Panics
     /// When the area has no bit for that packet.
     pub fn has(&self, packet: u32) -> bool {
+        let found = self.look(packet);
+        found.unwrap_or_else(|| panic!("packet {packet} is outside the area's {} bytes", self.area))
+    }
+
+    fn look(&self, packet: u32) -> Option<bool> {
         let block = (packet / BLOCK_PACKETS) as usize * area::block_len(self.chunk_log2);
         let chunk = (packet % BLOCK_PACKETS) >> self.chunk_log2;
         let at = area::HEADER_LEN + block + chunk as usize / 8;
-        assert!(at < self.area, "packet {packet} is outside the area's {} bytes", self.area);
-        self.memory.load_published(self.offset + at) >> (chunk % 8) & 1 == 1
+        let byte = (at < self.area).then(|| self.memory.load_published(self.offset + at))?;
+        Some(byte >> (chunk % 8) & 1 == 1)
     }
 
-    /// Packets of chunks that are not complete, in runs, lowest first.
+    /// Packets of chunks that are not complete, in runs, lowest first; of a message of
+    /// another receive only what this area has a bit for.
     pub fn missing(&self, message: &ChunkedMessage) -> Vec<Range<u32>> {
         let mut runs: Vec<Range<u32>> = Vec::new();
         for start in (0..message.packets).step_by(1 << self.chunk_log2) {
-            if self.has(start) {
-                continue;
+            match self.look(start) {
+                Some(true) => continue,
+                Some(false) => {}
+                None => break,
             }
             let end = message.packets.min(start + (1 << self.chunk_log2));
             match runs.last_mut() {
@@ -190,7 +198,7 @@ impl Context {
     /// block of packet `limit - 1`. What the sender has only just sent it sends
     /// once. `false`: the message has ended.
     pub fn request_retransmission(&self, message: &ChunkedMessage, limit: u32) -> Result<bool, DeviceError> {
-        self.shared.order(message, limit.min(message.packets))
+        self.shared.order(message, limit.min(message.packets).min(MAX_PACKETS))
     }
 
     /// Ends a host-recovered message as it is. Its receive and its send complete

@@ -1,10 +1,12 @@
 //! What is posted: addresses, requests, and the send queue entry that is made of one.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tessera_abi::queue::{self, send};
 use tessera_abi::wire::ipv4_gid;
 
+use crate::context::Shared;
 use crate::device::DeviceError;
 use crate::error::PostError;
 use crate::memory::{MemoryRegion, RemoteMemory};
@@ -16,7 +18,7 @@ pub struct AddressHandle {
     pub mac: [u8; 6],
     /// Destination GID.
     pub gid: [u8; 16],
-    /// Destination endpoint number, 24 bits.
+    /// Destination endpoint number, 24 bits; others are refused.
     pub endpoint: u32,
     /// Destination's Q_Key. Of datagrams: with bit 31 set, the sender's own is
     /// sent instead.
@@ -126,30 +128,32 @@ pub struct RecvRequest<'a> {
     pub range: Range<usize>,
 }
 
-/// A send queue entry in the making.
-pub(crate) struct SendEntry(pub(crate) [u8; queue::SEND_ENTRY_LEN]);
+/// A send queue entry in the making, where the NIC will read it.
+pub(crate) struct SendEntry<'a>(&'a mut [u8; queue::SEND_ENTRY_LEN]);
 
-impl SendEntry {
-    pub(crate) fn new(
-        opcode: u8,
-        payload_log2: u8,
-        region: &MemoryRegion,
-        address: u64,
-        length: u32,
-    ) -> Self {
-        let mut entry = Self([0; queue::SEND_ENTRY_LEN]);
-        entry.put(send::OPCODE, &[opcode]);
-        entry.put(send::PAYLOAD_LOG2, &[payload_log2]);
-        entry.put(send::LENGTH, &length.to_le_bytes());
-        entry.put(send::ADDRESS, &address.to_le_bytes());
-        entry.put(send::LKEY, &region.lkey().to_le_bytes());
-        entry
+impl<'a> SendEntry<'a> {
+    #[inline]
+    pub(crate) fn new(entry: &'a mut [u8; queue::SEND_ENTRY_LEN], opcode: u8, flags: u8) -> Self {
+        entry.fill(0);
+        entry[send::OPCODE] = opcode;
+        entry[send::FLAGS] = flags;
+        Self(entry)
     }
 
+    #[inline]
+    pub(crate) fn payload(&mut self, size: u32, region: &MemoryRegion, address: u64, length: u32) {
+        self.put(send::PAYLOAD_LOG2, &[size.trailing_zeros() as u8]);
+        self.put(send::LENGTH, &length.to_le_bytes());
+        self.put(send::ADDRESS, &address.to_le_bytes());
+        self.put(send::LKEY, &region.lkey().to_le_bytes());
+    }
+
+    #[inline]
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
+    #[inline]
     pub(crate) fn immediate(&mut self, immediate: Option<u32>) {
         if let Some(immediate) = immediate {
             self.0[send::FLAGS] |= queue::SEND_IMM;
@@ -157,6 +161,15 @@ impl SendEntry {
         }
     }
 
+    #[inline]
+    pub(crate) fn round(&mut self, round: Option<u16>) {
+        if let Some(round) = round {
+            self.0[send::FLAGS] |= queue::SEND_ROUND;
+            self.put(send::ROUND, &round.to_le_bytes());
+        }
+    }
+
+    #[inline]
     pub(crate) fn to(&mut self, to: &AddressHandle) {
         self.put(send::QKEY, &to.qkey.to_le_bytes());
         self.put(send::ENDPOINT, &to.endpoint.to_le_bytes());
@@ -169,12 +182,15 @@ impl SendEntry {
     }
 }
 
-/// Device address and length of a range of a region of this life.
+/// Device address and length of a range of a region of this NIC and life.
 pub(crate) fn checked(
+    (shared, life): (&Shared, u32),
     region: &MemoryRegion,
     range: &Range<usize>,
-    life: u32,
 ) -> Result<(u64, usize), PostError> {
+    if !std::ptr::eq(Arc::as_ptr(&region.shared), shared) {
+        return Err(PostError::ForeignRegion);
+    }
     if region.life != life {
         return Err(DeviceError::Reset.into());
     }

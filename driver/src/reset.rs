@@ -11,52 +11,110 @@
 //! device on account of an object holds the life, so a reset waits for it and it
 //! never meets a NIC in reset.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use tessera_abi::regs;
 
-use crate::context::{Context, READY_WAITS};
+use crate::context::{Context, Shared, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::ResetError;
 
-/// Which life it is, and whether a reset is under way.
+/// The lives of a NIC.
 #[derive(Debug, Default)]
-pub(crate) struct Life {
-    number: u32,
-    resetting: bool,
+pub(crate) struct Lives {
+    /// Which life it is, and in the lowest bit whether a reset was begun and not ended.
+    word: AtomicU64,
+    /// Held for as long as the life is to last; by a reset alone.
+    held: RwLock<()>,
+    /// The same without a lock, for what is done often.
+    gates: Mutex<Vec<Weak<Gate>>>,
 }
 
-impl Life {
+/// A life that lasts as long as this is held.
+#[derive(Debug)]
+pub(crate) struct Alive<'a> {
+    number: u32,
+    _held: RwLockReadGuard<'a, ()>,
+}
+
+impl Alive<'_> {
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
 }
 
-/// The lives of a NIC.
-#[derive(Debug, Default)]
-pub(crate) struct Lives(RwLock<Life>);
+/// Where one thread at a time writes doorbells of an object.
+///
+/// ```text
+///  doorbell: inside = true ── life as it was? ── write ── inside = false
+///  reset:    life = another ── nobody inside? ── RESET
+/// ```
+///
+/// Both sides write one word and then read the other's, in the one order of all such
+/// accesses (`SeqCst`): at least one of them sees the other.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    life: u32,
+    inside: AtomicBool,
+}
 
-impl Lives {
-    /// Holds the NIC as it is, unless a reset was begun and not ended.
-    pub(crate) fn whole(&self) -> Result<RwLockReadGuard<'_, Life>, DeviceError> {
-        let life = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if life.resetting {
-            return Err(DeviceError::Resetting);
-        }
-        Ok(life)
+/// One who is inside a gate.
+#[derive(Debug)]
+pub(crate) struct Inside<'a>(&'a Gate);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.store(false, Ordering::Release);
+    }
+}
+
+impl Gate {
+    pub(crate) fn life(&self) -> u32 {
+        self.life
     }
 
-    /// The same for an object of this life. One of a life that is over is told so
-    /// even while the next has not begun: the NIC has let go of it.
-    pub(crate) fn alive(&self, number: u32) -> Result<RwLockReadGuard<'_, Life>, DeviceError> {
-        let life = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if life.number != number {
-            return Err(DeviceError::Reset);
+    /// Holds the NIC as it is, for a moment: a reset waits without sleeping.
+    pub(crate) fn enter(&self, lives: &Lives) -> Result<Inside<'_>, DeviceError> {
+        self.inside.store(true, Ordering::SeqCst);
+        let inside = Inside(self);
+        lives.check(self.life).map(|()| inside)
+    }
+}
+
+impl Lives {
+    fn read(&self) -> (u32, bool) {
+        let word = self.word.load(Ordering::SeqCst);
+        ((word >> 1) as u32, word & 1 == 1)
+    }
+
+    fn set(&self, number: u32, resetting: bool) {
+        self.word.store(u64::from(number) << 1 | u64::from(resetting), Ordering::SeqCst);
+    }
+
+    /// Whether an object of this life may use the NIC. One of a life that is over is
+    /// told so even while the next has not begun: the NIC has let go of it.
+    pub(crate) fn check(&self, number: u32) -> Result<(), DeviceError> {
+        match self.read() {
+            (now, _) if now != number => Err(DeviceError::Reset),
+            (_, true) => Err(DeviceError::Resetting),
+            _ => Ok(()),
         }
-        if life.resetting {
-            return Err(DeviceError::Resetting);
+    }
+
+    /// Holds the NIC as it is, unless a reset was begun and not ended.
+    pub(crate) fn whole(&self) -> Result<Alive<'_>, DeviceError> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        match self.read() {
+            (_, true) => Err(DeviceError::Resetting),
+            (number, false) => Ok(Alive { number, _held: held }),
         }
-        Ok(life)
+    }
+
+    /// The same for an object of this life.
+    pub(crate) fn alive(&self, number: u32) -> Result<Alive<'_>, DeviceError> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        self.check(number).map(|()| Alive { number, _held: held })
     }
 
     /// The life that an object made now belongs to.
@@ -64,9 +122,41 @@ impl Lives {
         Ok(self.whole()?.number)
     }
 
-    /// Whether the NIC has forgotten all of this life.
+    /// Whether the NIC has forgotten all of this life. Then all that it wrote is seen.
     pub(crate) fn is_over(&self, number: u32) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).number != number
+        self.read().0 != number
+    }
+
+    /// A gate for an object of this life.
+    pub(crate) fn gate(&self, life: u32) -> Arc<Gate> {
+        let gate = Arc::new(Gate { life, inside: AtomicBool::new(false) });
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|gate| gate.strong_count() > 0);
+        gates.push(Arc::downgrade(&gate));
+        gate
+    }
+
+    /// Returns when nobody is inside a gate; who comes later sees that a reset has begun.
+    fn wait_at_gates(&self) {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        for gate in gates.iter().filter_map(Weak::upgrade) {
+            while gate.inside.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Has the NIC end what it does and forget what it holds; else what it waits for.
+    pub(crate) fn stop(&self) -> Result<Option<u32>, DeviceError> {
+        self.device.write(regs::RESET.offset, 1)?;
+        let mut status = 0;
+        let done = self.wait_until(|| {
+            status = self.device.read(regs::RESET_STATUS.offset)?;
+            Ok(status & 1 == 0)
+        })?;
+        Ok(done.is_none().then_some(status))
     }
 }
 
@@ -99,24 +189,22 @@ impl Context {
     //= RS-4
     pub fn reset(&self) -> Result<(), ResetError> {
         let shared = &self.shared;
-        let mut life = shared.lives.0.write().unwrap_or_else(PoisonError::into_inner);
-        life.resetting = true;
-        shared.device.write(regs::RESET.offset, 1)?;
-        let mut status = 0;
-        let done = shared.wait_until(|| {
-            status = shared.device.read(regs::RESET_STATUS.offset)?;
-            Ok(status & 1 == 0)
-        })?;
-        if done.is_none() {
+        let lives = &shared.lives;
+        let _alone = lives.held.write().unwrap_or_else(PoisonError::into_inner);
+        let (number, _) = lives.read();
+        lives.set(number, true);
+        lives.wait_at_gates();
+        if let Some(status) = shared.stop()? {
             return Err(ResetError::Held { status, waits: READY_WAITS });
         }
         // From here on nothing of before is read or written any more.
-        life.number = life.number.wrapping_add(1);
+        let number = number.wrapping_add(1);
+        lives.set(number, true);
         shared.forget();
         if !shared.set_up()? {
             return Err(ResetError::NotReady { waits: READY_WAITS });
         }
-        life.resetting = false;
+        lives.set(number, false);
         Ok(())
     }
 }

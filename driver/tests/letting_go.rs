@@ -149,6 +149,30 @@ fn what_the_nic_lets_go_of_late_comes_back() {
     assert_eq!(mapped(), 2);
 }
 
+/// Whose reclaim failed with the device may still take receives of the ring.
+#[test]
+fn a_ring_stays_with_a_sharer_that_nobody_knows_the_end_of() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let pd = context.alloc_pd();
+    let mapped = || fake.mapped.lock().unwrap().len();
+    for broken in [regs::RECLAIM, regs::TABLE_COMMAND] {
+        let (cq, errors) = (context.create_cq(4).unwrap(), context.create_cq(4).unwrap());
+        let ring = pd.create_shared_receive(4, &errors).unwrap();
+        let sharing = pd.create_sharing_endpoint(&SMALL, &cq, &cq, &ring).unwrap();
+        let before = mapped();
+        *fake.broken.lock().unwrap() = Some(broken.offset);
+        assert!(matches!(sharing.destroy(), Err(DestroyError::Device(_))));
+        *fake.broken.lock().unwrap() = None;
+        drop(ring);
+        // Nor when the NIC is asked again.
+        drop(pd.create_endpoint(&SMALL, &cq, &cq));
+        assert_eq!(mapped(), before);
+        context.reset().unwrap();
+    }
+    assert_eq!(mapped(), 0);
+}
+
 /// A reset lets go of everything, and the last one to use the NIC looks once more.
 #[test]
 fn what_was_kept_goes_with_a_reset_or_with_the_context() {
@@ -249,7 +273,6 @@ fn memory_stays_mapped_until_the_requests_posted_with_it_have_ended() {
     assert!(!mapped(address));
     // What is mapped once more meanwhile stays.
     let memory = DmaMemory::new(10);
-    let pd = Context::open(fake.clone(), options()).unwrap().alloc_pd();
     let register = || pd.register(&memory, Access::LOCAL_WRITE).unwrap();
     let address = post(&mut endpoint, register());
     let again = register();
@@ -263,8 +286,6 @@ fn memory_stays_mapped_until_the_requests_posted_with_it_have_ended() {
     // Until the NIC has let go of the endpoint.
     drop((endpoint, cq));
     let region = |pd: &ProtectionDomain| pd.register(&DmaMemory::new(10), Access::LOCAL_WRITE).unwrap();
-    let context = Context::open(fake.clone(), options()).unwrap();
-    let pd = context.alloc_pd();
     let mut cq = context.create_cq(4).unwrap();
     let mut endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
     let address = post(&mut endpoint, region(&pd));

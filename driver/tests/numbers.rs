@@ -99,6 +99,7 @@ fn a_number_says_when_its_endpoint_was_created() {
     let one = open();
     at(65_636);
     assert_eq!(create(&one), 65_636 - 65_536);
+    drop(one);
     at(65_736);
     let two = open();
     assert_eq!(create(&two), 65_737 - 65_536, "TIME moved on by one");

@@ -178,6 +178,13 @@ fn opening_checks_what_answers() {
     fake.registers.lock().unwrap().insert(regs::STATUS.offset, 0);
     assert!(matches!(Context::open(fake, options()), Err(OpenError::NotReady { .. })));
 
+    // Keys of nine bits, endpoints of nine.
+    for (reg, value) in [(regs::SIZES1, 9 << 8), (regs::SIZES0, 9 << 24)] {
+        let fake = Fake::nic();
+        fake.registers.lock().unwrap().insert(reg.offset, value);
+        assert!(matches!(Context::open(fake, options()), Err(OpenError::Sizes { .. })));
+    }
+
     let no_vlan = ContextOptions { vlan: Some(4095), ..options() };
     assert_eq!(Context::open(Fake::nic(), no_vlan).unwrap_err(), OpenError::Vlan(4095));
     let mapped = tessera_abi::wire::ipv4_gid([10, 0, 0, 1]);
@@ -187,6 +194,46 @@ fn opening_checks_what_answers() {
     }
     let zero = ContextOptions { seed: 0, ..options() };
     assert_eq!(Context::open(Fake::nic(), zero).unwrap_err(), OpenError::ZeroSeed);
+}
+
+/// Two would give out the same numbers, and one reset what the other waits for.
+#[test]
+fn a_device_is_open_once_at_a_time() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    assert_eq!(Context::open(fake.clone(), options()).unwrap_err(), OpenError::InUse);
+    Context::open(Fake::nic(), options()).unwrap();
+    // It is as long as anything made of it is there.
+    let pd = context.alloc_pd();
+    drop(context);
+    assert_eq!(Context::open(fake.clone(), options()).unwrap_err(), OpenError::InUse);
+    drop(pd);
+    let context = Context::open(fake.clone(), options()).unwrap();
+    drop(context);
+    // Neither is it by one that failed.
+    fake.registers.lock().unwrap().insert(regs::STATUS.offset, 0);
+    for _ in 0..2 {
+        assert!(matches!(Context::open(fake.clone(), options()), Err(OpenError::NotReady { .. })));
+    }
+}
+
+/// What a program that died had posted would end what this one posts, and write where it likes.
+//= RS-1 test
+#[test]
+fn a_nic_at_work_is_reset_before_it_is_used() {
+    let reset = |register: regs::Reg| {
+        let fake = Fake::nic();
+        fake.registers.lock().unwrap().insert(register.offset, 1);
+        let opened = Context::open(fake.clone(), options());
+        let writes = fake.writes.lock().unwrap().clone();
+        (opened.err(), writes.iter().position(|&(at, value)| (at, value) == (regs::RESET.offset, 1)))
+    };
+    assert_eq!(reset(regs::CONTROL), (None, Some(0)), "before all else");
+    // One that does not end: the MAC and payload writes hold it up.
+    let (error, begun) = reset(regs::RESET_STATUS);
+    assert!(matches!(error, Some(OpenError::Held { status: 1, .. })), "{error:?}");
+    assert_eq!(begun, Some(0));
+    assert_eq!(reset(regs::LOCAL_IP), (None, None));
 }
 
 //= RO-3 test
@@ -245,6 +292,56 @@ fn a_posted_send_is_in_the_ring_when_its_doorbell_rings() {
 }
 
 #[test]
+fn a_batch_is_told_of_once() {
+    let mut bench = bench();
+    let page = regs::doorbell_page(0);
+    let doorbells = |fake: &Fake| {
+        let writes = fake.writes.lock().unwrap().clone();
+        writes.into_iter().filter(|&(at, _)| at >= page).collect::<Vec<_>>()
+    };
+    let to = AddressHandle::ipv4([2, 0, 0, 0, 0, 9], [10, 0, 0, 9], 0x12_3456, 0x1234);
+    let region = &bench.region;
+    let send = |work_id| SendRequest {
+        work_id,
+        region,
+        range: 0..10,
+        to,
+        tag: 0,
+        immediate: None,
+        round: None,
+        payload_size: 256,
+    };
+    let receive = RecvRequest { work_id: 7, region, range: 0..10 };
+    let posted = bench.endpoint.batch(|endpoint| {
+        endpoint.post_recv(&receive)?;
+        (0..3).try_for_each(|id| endpoint.post_send(&send(id)))?;
+        assert_eq!(doorbells(&bench.fake), []);
+        Ok::<_, PostError>("all of them")
+    });
+    assert_eq!(posted, Ok(Ok("all of them")));
+    assert_eq!(doorbells(&bench.fake), [(page + regs::DOORBELL_SQ, 3), (page + regs::DOORBELL_RQ, 1)]);
+    // One that is refused leaves the others as they are; an empty batch is told of to nobody.
+    let posted = bench.endpoint.batch(|endpoint| [(); 2].map(|()| endpoint.post_send(&send(3)).is_ok()));
+    assert_eq!(posted, Ok([true, false]));
+    bench.endpoint.batch(|_| ()).unwrap();
+    assert_eq!(doorbells(&bench.fake)[2..], [(page + regs::DOORBELL_SQ, 4)]);
+    // Who panics has posted all the same, and doorbells are rung again.
+    let mut posts = |times| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = bench.endpoint.batch(|endpoint| {
+                endpoint.post_recv(&receive).unwrap();
+                assert!(times == 0, "on purpose");
+            });
+        }))
+        .is_err()
+    };
+    assert!(posts(1));
+    bench.endpoint.post_recv(&receive).unwrap();
+    let receives = [(page + regs::DOORBELL_RQ, 2), (page + regs::DOORBELL_RQ, 3)];
+    assert_eq!(doorbells(&bench.fake)[3..], receives);
+}
+
+#[test]
 fn posting_refuses_what_cannot_work() {
     let mut bench = bench();
     assert!(matches!(bench.send(1, 9_999..10_001), Err(PostError::OutOfRegion { .. })));
@@ -253,6 +350,22 @@ fn posting_refuses_what_cannot_work() {
     }
     assert_eq!(bench.send(4, 0..1), Err(PostError::RingFull { outstanding: 4 }));
     assert_eq!(bench.endpoint.sends_outstanding(), 4);
+}
+
+#[test]
+fn posting_refuses_what_is_of_another_nic_or_no_number() {
+    let mut bench = bench();
+    let pd = Context::open(Fake::nic(), options()).unwrap().alloc_pd();
+    let foreign = pd.register(&DmaMemory::new(10_000), Access::LOCAL_WRITE).unwrap();
+    assert_eq!(foreign.lkey() & 0xFF, bench.region.lkey() & 0xFF, "its key is somebody's here");
+    let own = std::mem::replace(&mut bench.region, foreign);
+    assert_eq!(bench.send(1, 0..10), Err(PostError::ForeignRegion));
+    let receive = RecvRequest { work_id: 1, region: &bench.region, range: 0..10 };
+    assert_eq!(bench.endpoint.post_recv(&receive), Err(PostError::ForeignRegion));
+    bench.region = own;
+    let to = AddressHandle { endpoint: 1 << 24, ..bench.endpoint.address() };
+    assert_eq!(bench.send_to(to, 1, 0..10), Err(PostError::EndpointNumber(1 << 24)));
+    assert_eq!((bench.endpoint.sends_outstanding(), bench.endpoint.recvs_outstanding()), (0, 0));
 }
 
 #[test]
@@ -278,6 +391,41 @@ fn completions_come_in_any_order_and_twice_around() {
         );
     }
     assert_eq!(bench.endpoint.sends_outstanding(), 0);
+}
+
+/// A place in a ring that is free may be posted to by others at once, and what they post
+/// may complete in the same queue: by then the NIC has to know that it has room.
+#[test]
+fn the_nic_is_told_of_free_places_before_anything_ends() {
+    let fake = Fake::nic();
+    let context = Context::open(fake.clone(), options()).unwrap();
+    let mut cq = context.create_cq(2).unwrap();
+    let pd = context.alloc_pd();
+    let mut endpoint = pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+    let doorbell = regs::doorbell_page(0) + regs::DOORBELL_CQ;
+    // The end of a receive is seen here by its memory, which nobody else holds.
+    let receive = |endpoint: &mut Endpoint, n: usize| {
+        let region = pd.register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
+        endpoint.post_recv(&RecvRequest { work_id: 1, region: &region, range: 0..100 }).unwrap();
+        drop(region);
+        fake.complete((0, 2), n, &[(done::OPCODE, queue::DONE_RECV), (done::ENTRY, n as u8)]);
+        fake.unmapped.lock().unwrap().clear();
+        let before = fake.writes.lock().unwrap().len();
+        before
+    };
+    let told_first = |before: usize| {
+        let told = fake.writes.lock().unwrap()[before..].iter().position(|&(at, _)| at == doorbell);
+        let ended = fake.unmapped.lock().unwrap().first().copied();
+        told.zip(ended).is_some_and(|(told, ended)| before + told < ended)
+    };
+    let before = receive(&mut endpoint, 0);
+    assert_eq!(cq.poll(&mut [WorkCompletion::default()]), Ok(1));
+    assert!(told_first(before), "by a poll");
+    // And where nobody polls any more.
+    let before = receive(&mut endpoint, 1);
+    drop(cq);
+    assert_eq!(endpoint.recvs_outstanding(), 0);
+    assert!(told_first(before), "by who finds the queue abandoned");
 }
 
 /// What ended in front of nonsense, or before the device failed, is not lost with it.
@@ -349,7 +497,7 @@ fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
     let region = pd.register(&DmaMemory::new(1000), Access::LOCAL_WRITE).unwrap();
     let request = RecvRequest { work_id: 5, region: &region, range: 0..100 };
     endpoint.post_tagged_recv(0xABCD, &request).unwrap();
-    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { work_id: 5 }));
+    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { tag: 0xABCD, work_id: 5 }));
 
     let words = fake.table(regs::table::ENDPOINT, 0);
     let ring = u64::from(words[4]) | u64::from(words[5]) << 32;
@@ -374,6 +522,7 @@ fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
     assert_eq!((told[0].work_id, told[0].event), (5, CompletionEvent::Posted));
     assert_eq!(endpoint.recvs_outstanding(), 1, "posted is not ended");
 
+    assert!(matches!(endpoint.cancel(0xABCE, 5), Err(PostError::NotInPlace { .. })), "another's tag");
     // A cancel that comes too late, then one that does not.
     for _ in 0..2 {
         endpoint.cancel(0xABCD, 5).unwrap();
@@ -401,5 +550,5 @@ fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
         complete(queue::DONE_POSTED, 0, 4, handle);
         assert_eq!(cq.poll(&mut told), Err(PollError::Handle { index, handle }));
     }
-    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { work_id: 5 }));
+    assert_eq!(endpoint.cancel(0xABCD, 5), Err(PostError::NotInPlace { tag: 0xABCD, work_id: 5 }));
 }

@@ -166,6 +166,9 @@ fn a_watch_reads_what_the_nic_wrote() {
     memory.write(36, &[0b0001_1111]);
     assert!(watch.has(7) && !watch.has(8) && !watch.has(23) && watch.has(24));
     assert_eq!(watch.missing(&message), [8..24, 296..300]);
+    // Of another receive's message, what this area has bits for.
+    let longer = ChunkedMessage { packets: 100_000, ..message };
+    assert_eq!(watch.missing(&longer), [8..24, 296..2048]);
     // Eight blocks are what the area has bits for.
     for (packets, told) in [(2048u32, true), (2049, false), (u32::MAX, false)] {
         memory.write(area::PACKETS, &packets.to_le_bytes());
@@ -221,7 +224,12 @@ fn orders_wait_their_turn_and_tell_what_they_met() {
     assert_eq!(bench.context.request_retransmission(&message, u32::MAX), Ok(false));
     answer(&[0, met, met]);
     assert_eq!(bench.context.complete_partially(&message), Ok(true));
+    // Packets are no order to end it, however many somebody makes of them.
+    answer(&[0, met, met]);
+    let longer = ChunkedMessage { packets: u32::MAX, ..message };
+    assert_eq!(bench.context.request_retransmission(&longer, u32::MAX), Ok(true));
     let orders = bench.fake.orders.lock().unwrap().clone();
     let handle = message.handle;
-    assert_eq!(orders, [(handle, 256), (handle, 300), (handle, regs::ORDER_PARTIAL)]);
+    let most = tessera_abi::params::MAX_PACKETS;
+    assert_eq!(orders, [(handle, 256), (handle, 300), (handle, regs::ORDER_PARTIAL), (handle, most)]);
 }

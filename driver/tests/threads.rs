@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 mod fake;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -16,13 +17,16 @@ use tessera_driver::*;
 /// The registers of a [`Fake`], whose accesses take their time.
 struct Slow {
     fake: Arc<Fake>,
+    /// A doorbell is being written.
+    ringing: AtomicBool,
     /// Run in the next `map`.
     on_map: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Slow {
     fn open() -> (Arc<Self>, Context) {
-        let slow = Arc::new(Self { fake: Fake::nic(), on_map: Mutex::default() });
+        let slow =
+            Arc::new(Self { fake: Fake::nic(), ringing: AtomicBool::new(false), on_map: Mutex::default() });
         let context = Context::open(slow.clone(), fake::options()).unwrap();
         (slow, context)
     }
@@ -36,6 +40,15 @@ impl Device for Slow {
         if (regs::TABLE_DATA..regs::TABLE_DATA + 64).contains(&offset) {
             thread::sleep(Duration::from_millis(1));
         }
+        if offset >= regs::doorbell_page(0) {
+            self.ringing.store(true, Ordering::SeqCst);
+            thread::sleep(Duration::from_micros(50));
+            self.ringing.store(false, Ordering::SeqCst);
+        }
+        assert!(
+            !(offset == regs::RESET.offset && self.ringing.load(Ordering::SeqCst)),
+            "reset amid a doorbell"
+        );
         self.fake.write(offset, value)
     }
     fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
@@ -106,5 +119,59 @@ fn a_reset_in_the_middle_of_a_creation_costs_no_number() {
         let cq = context.create_cq(4).unwrap();
         let all: Vec<_> = (0..4).map(|_| pd.create_endpoint(&SMALL, &cq, &cq)).collect();
         assert!(all.iter().all(Result::is_ok), "ring {ring}: {:?}", all.last());
+    }
+}
+
+/// A doorbell never meets a NIC in reset, nor one that knows another ring under its number.
+#[test]
+fn a_reset_waits_for_doorbells_and_refuses_later_ones() {
+    for delay in 0..40 {
+        let (slow, context) = Slow::open();
+        let pd = context.alloc_pd();
+        let mut cq = context.create_cq(4).unwrap();
+        let mut endpoint =
+            pd.create_endpoint(&EndpointOptions { recv_entries: 8, ..SMALL }, &cq, &cq).unwrap();
+        let region = pd.register(&DmaMemory::new(100), Access::LOCAL_WRITE).unwrap();
+        let (start, own) = (Barrier::new(3), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                thread::sleep(Duration::from_micros(10 * delay));
+                context.reset().unwrap();
+                own.store(true, Ordering::SeqCst);
+                slow.fake.writes.lock().unwrap().clear();
+            });
+            scope.spawn(|| {
+                start.wait();
+                for work_id in 0..4 {
+                    let request = RecvRequest { work_id, region: &region, range: 0..100 };
+                    let posted = match work_id {
+                        3 => endpoint
+                            .batch(|endpoint| endpoint.post_recv(&request))
+                            .map_err(PostError::from)
+                            .flatten(),
+                        _ => endpoint.post_recv(&request),
+                    };
+                    let refused = [DeviceError::Reset, DeviceError::Resetting].map(PostError::from);
+                    assert!(posted.is_ok() || posted.is_err_and(|error| refused.contains(&error)));
+                }
+            });
+            scope.spawn(|| {
+                start.wait();
+                for _ in 0..4 {
+                    cq.poll(&mut [WorkCompletion::default()]).unwrap();
+                }
+            });
+        });
+        assert!(own.into_inner());
+        let rung = slow.fake.writes.lock().unwrap().iter().any(|&(at, _)| at >= regs::doorbell_page(0));
+        assert!(!rung, "a doorbell after the reset");
+        let request = RecvRequest { work_id: 9, region: &region, range: 0..100 };
+        assert_eq!(endpoint.post_recv(&request), Err(DeviceError::Reset.into()));
+        // All that was accepted ends, and nothing else.
+        let outstanding = endpoint.recvs_outstanding();
+        let mut told = [WorkCompletion::default(); 8];
+        assert_eq!(cq.poll(&mut told), Ok(outstanding));
+        assert!(told[..outstanding].iter().all(|done| done.status == Status::Flushed));
     }
 }

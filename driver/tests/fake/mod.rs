@@ -36,6 +36,8 @@ pub struct Fake {
     pub registers: Mutex<BTreeMap<u32, u32>>,
     pub writes: Mutex<Vec<(u32, u32)>>,
     pub mapped: Mutex<BTreeMap<u64, Arc<DmaMemory>>>,
+    /// How many writes came before each time that memory was unmapped.
+    pub unmapped: Mutex<Vec<usize>>,
     /// How often each is mapped.
     pub times: Mutex<BTreeMap<u64, usize>>,
     /// A register that cannot be written.
@@ -116,6 +118,7 @@ impl Device for Fake {
         Ok(memory.address())
     }
     fn unmap(&self, address: u64) {
+        self.unmapped.lock().unwrap().push(self.writes.lock().unwrap().len());
         let mut all = self.times.lock().unwrap();
         let times = all.get_mut(&address).filter(|times| **times > 0).expect("what is unmapped was mapped");
         *times -= 1;

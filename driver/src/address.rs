@@ -1,0 +1,64 @@
+//! Devices by address: what a program is told on its command line or in `TESSERA_DEVICE`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::device::{Device, DeviceError};
+use crate::remote;
+
+/// Why a device could not be opened by its address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// It says nothing known here.
+    #[error(
+        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, with the socket of a simulator process"
+    )]
+    Unknown(String),
+    /// There is no NIC of that number anywhere.
+    #[error("`{0}` is no number of a NIC: use 0 for the first, 1 for the second")]
+    Nic(String),
+    /// The device did not answer.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Opens the device that an address names.
+///
+/// | address | device |
+/// |---|---|
+/// | `socket:PATH?nic=N` | NIC N (0 if not said) of a simulator process that listens at PATH |
+///
+/// # Errors
+/// If the address names nothing known, or nobody answers there.
+pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
+    let Some(rest) = address.strip_prefix("socket:") else {
+        return Err(AddressError::Unknown(address.into()));
+    };
+    let (path, nic) = rest.rsplit_once("?nic=").unwrap_or((rest, "0"));
+    if path.is_empty() {
+        return Err(AddressError::Unknown(address.into()));
+    }
+    let nic = nic.parse().map_err(|_| AddressError::Nic(nic.into()))?;
+    Ok(remote::connect(Path::new(path), nic)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_addresses_are_named() {
+        let error = |address: &str| open_device(address).err().expect("no such device").to_string();
+        for unknown in ["", "pci:0", "socket:", "socket:?nic=1"] {
+            let said = error(unknown);
+            assert!(said.contains(&format!("`{unknown}`")) && said.contains("socket:PATH"), "{said}");
+        }
+        assert!(error("socket:/tmp/x?nic=one").contains("`one` is no number"));
+        let nobody = error("socket:/nonexistent/tessera.sock?nic=1");
+        assert!(
+            nobody.contains("/nonexistent/tessera.sock") && nobody.contains("start the simulator"),
+            "{nobody}"
+        );
+    }
+}
