@@ -5,23 +5,58 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tessera_driver::DmaMemory;
 
+/// Memory of a host, which may be in another process.
+pub trait HostRegion: Send + Sync {
+    /// Bytes.
+    fn size(&self) -> usize;
+
+    /// Copies bytes out that lie within it; `false` if they cannot be had any more.
+    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool;
+
+    /// Copies bytes in that lie within it; `false` if they cannot be any more.
+    fn store(&self, offset: usize, bytes: &[u8]) -> bool;
+}
+
+impl HostRegion for DmaMemory {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool {
+        self.read(offset, bytes);
+        true
+    }
+
+    fn store(&self, offset: usize, bytes: &[u8]) -> bool {
+        self.write(offset, bytes);
+        true
+    }
+}
+
+/// What is mapped at an address, and how often.
+type Mapped = BTreeMap<u64, (Arc<dyn HostRegion>, u32)>;
+
 /// Mapped memory by address. A device address is the memory's own address in
-/// this process.
-#[derive(Debug, Default)]
+/// the process that it is of.
+#[derive(Default)]
 pub struct HostMemory {
-    mapped: Mutex<BTreeMap<u64, (Arc<DmaMemory>, u32)>>,
+    mapped: Mutex<Mapped>,
 }
 
 impl HostMemory {
-    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Arc<DmaMemory>, u32)>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Mapped> {
         self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes memory reachable; mapping it twice needs two unmaps.
     pub fn map(&self, memory: &Arc<DmaMemory>) -> u64 {
-        let address = memory.address();
-        self.locked().entry(address).or_insert_with(|| (memory.clone(), 0)).1 += 1;
-        address
+        self.map_region(memory.address(), memory.clone());
+        memory.address()
+    }
+
+    /// The same for memory of any kind.
+    pub fn map_region(&self, address: u64, region: Arc<dyn HostRegion>) {
+        self.locked().entry(address).or_insert_with(|| (region, 0)).1 += 1;
     }
 
     /// Takes memory away.
@@ -35,24 +70,29 @@ impl HostMemory {
         }
     }
 
+    /// Takes all memory away: the host is gone.
+    pub fn unmap_all(&self) {
+        self.locked().clear();
+    }
+
     /// Bytes that are mapped.
     pub fn mapped(&self) -> usize {
-        self.locked().values().map(|(memory, _)| memory.len()).sum()
+        self.locked().values().map(|(memory, _)| memory.size()).sum()
     }
 
     /// Runs `access` on the memory that holds `len` bytes at `address`, with
-    /// the offset inside it; `None` when no mapping holds them all.
-    fn with<T>(&self, address: u64, len: usize, access: impl FnOnce(&DmaMemory, usize) -> T) -> Option<T> {
+    /// the offset inside it; `false` when no mapping holds them all.
+    fn with(&self, address: u64, len: usize, access: impl FnOnce(&dyn HostRegion, usize) -> bool) -> bool {
         let mapped = self.locked();
-        let (start, (memory, _)) = mapped.range(..=address).next_back()?;
+        let Some((start, (memory, _))) = mapped.range(..=address).next_back() else { return false };
         let offset = (address - start) as usize;
-        (offset.checked_add(len)? <= memory.len()).then(|| access(memory, offset))
+        offset.checked_add(len).is_some_and(|end| end <= memory.size()) && access(&**memory, offset)
     }
 
     /// Fills `bytes` from `address`; `false` (and zeros) outside what is mapped.
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
         let len = bytes.len();
-        let found = self.with(address, len, |memory, offset| memory.read(offset, bytes)).is_some();
+        let found = self.with(address, len, |memory, offset| memory.fetch(offset, bytes));
         if !found {
             bytes.fill(0);
         }
@@ -62,7 +102,7 @@ impl HostMemory {
     /// Stores `bytes` at `address`; `false` (and nothing stored) outside what
     /// is mapped.
     pub fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        self.with(address, bytes.len(), |memory, offset| memory.write(offset, bytes)).is_some()
+        self.with(address, bytes.len(), |memory, offset| memory.store(offset, bytes))
     }
 }
 

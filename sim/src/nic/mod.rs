@@ -20,7 +20,7 @@ mod record;
 
 pub use axil::RegisterError;
 pub use dma::{DmaClass, DmaHold, DmaOptions, DmaRead, DmaWrite};
-pub use memory::HostMemory;
+pub use memory::{HostMemory, HostRegion};
 pub use record::{Change, Record, ReplayError, Step, Stream, RESET_CLOCKS};
 
 use std::collections::VecDeque;

@@ -1,0 +1,322 @@
+//! Simulated NICs for other processes: each opens one over a Unix socket.
+//!
+//! ```text
+//!   program ── driver ── remote ══socket══ Server ──> device of NIC n ──┐
+//!   program ── driver ── remote ══socket══   │    ──> device of NIC m ──┼── cluster
+//!      memory <══ process_vm_readv/writev ═══╧═══════ DMA ──────────────┘
+//! ```
+//!
+//! The messages are those of [`tessera_driver::remote`]. Simulated time passes while
+//! somebody waits ([`Device::wait`](tessera_driver::Device::wait)) or reads a register:
+//! programs that wait on each other by other means stop it. A program that goes, or is
+//! killed, leaves its NIC reset, and free for the next.
+
+use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::uio::{process_vm_readv, process_vm_writev, RemoteIoVec};
+use nix::unistd::Pid;
+use tessera_abi::regs;
+use tessera_driver::remote::{
+    Answer, Request, COOKIE, FETCH, GONE, HELLO, MAP, MEMORY, READ, REGISTER_FAILED, STORE, UNMAP, VERSION,
+    WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
+};
+use tessera_driver::{Device, DeviceError};
+
+use crate::device::{Shared, Simulation};
+use crate::nic::{HostMemory, HostRegion};
+
+/// Windows that a NIC has to let go of a program that is gone.
+const RESET_WINDOWS: u32 = 10_000;
+
+/// How the memory of programs is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryWay {
+    /// Directly where that is permitted, else by asking.
+    #[default]
+    Found,
+    /// By asking the program.
+    Asked,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A NIC's place for a program.
+#[derive(Default)]
+struct Seat {
+    /// The process that has it.
+    taken: Mutex<Option<i32>>,
+    /// On which its memory is asked for.
+    memory: Arc<Mutex<Option<UnixStream>>>,
+}
+
+/// Memory of a program that the server may read and write.
+struct Direct {
+    process: Pid,
+    address: usize,
+    len: usize,
+}
+
+impl HostRegion for Direct {
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool {
+        let len = bytes.len();
+        let there = [RemoteIoVec { base: self.address + offset, len }];
+        len == 0 || process_vm_readv(self.process, &mut [IoSliceMut::new(bytes)], &there) == Ok(len)
+    }
+
+    fn store(&self, offset: usize, bytes: &[u8]) -> bool {
+        let put = |bytes: &[u8], base: usize| {
+            let there = [RemoteIoVec { base, len: bytes.len() }];
+            process_vm_writev(self.process, &[IoSlice::new(bytes)], &there) == Ok(bytes.len())
+        };
+        // The last byte after all others: it tells of a completion.
+        let Some((last, rest)) = bytes.split_last() else { return true };
+        let address = self.address + offset;
+        (rest.is_empty() || put(rest, address)) && put(std::slice::from_ref(last), address + rest.len())
+    }
+}
+
+/// Memory of a program that is asked.
+struct Asked {
+    stream: Arc<Mutex<Option<UnixStream>>>,
+    address: u64,
+    len: usize,
+}
+
+impl Asked {
+    fn ask(&self, request: Request, send: &[u8], fill: &mut [u8]) -> Result<bool, Error> {
+        let mut stream = lock(&self.stream);
+        let stream = stream.as_mut().ok_or(ErrorKind::NotConnected)?;
+        request.send(stream)?;
+        stream.write_all(send)?;
+        let answer = Answer::receive(stream)?;
+        stream.read_exact(fill)?;
+        Ok(answer.value == 0)
+    }
+}
+
+impl HostRegion for Asked {
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool {
+        let request = Request { kind: FETCH, a: 0, b: self.address + offset as u64, c: bytes.len() as u64 };
+        self.ask(request, &[], bytes).unwrap_or(false)
+    }
+
+    fn store(&self, offset: usize, bytes: &[u8]) -> bool {
+        let request = Request { kind: STORE, a: 0, b: self.address + offset as u64, c: bytes.len() as u64 };
+        self.ask(request, bytes, &mut []).unwrap_or(false)
+    }
+}
+
+/// What connections share.
+struct Hall<S> {
+    simulation: Shared<S>,
+    seats: Vec<Seat>,
+    way: MemoryWay,
+    stopped: AtomicBool,
+}
+
+/// Serves the NICs of a simulation until it is dropped.
+pub struct Server<S: Simulation> {
+    hall: Arc<Hall<S>>,
+    path: PathBuf,
+    accepts: Option<std::thread::JoinHandle<()>>,
+}
+
+impl<S: Simulation> Server<S> {
+    /// Listens at `path` for programs that open one of the first `nics` NICs.
+    ///
+    /// # Errors
+    /// If the socket cannot be made, or somebody listens there already.
+    pub fn bind(path: &Path, simulation: Shared<S>, nics: usize, way: MemoryWay) -> Result<Self, Error> {
+        // What a server that was killed has left behind is in the way, a living one not.
+        if path.exists() && UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        let seats = (0..nics).map(|_| Seat::default()).collect();
+        let hall = Arc::new(Hall { simulation, seats, way, stopped: AtomicBool::new(false) });
+        let shared = hall.clone();
+        let accepts = std::thread::Builder::new().name("tessera-server".into()).spawn(move || {
+            for stream in listener.incoming() {
+                if shared.stopped.load(Ordering::Acquire) {
+                    return;
+                }
+                let (Ok(stream), hall) = (stream, shared.clone()) else { continue };
+                // Who cannot be served finds the connection closed.
+                let _ = std::thread::Builder::new().name("tessera-program".into()).spawn(move || {
+                    let _ = hall.serve(stream);
+                });
+            }
+        })?;
+        Ok(Self { hall, path: path.to_owned(), accepts: Some(accepts) })
+    }
+
+    /// The address by which a program opens one of the NICs.
+    pub fn address(&self, nic: usize) -> String {
+        format!("socket:{}?nic={nic}", self.path.display())
+    }
+
+    /// Processes that have a NIC open, by NIC.
+    pub fn programs(&self) -> Vec<Option<i32>> {
+        self.hall.seats.iter().map(|seat| *lock(&seat.taken)).collect()
+    }
+}
+
+impl<S: Simulation> Drop for Server<S> {
+    fn drop(&mut self) {
+        self.hall.stopped.store(true, Ordering::Release);
+        // What programs still ask for is refused.
+        self.hall.simulation.lock().failed().get_or_insert_with(|| "the simulation has ended".into());
+        // Wakes who accepts.
+        let _ = UnixStream::connect(&self.path);
+        if let Some(accepts) = self.accepts.take() {
+            let _ = accepts.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn refuse(stream: &mut UnixStream, why: impl ToString) -> Result<(), Error> {
+    Answer::error(GONE, why).send(stream)
+}
+
+impl<S: Simulation> Hall<S> {
+    fn serve(&self, mut stream: UnixStream) -> Result<(), Error> {
+        let hello = Request::receive(&mut stream)?;
+        let nic = hello.a as usize;
+        if hello.b != VERSION {
+            let why = format!(
+                "the simulator speaks version {VERSION} and this program {}: build both from one source",
+                hello.b
+            );
+            return refuse(&mut stream, why);
+        }
+        let Some(seat) = self.seats.get(nic) else {
+            let last = self.seats.len() - 1;
+            return refuse(&mut stream, format!("this simulator has no NIC {nic}: use 0 to {last}"));
+        };
+        let pid = getsockopt(&stream, PeerCredentials).map_err(Error::from)?.pid();
+        match hello.kind {
+            HELLO => {}
+            MEMORY if *lock(&seat.taken) == Some(pid) => {
+                Answer::ok(0).send(&mut stream)?;
+                *lock(&seat.memory) = Some(stream);
+                return Ok(());
+            }
+            MEMORY => return refuse(&mut stream, format!("this program does not have NIC {nic} open")),
+            kind => return refuse(&mut stream, format!("{kind} is no beginning")),
+        }
+        let before = {
+            let mut taken = lock(&seat.taken);
+            let before = *taken;
+            taken.get_or_insert(pid);
+            before
+        };
+        if let Some(other) = before {
+            return refuse(
+                &mut stream,
+                format!("NIC {nic} is open in process {other}: use another, or end that"),
+            );
+        }
+        let direct = self.way == MemoryWay::Found && sees_cookie(pid, hello.c);
+        let way = if direct { WAY_DIRECT } else { WAY_ASKED };
+        let ended = Answer::ok(way).send(&mut stream).and_then(|()| {
+            let region = |address: u64, len: u64| -> Arc<dyn HostRegion> {
+                let len = len as usize;
+                match direct {
+                    true => Arc::new(Direct { process: Pid::from_raw(pid), address: address as usize, len }),
+                    false => Arc::new(Asked { stream: seat.memory.clone(), address, len }),
+                }
+            };
+            self.attend(&mut stream, nic, &region)
+        });
+        self.clear(nic);
+        *lock(&seat.memory) = None;
+        *lock(&seat.taken) = None;
+        ended
+    }
+
+    /// Does what a program asks for until it goes.
+    fn attend(
+        &self,
+        stream: &mut UnixStream,
+        nic: usize,
+        region: &dyn Fn(u64, u64) -> Arc<dyn HostRegion>,
+    ) -> Result<(), Error> {
+        let (device, memory) = self.nic(nic);
+        let mut failed: Option<DeviceError> = None;
+        loop {
+            let Request { kind, a, b, c } = Request::receive(stream)?;
+            let done = match kind {
+                WRITE => {
+                    // Told with the next answer.
+                    failed = failed.or(device.write(a, b as u32).err());
+                    continue;
+                }
+                READ => device.read(a),
+                MAP => {
+                    memory.map_region(b, region(b, c));
+                    Ok(0)
+                }
+                UNMAP => {
+                    memory.unmap(b);
+                    Ok(0)
+                }
+                WAIT => device.wait().map(|()| 0),
+                kind => Err(DeviceError::Gone(format!("{kind} is no request"))),
+            };
+            let answer = match failed.take().map_or(done, Err) {
+                Ok(value) => Answer::ok(value),
+                Err(DeviceError::Register { reason, .. }) => Answer::error(REGISTER_FAILED, reason),
+                Err(error) => Answer::error(GONE, error),
+            };
+            answer.send(stream)?;
+        }
+    }
+
+    fn nic(&self, nic: usize) -> (Arc<dyn Device>, Arc<HostMemory>) {
+        let device = self.simulation.device(nic);
+        let memory = self.simulation.lock().nic(nic).memory().clone();
+        (device, memory)
+    }
+
+    /// The program is gone: so is what its NIC had to do for it.
+    fn clear(&self, nic: usize) {
+        let (device, memory) = self.nic(nic);
+        let reset = || -> Result<(), DeviceError> {
+            device.write(regs::RESET.offset, 1)?;
+            for _ in 0..RESET_WINDOWS {
+                if device.read(regs::RESET_STATUS.offset)? & 1 == 0 {
+                    break;
+                }
+                device.wait()?;
+            }
+            Ok(())
+        };
+        // A simulation that has ended writes nothing any more.
+        let _ = reset();
+        memory.unmap_all();
+    }
+}
+
+/// Whether the memory of a process can be read, and is what its address says.
+fn sees_cookie(pid: i32, address: u64) -> bool {
+    let mut bytes = [0; 8];
+    let there = [RemoteIoVec { base: address as usize, len: bytes.len() }];
+    process_vm_readv(Pid::from_raw(pid), &mut [IoSliceMut::new(&mut bytes)], &there) == Ok(bytes.len())
+        && u64::from_ne_bytes(bytes) == COOKIE
+}
