@@ -12,6 +12,7 @@ mod interval;
 mod model;
 mod mutate;
 mod output;
+mod run;
 mod setup;
 mod soak;
 mod sweep;
@@ -39,6 +40,7 @@ enum Verb {
     Bench(bench::BenchArgs),
     Sweep(sweep::SweepArgs),
     Soak(soak::SoakArgs),
+    Run(run::RunArgs),
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
 }
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Soak(args) => soak::run(&args),
+        Verb::Run(args) => run::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
     };

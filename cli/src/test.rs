@@ -48,6 +48,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("model", &["abi"]),
     ("rtl", &["abi"]),
     ("driver", &["abi"]),
+    ("verbs", &["abi", "driver"]),
     ("sim", &["abi", "rtl", "driver", "model"]),
     ("testbenches", &["abi", "rtl", "driver", "model", "sim"]),
     ("cli", &["abi", "rtl", "driver", "model", "sim"]),

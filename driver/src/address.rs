@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::{Device, DeviceError};
-use crate::remote;
+use crate::remote::{self, Remote, ANY};
 
 /// Why a device could not be opened by its address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,22 +16,18 @@ pub enum AddressError {
     )]
     Unknown(String),
     /// There is no NIC of that number anywhere.
-    #[error("`{0}` is no number of a NIC: use 0 for the first, 1 for the second")]
+    #[error("`{0}` is no number of a NIC: use 0 for the first, 1 for the second, `any` for the first that is free")]
     Nic(String),
     /// The device did not answer.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-/// Opens the device that an address names.
-///
-/// | address | device |
-/// |---|---|
-/// | `socket:PATH?nic=N` | NIC N (0 if not said) of a simulator process that listens at PATH |
+/// Path and NIC of a `socket:` address.
 ///
 /// # Errors
-/// If the address names nothing known, or nobody answers there.
-pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
+/// If it is none.
+pub fn socket(address: &str) -> Result<(&Path, u32), AddressError> {
     let Some(rest) = address.strip_prefix("socket:") else {
         return Err(AddressError::Unknown(address.into()));
     };
@@ -39,8 +35,32 @@ pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
     if path.is_empty() {
         return Err(AddressError::Unknown(address.into()));
     }
-    let nic = nic.parse().map_err(|_| AddressError::Nic(nic.into()))?;
-    Ok(remote::connect(Path::new(path), nic)?)
+    let nic = match nic {
+        "any" => ANY,
+        nic => nic.parse().map_err(|_| AddressError::Nic(nic.into()))?,
+    };
+    Ok((Path::new(path), nic))
+}
+
+/// Opens the device that a `socket:` address names, as what it is.
+///
+/// # Errors
+/// If the address is of another kind, or nobody answers there.
+pub fn open_socket(address: &str) -> Result<Arc<Remote>, AddressError> {
+    let (path, nic) = socket(address)?;
+    Ok(remote::connect(path, nic)?)
+}
+
+/// Opens the device that an address names.
+///
+/// | address | device |
+/// |---|---|
+/// | `socket:PATH?nic=N` | NIC N (0 if not said; `any`: the first that is free) of a simulator process that listens at PATH |
+///
+/// # Errors
+/// If the address names nothing known, or nobody answers there.
+pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
+    Ok(open_socket(address)?)
 }
 
 #[cfg(test)]

@@ -103,6 +103,7 @@ pub struct Endpoint {
     index: usize,
     number: u32,
     options: EndpointOptions,
+    pd: u16,
     sends: Ring,
     recvs: Receives,
     /// Table index of the ring its receives come from.
@@ -139,11 +140,10 @@ impl Endpoint {
         if recv_queue.life != life || shared_ring.is_some_and(|ring| ring.ring.life != life) {
             return Err(DeviceError::Reset.into());
         }
-        let sq_log2 = ring_log2(options.send_entries)?;
-        let rq_log2 = match shared_ring {
-            Some(_) => 0,
-            None => ring_log2(options.recv_entries)?,
-        };
+        ring_log2(options.send_entries)?;
+        if shared_ring.is_none() {
+            ring_log2(options.recv_entries)?;
+        }
         let sends = Ring::map(shared, life, options.send_entries, queue::SEND_ENTRY_LEN)?;
         let recvs = match shared_ring {
             Some(ring) => Receives::Shared(ring.ring.clone()),
@@ -160,24 +160,6 @@ impl Endpoint {
             own_base.into_iter().for_each(|base| shared.device.unmap(base));
         })?;
         let hi = reuse & 0xFFFF;
-        let word = Word::new()
-            .with(regs::endpoint::VALID, 1)
-            .with(regs::endpoint::SEND_ENABLE, 1)
-            .with(regs::endpoint::DATAGRAM, (options.kind == EndpointKind::Datagrams).into())
-            .with(regs::endpoint::NUMBER_HI, hi.into())
-            .with(regs::endpoint::QKEY, options.qkey.into())
-            .with(regs::endpoint::SQ_BASE, sends.address)
-            .with(regs::endpoint::RQ_BASE, own_base.unwrap_or(0))
-            .with(regs::endpoint::SQ_LOG2, sq_log2.into())
-            .with(regs::endpoint::RQ_LOG2, rq_log2.into())
-            .with(regs::endpoint::SEND_CQ, send_queue.index as u64)
-            .with(regs::endpoint::RECV_CQ, recv_queue.index as u64)
-            .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
-            .with(regs::endpoint::TX_QUOTA, options.tx_quota.into())
-            .with(regs::endpoint::TAGS, options.tags.into())
-            .with(regs::endpoint::SHARES, shared_ring.is_some().into())
-            .with(regs::endpoint::SHARED_RING, shared_ring.map_or(0, |ring| ring.ring.index as u64))
-            .with(regs::endpoint::PD, pd.into());
         let ring_index = shared_ring.map_or(index, |ring| ring.ring.index) as u16;
         [send_cq, recv_cq].into_iter().for_each(|cq| cq.disown(index));
         send_queue.attached.attach(index as u16, None, &sends.outstanding);
@@ -188,6 +170,7 @@ impl Endpoint {
             index,
             number: hi << 8 | index as u32,
             options: *options,
+            pd,
             sends,
             recvs,
             ring_index,
@@ -195,10 +178,55 @@ impl Endpoint {
             destroyed: false,
         };
         // From here on dropping `endpoint` gives everything back.
-        let written = shared.write_table_now(table::ENDPOINT, index, word);
+        let written = shared.write_table_now(table::ENDPOINT, index, endpoint.entry());
         drop(alive);
         written?;
         Ok(endpoint)
+    }
+
+    /// Its table entry, open for all.
+    fn entry(&self) -> Word {
+        let options = &self.options;
+        let (rq_base, rq_log2, shared_ring) = match &self.recvs {
+            Receives::Own(ring) => (ring.address, options.recv_entries.trailing_zeros(), None),
+            Receives::Shared(_) => (0, 0, Some(self.ring_index)),
+        };
+        let [send_queue, recv_queue] = &self.queues;
+        Word::new()
+            .with(regs::endpoint::VALID, 1)
+            .with(regs::endpoint::SEND_ENABLE, 1)
+            .with(regs::endpoint::DATAGRAM, (options.kind == EndpointKind::Datagrams).into())
+            .with(regs::endpoint::NUMBER_HI, (self.number >> 8).into())
+            .with(regs::endpoint::QKEY, options.qkey.into())
+            .with(regs::endpoint::SQ_BASE, self.sends.address)
+            .with(regs::endpoint::RQ_BASE, rq_base)
+            .with(regs::endpoint::SQ_LOG2, options.send_entries.trailing_zeros().into())
+            .with(regs::endpoint::RQ_LOG2, rq_log2.into())
+            .with(regs::endpoint::SEND_CQ, send_queue.index as u64)
+            .with(regs::endpoint::RECV_CQ, recv_queue.index as u64)
+            .with(regs::endpoint::RX_QUOTA, options.rx_quota.into())
+            .with(regs::endpoint::TX_QUOTA, options.tx_quota.into())
+            .with(regs::endpoint::TAGS, options.tags.into())
+            .with(regs::endpoint::SHARES, shared_ring.is_some().into())
+            .with(regs::endpoint::SHARED_RING, shared_ring.unwrap_or(0).into())
+            .with(regs::endpoint::PD, self.pd.into())
+    }
+
+    /// Gives the endpoint another Q_Key, before anything is posted to it.
+    ///
+    /// # Errors
+    /// [`PostError::Used`] if something has been: create another endpoint then.
+    pub fn set_qkey(&mut self, qkey: u32) -> Result<(), PostError> {
+        let own = match &self.recvs {
+            Receives::Own(ring) => ring.outstanding.is_unused(),
+            Receives::Shared(_) => true,
+        };
+        if !self.sends.outstanding.is_unused() || !own {
+            return Err(PostError::Used);
+        }
+        let before = std::mem::replace(&mut self.options.qkey, qkey);
+        let written = self.shared.write_table(self.life, table::ENDPOINT, self.index, self.entry());
+        Ok(written.inspect_err(|_| self.options.qkey = before)?)
     }
 
     /// This endpoint's 24-bit number, which peers address it by.

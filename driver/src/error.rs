@@ -232,6 +232,9 @@ pub enum PostError {
         /// In the request's address.
         peer: u32,
     },
+    /// The endpoint has been posted to.
+    #[error("requests have been posted to this endpoint: create another one")]
+    Used,
     /// The endpoint does not match tags.
     #[error("this endpoint does not match tags: create it with EndpointOptions::tags")]
     NoTags,

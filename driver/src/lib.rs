@@ -80,7 +80,7 @@ mod reset;
 mod ring;
 mod shared_receive;
 
-pub use address::{open_device, AddressError};
+pub use address::{open_device, open_socket, socket, AddressError};
 pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompletion};
 pub use context::{Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};

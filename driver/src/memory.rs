@@ -20,10 +20,12 @@ const PAGE: usize = 4096;
 pub struct DmaMemory {
     start: NonNull<u8>,
     len: usize,
+    /// It is freed with this.
+    owned: bool,
 }
 
-// SAFETY: the memory is owned, never aliased by Rust references, and accessed
-// only through raw copies.
+// SAFETY: the memory is owned, or lent for as long as this lives, never aliased by Rust
+// references, and accessed only through raw copies.
 unsafe impl Send for DmaMemory {}
 // SAFETY: as above; concurrent copies of the same bytes are a protocol error of
 // the caller, as they are on every RDMA NIC, and yield unspecified bytes.
@@ -39,7 +41,17 @@ impl DmaMemory {
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Arc::new(Self { start, len })
+        Arc::new(Self { start, len, owned: true })
+    }
+
+    /// Memory that is somebody else's: of a program in another language, of a file.
+    ///
+    /// # Safety
+    /// The `len` bytes at `start` may be read and written as long as this lives, and
+    /// nobody holds Rust references to them. A region of it lives on until the requests
+    /// that name it have ended ([`MemoryRegion`]); so do the claims made here.
+    pub unsafe fn borrowed(start: NonNull<u8>, len: usize) -> Arc<Self> {
+        Arc::new(Self { start, len, owned: false })
     }
 
     /// Allocates and fills.
@@ -150,6 +162,9 @@ impl DmaMemory {
 
 impl Drop for DmaMemory {
     fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
         // SAFETY: allocated in `new` with the same layout.
         unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
     }
@@ -293,6 +308,17 @@ mod tests {
         assert_eq!(memory.to_vec(0, 3), [1, 9, 3]);
         assert_eq!(memory.address() % 4096, 0);
         assert_eq!(memory.load_published(1), 9);
+    }
+
+    #[test]
+    fn borrowed_memory_is_left_alone() {
+        let mut bytes = vec![1u8, 2, 3];
+        // SAFETY: `bytes` outlives it and is not looked at meanwhile.
+        let memory = unsafe { DmaMemory::borrowed(NonNull::new(bytes.as_mut_ptr()).unwrap(), 3) };
+        memory.write(1, &[9]);
+        assert_eq!(memory.to_vec(0, 3), [1, 9, 3]);
+        drop(memory);
+        assert_eq!(bytes, [1, 9, 3]);
     }
 
     #[test]

@@ -113,6 +113,11 @@ impl Outstanding {
         self.tail.load(Ordering::Acquire) as u16
     }
 
+    /// Whether nothing was ever posted here.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.tail.load(Ordering::Acquire) == 0
+    }
+
     /// Place in the ring of the next request, or `None` when it is full.
     #[inline]
     pub(crate) fn place(&self) -> Option<usize> {

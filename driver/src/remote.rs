@@ -14,11 +14,13 @@
 //!
 //! | request, 24 bytes | a | b | c | answer |
 //! |---|---|---|---|---|
-//! | [`HELLO`] | NIC | [`VERSION`] | address of [`COOKIE`] | value: the way, [`WAY_DIRECT`] or [`WAY_ASKED`] |
+//! | [`LOOK`] | NIC or [`ANY`] | [`VERSION`] | | text: the NIC's [`Identity`]; ends the connection |
+//! | [`HELLO`] | NIC or [`ANY`] | [`VERSION`] | address of [`COOKIE`] | value: the way, [`WAY_DIRECT`] or [`WAY_ASKED`]; text: the NIC's [`Identity`] |
 //! | [`READ`] | offset | | | value |
 //! | [`WRITE`] | offset | value | | none |
 //! | [`MAP`], [`UNMAP`] | | address | bytes | status |
 //! | [`WAIT`] | | | | when device time has passed |
+//! | [`RESOLVE`] | | first half of a GID | second half | text: its MAC address; status [`UNKNOWN`]: nobody's |
 //! | [`FETCH`], [`STORE`] (by the server, on the second connection) | | address | bytes, which follow a STORE | status, value 1: not mapped; bytes of a FETCH |
 //!
 //! An answer is status, value and length of a text, which follows: 12 bytes. Numbers are
@@ -34,7 +36,7 @@ use crate::device::{Device, DeviceError};
 use crate::memory::DmaMemory;
 
 /// Of these messages.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// What the server looks for in the program's memory, to see whether it reaches that.
 pub const COOKIE: u64 = 0x5465_7373_6572_6121;
 
@@ -62,12 +64,70 @@ pub const WAY_DIRECT: u32 = 0;
 /// The server asks the program to.
 pub const WAY_ASKED: u32 = 1;
 
+/// Tells of a NIC without opening it.
+pub const LOOK: u32 = 10;
+/// Asks who has a GID.
+pub const RESOLVE: u32 = 11;
+
+/// Of NICs: the first that no program has open.
+pub const ANY: u32 = u32::MAX;
+
 /// Answered as asked.
 pub const OK: u32 = 0;
 /// The register access failed.
 pub const REGISTER_FAILED: u32 = 1;
 /// The device is gone, or not to be had.
 pub const GONE: u32 = 2;
+/// Nobody has this GID.
+pub const UNKNOWN: u32 = 3;
+
+/// Which NIC it is, and its addresses: the fabric knows where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Number of the NIC.
+    pub nic: u32,
+    /// MAC address.
+    pub mac: [u8; 6],
+    /// IPv4 address.
+    pub ip: [u8; 4],
+    /// IPv6 address.
+    pub ip6: [u8; 16],
+}
+
+/// A MAC address as people write it.
+pub fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// A MAC address that people wrote.
+pub fn parse_mac(text: &str) -> Option<[u8; 6]> {
+    let mut bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
+    let mut mac = [0; 6];
+    for byte in &mut mac {
+        *byte = bytes.next()??;
+    }
+    bytes.next().is_none().then_some(mac)
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (ip, ip6) = (std::net::Ipv4Addr::from(self.ip), std::net::Ipv6Addr::from(self.ip6));
+        write!(f, "{} {} {ip} {ip6}", self.nic, mac_text(self.mac))
+    }
+}
+
+impl Identity {
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let &[nic, mac, ip, ip6] = &words[..] else { return None };
+        Some(Self {
+            nic: nic.parse().ok()?,
+            mac: parse_mac(mac)?,
+            ip: ip.parse::<std::net::Ipv4Addr>().ok()?.octets(),
+            ip6: ip6.parse::<std::net::Ipv6Addr>().ok()?.octets(),
+        })
+    }
+}
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,46 +242,75 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct RemoteDevice {
+/// A NIC of a simulator process, open in this program.
+pub struct Remote {
     stream: Mutex<UnixStream>,
     mapped: Arc<Mapped>,
+    identity: Identity,
     /// Where the server looks for [`COOKIE`].
     _cookie: Box<u64>,
 }
 
-/// Opens NIC `nic` of the simulator that listens at `path`.
-///
-/// # Errors
-/// If nobody listens there, or the NIC is in use or none of that simulator.
-pub fn connect(path: &Path, nic: u32) -> Result<Arc<dyn Device>, DeviceError> {
-    let gone = |error: Error| {
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+fn nobody(path: &Path) -> impl Fn(Error) -> DeviceError + '_ {
+    move |error| {
         DeviceError::Gone(format!(
             "nobody answers at {} ({error}): start the simulator first, or name its socket",
             path.display()
         ))
-    };
-    let mut stream = UnixStream::connect(path).map_err(gone)?;
+    }
+}
+
+/// Says the first words on a connection, and gets the answer to them.
+fn begin(path: &Path, hello: Request) -> Result<(UnixStream, Answer), DeviceError> {
+    let mut stream = UnixStream::connect(path).map_err(nobody(path))?;
+    hello.send(&mut stream).map_err(nobody(path))?;
+    let answer = Answer::receive(&mut stream).map_err(nobody(path))?;
+    match answer.status {
+        OK => Ok((stream, answer)),
+        _ => Err(DeviceError::Gone(answer.text)),
+    }
+}
+
+fn identity(answer: &Answer) -> Result<Identity, DeviceError> {
+    let no = || DeviceError::Gone(format!("the simulator calls the NIC `{}`", answer.text));
+    Identity::parse(&answer.text).ok_or_else(no)
+}
+
+/// Which NIC `nic` is (or the first that is free, of [`ANY`]), without opening it.
+///
+/// # Errors
+/// If nobody listens at `path`, or has no such NIC.
+pub fn look(path: &Path, nic: u32) -> Result<Identity, DeviceError> {
+    identity(&begin(path, Request { kind: LOOK, a: nic, b: VERSION, c: 0 })?.1)
+}
+
+/// Opens NIC `nic` (or the first that is free, of [`ANY`]) of the simulator that
+/// listens at `path`.
+///
+/// # Errors
+/// If nobody listens there, or the NIC is in use or none of that simulator.
+pub fn connect(path: &Path, nic: u32) -> Result<Arc<Remote>, DeviceError> {
     let cookie = Box::new(COOKIE);
     let address = std::ptr::from_ref::<u64>(&cookie) as u64;
-    Request { kind: HELLO, a: nic, b: VERSION, c: address }.send(&mut stream).map_err(gone)?;
-    let answer = Answer::receive(&mut stream).map_err(gone)?;
-    if answer.status != OK {
-        return Err(DeviceError::Gone(answer.text));
-    }
+    let (stream, answer) = begin(path, Request { kind: HELLO, a: nic, b: VERSION, c: address })?;
+    let identity = identity(&answer)?;
     let mapped = Arc::new(Mapped::default());
     if answer.value == WAY_ASKED {
-        let mut second = UnixStream::connect(path).map_err(gone)?;
-        Request { kind: MEMORY, a: nic, b: VERSION, c: 0 }.send(&mut second).map_err(gone)?;
-        let answer = Answer::receive(&mut second).map_err(gone)?;
-        if answer.status != OK {
-            return Err(DeviceError::Gone(answer.text));
-        }
+        let (mut second, _) = begin(path, Request { kind: MEMORY, a: identity.nic, b: VERSION, c: 0 })?;
         let mapped = mapped.clone();
         let thread = std::thread::Builder::new().name("tessera-memory".into());
         // It ends with the connection, which the server ends with the first one.
-        thread.spawn(move || while serve_memory(&mut second, &mapped).is_ok() {}).map_err(gone)?;
+        thread
+            .spawn(move || while serve_memory(&mut second, &mapped).is_ok() {})
+            .map_err(nobody(path))?;
     }
-    Ok(Arc::new(RemoteDevice { stream: Mutex::new(stream), mapped, _cookie: cookie }))
+    Ok(Arc::new(Remote { stream: Mutex::new(stream), mapped, identity, _cookie: cookie }))
 }
 
 /// Answers one request of the server for memory.
@@ -229,7 +318,7 @@ fn serve_memory(stream: &mut UnixStream, mapped: &Mapped) -> Result<(), Error> {
     let Request { kind, b: address, c: len, .. } = Request::receive(stream)?;
     let with = |access: &mut dyn FnMut(&DmaMemory, usize)| {
         let mapped = lock(mapped);
-        let found = mapped.range(..=address).next_back().and_then(|(start, (memory, _))| {
+        let found = mapped.range(..=address).rev().find_map(|(start, (memory, _))| {
             let offset = usize::try_from(address - start).ok()?;
             let end = offset.checked_add(usize::try_from(len).ok()?)?;
             (end <= memory.len()).then_some((memory, offset))
@@ -253,12 +342,35 @@ fn serve_memory(stream: &mut UnixStream, mapped: &Mapped) -> Result<(), Error> {
     }
 }
 
-impl RemoteDevice {
-    fn call(&self, request: Request) -> Result<Answer, DeviceError> {
+impl Remote {
+    /// Which NIC it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The MAC address behind a GID, if the fabric has one there.
+    ///
+    /// # Errors
+    /// If the simulator went away.
+    pub fn resolve(&self, gid: [u8; 16]) -> Result<Option<[u8; 6]>, DeviceError> {
+        let half = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| gid[at + i]));
+        let answer = self.ask(Request { kind: RESOLVE, a: 0, b: half(0), c: half(8) })?;
+        match answer.status {
+            OK => Ok(parse_mac(&answer.text)),
+            UNKNOWN => Ok(None),
+            _ => Err(DeviceError::Gone(answer.text)),
+        }
+    }
+
+    fn ask(&self, request: Request) -> Result<Answer, DeviceError> {
         let gone = |error: Error| DeviceError::Gone(format!("the simulator went away: {error}"));
         let mut stream = lock(&self.stream);
         request.send(&mut *stream).map_err(gone)?;
-        let answer = Answer::receive(&mut *stream).map_err(gone)?;
+        Answer::receive(&mut *stream).map_err(gone)
+    }
+
+    fn call(&self, request: Request) -> Result<Answer, DeviceError> {
+        let answer = self.ask(request)?;
         match answer.status {
             OK => Ok(answer),
             REGISTER_FAILED => Err(DeviceError::Register { offset: request.a, reason: answer.text }),
@@ -267,7 +379,7 @@ impl RemoteDevice {
     }
 }
 
-impl Device for RemoteDevice {
+impl Device for Remote {
     fn read(&self, offset: u32) -> Result<u32, DeviceError> {
         Ok(self.call(Request { kind: READ, a: offset, b: 0, c: 0 })?.value)
     }
@@ -280,7 +392,15 @@ impl Device for RemoteDevice {
 
     fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
         let address = memory.address();
-        lock(&self.mapped).entry(address).or_insert_with(|| (memory.clone(), 0)).1 += 1;
+        {
+            // Of those that begin at one address, the longest stands for all.
+            let mut mapped = lock(&self.mapped);
+            let (before, times) = mapped.entry(address).or_insert_with(|| (memory.clone(), 0));
+            *times += 1;
+            if before.len() < memory.len() {
+                *before = memory.clone();
+            }
+        }
         let told = self.call(Request { kind: MAP, a: 0, b: address, c: memory.len() as u64 });
         told.inspect_err(|_| self.forget(address))?;
         Ok(address)
@@ -297,7 +417,7 @@ impl Device for RemoteDevice {
     }
 }
 
-impl RemoteDevice {
+impl Remote {
     fn forget(&self, address: u64) {
         let mut mapped = lock(&self.mapped);
         if let Some((_, times)) = mapped.get_mut(&address) {
@@ -327,6 +447,17 @@ mod tests {
         }
         drop(there);
         assert_eq!(Answer::receive(&mut here).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn identities_survive_the_way() {
+        let ip6 = std::net::Ipv6Addr::LOCALHOST.octets();
+        let one = Identity { nic: 3, mac: [2, 0xAB, 0, 1, 255, 9], ip: [10, 0, 0, 4], ip6 };
+        assert_eq!(one.to_string(), "3 02:ab:00:01:ff:09 10.0.0.4 ::1");
+        assert_eq!(Identity::parse(&one.to_string()), Some(one));
+        for wrong in ["", "3", "3 02:ab:00:01:ff 10.0.0.4 ::1", "3 02:ab:00:01:ff:09:00 10.0.0.4 ::1"] {
+            assert_eq!(Identity::parse(wrong), None, "{wrong}");
+        }
     }
 
     /// The other side reaches what is mapped, to the byte.

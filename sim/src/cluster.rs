@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use tessera_abi::regs;
+use tessera_abi::wire::ipv4_gid;
 
 use crate::device::{Shared, Simulation};
 use crate::fabric::{CaptureError, Fabric, FabricOptions};
@@ -44,6 +45,13 @@ pub fn ip6(nic: usize) -> [u8; 16] {
 pub fn addresses(nic: usize) -> ([u8; 6], [u8; 4]) {
     let [hi, lo] = (nic as u16 + 1).to_be_bytes();
     ([0x02, 0x54, 0x53, 0x00, hi, lo], [10, 0, hi, lo])
+}
+
+/// The MAC address behind a GID, if it is one of so many NICs'.
+pub fn mac_of(gid: &[u8; 16], nics: usize) -> Option<[u8; 6]> {
+    let number = usize::from(u16::from_be_bytes([gid[14], gid[15]])).checked_sub(1)?;
+    let (mac, ip) = addresses(number);
+    (number < nics && [ipv4_gid(ip), ip6(number)].contains(gid)).then_some(mac)
 }
 
 /// NICs and fabric. See the module's page.

@@ -20,13 +20,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::sys::uio::{process_vm_readv, process_vm_writev, RemoteIoVec};
 use nix::unistd::Pid;
-use tessera_abi::regs;
+use tessera_abi::regs::{self, Counter};
+use tessera_abi::status::Drop as DropReason;
 use tessera_driver::remote::{
-    Answer, Request, COOKIE, FETCH, GONE, HELLO, MAP, MEMORY, READ, REGISTER_FAILED, STORE, UNMAP, VERSION,
-    WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
+    mac_text, Answer, Identity, Request, ANY, COOKIE, FETCH, GONE, HELLO, LOOK, MAP, MEMORY, READ,
+    REGISTER_FAILED, RESOLVE, STORE, UNKNOWN, UNMAP, VERSION, WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
 };
 use tessera_driver::{Device, DeviceError};
 
+use crate::cluster;
 use crate::device::{Shared, Simulation};
 use crate::nic::{HostMemory, HostRegion};
 
@@ -54,6 +56,17 @@ struct Seat {
     taken: Mutex<Option<i32>>,
     /// On which its memory is asked for.
     memory: Arc<Mutex<Option<UnixStream>>>,
+}
+
+/// What a NIC did for a program that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// Which NIC.
+    pub nic: usize,
+    /// The program's process.
+    pub process: i32,
+    /// Counters that are not 0: events and drop reasons, by name.
+    pub counters: Vec<(&'static str, u32)>,
 }
 
 /// Memory of a program that the server may read and write.
@@ -126,6 +139,7 @@ struct Hall<S> {
     simulation: Shared<S>,
     seats: Vec<Seat>,
     way: MemoryWay,
+    visits: Mutex<Vec<Visit>>,
     stopped: AtomicBool,
 }
 
@@ -148,7 +162,7 @@ impl<S: Simulation> Server<S> {
         }
         let listener = UnixListener::bind(path)?;
         let seats = (0..nics).map(|_| Seat::default()).collect();
-        let hall = Arc::new(Hall { simulation, seats, way, stopped: AtomicBool::new(false) });
+        let hall = Arc::new(Hall { simulation, seats, way, visits: Mutex::default(), stopped: AtomicBool::new(false) });
         let shared = hall.clone();
         let accepts = std::thread::Builder::new().name("tessera-server".into()).spawn(move || {
             for stream in listener.incoming() {
@@ -174,6 +188,11 @@ impl<S: Simulation> Server<S> {
     pub fn programs(&self) -> Vec<Option<i32>> {
         self.hall.seats.iter().map(|seat| *lock(&seat.taken)).collect()
     }
+
+    /// Programs that are gone, in the order in which they went.
+    pub fn visits(&self) -> Vec<Visit> {
+        lock(&self.hall.visits).clone()
+    }
 }
 
 impl<S: Simulation> Drop for Server<S> {
@@ -188,6 +207,11 @@ impl<S: Simulation> Drop for Server<S> {
         }
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+fn identity(nic: usize) -> Identity {
+    let (mac, ip) = cluster::addresses(nic);
+    Identity { nic: nic as u32, mac, ip, ip6: cluster::ip6(nic) }
 }
 
 fn refuse(stream: &mut UnixStream, why: impl ToString) -> Result<(), Error> {
@@ -205,36 +229,56 @@ impl<S: Simulation> Hall<S> {
             );
             return refuse(&mut stream, why);
         }
-        let Some(seat) = self.seats.get(nic) else {
+        if nic >= self.seats.len() && hello.a != ANY {
             let last = self.seats.len() - 1;
             return refuse(&mut stream, format!("this simulator has no NIC {nic}: use 0 to {last}"));
-        };
+        }
         let pid = getsockopt(&stream, PeerCredentials).map_err(Error::from)?.pid();
-        match hello.kind {
-            HELLO => {}
-            MEMORY if *lock(&seat.taken) == Some(pid) => {
+        let nic = match hello.kind {
+            LOOK => {
+                let free = || self.seats.iter().position(|seat| lock(&seat.taken).is_none());
+                let nic = if hello.a == ANY { free().unwrap_or(0) } else { nic };
+                return Answer { text: identity(nic).to_string(), ..Answer::ok(0) }.send(&mut stream);
+            }
+            HELLO if hello.a == ANY => {
+                let free = |seat: &Seat| {
+                    let mut taken = lock(&seat.taken);
+                    taken.is_none().then(|| *taken = Some(pid)).is_some()
+                };
+                match self.seats.iter().position(free) {
+                    Some(nic) => nic,
+                    None => {
+                        let nics = self.seats.len();
+                        return refuse(&mut stream, format!("all {nics} NICs are open: start with more of them"));
+                    }
+                }
+            }
+            HELLO => {
+                let before = {
+                    let mut taken = lock(&self.seats[nic].taken);
+                    let before = *taken;
+                    taken.get_or_insert(pid);
+                    before
+                };
+                if let Some(other) = before {
+                    let why = format!("NIC {nic} is open in process {other}: use another, or end that");
+                    return refuse(&mut stream, why);
+                }
+                nic
+            }
+            MEMORY if nic < self.seats.len() && *lock(&self.seats[nic].taken) == Some(pid) => {
                 Answer::ok(0).send(&mut stream)?;
-                *lock(&seat.memory) = Some(stream);
+                *lock(&self.seats[nic].memory) = Some(stream);
                 return Ok(());
             }
             MEMORY => return refuse(&mut stream, format!("this program does not have NIC {nic} open")),
             kind => return refuse(&mut stream, format!("{kind} is no beginning")),
-        }
-        let before = {
-            let mut taken = lock(&seat.taken);
-            let before = *taken;
-            taken.get_or_insert(pid);
-            before
         };
-        if let Some(other) = before {
-            return refuse(
-                &mut stream,
-                format!("NIC {nic} is open in process {other}: use another, or end that"),
-            );
-        }
+        let seat = &self.seats[nic];
         let direct = self.way == MemoryWay::Found && sees_cookie(pid, hello.c);
         let way = if direct { WAY_DIRECT } else { WAY_ASKED };
-        let ended = Answer::ok(way).send(&mut stream).and_then(|()| {
+        let welcome = Answer { text: identity(nic).to_string(), ..Answer::ok(way) };
+        let ended = welcome.send(&mut stream).and_then(|()| {
             let region = |address: u64, len: u64| -> Arc<dyn HostRegion> {
                 let len = len as usize;
                 match direct {
@@ -244,6 +288,8 @@ impl<S: Simulation> Hall<S> {
             };
             self.attend(&mut stream, nic, &region)
         });
+        let counters = self.counters(nic);
+        lock(&self.visits).push(Visit { nic, process: pid, counters });
         self.clear(nic);
         *lock(&seat.memory) = None;
         *lock(&seat.taken) = None;
@@ -277,6 +323,15 @@ impl<S: Simulation> Hall<S> {
                     Ok(0)
                 }
                 WAIT => device.wait().map(|()| 0),
+                RESOLVE => {
+                    let mut gid = [0; 16];
+                    gid[..8].copy_from_slice(&b.to_be_bytes());
+                    gid[8..].copy_from_slice(&c.to_be_bytes());
+                    let mac = cluster::mac_of(&gid, self.seats.len());
+                    let known = mac.map(|mac| Answer { text: mac_text(mac), ..Answer::ok(0) });
+                    known.unwrap_or_else(|| Answer::error(UNKNOWN, "")).send(stream)?;
+                    continue;
+                }
                 kind => Err(DeviceError::Gone(format!("{kind} is no request"))),
             };
             let answer = match failed.take().map_or(done, Err) {
@@ -292,6 +347,15 @@ impl<S: Simulation> Hall<S> {
         let device = self.simulation.device(nic);
         let memory = self.simulation.lock().nic(nic).memory().clone();
         (device, memory)
+    }
+
+    /// What a NIC has counted since its program opened it: opening resets it.
+    fn counters(&self, nic: usize) -> Vec<(&'static str, u32)> {
+        let (device, _) = self.nic(nic);
+        let events = Counter::ALL.iter().map(|&counter| (counter.name(), counter as u32));
+        let drops = DropReason::ALL.iter().map(|&reason| (reason.name(), reason as u32));
+        let read = |(name, index)| Some((name, device.read(regs::counter(index)).ok()?));
+        events.chain(drops).filter_map(read).filter(|&(_, value)| value != 0).collect()
     }
 
     /// The program is gone: so is what its NIC had to do for it.

@@ -195,7 +195,7 @@ fn strangers_are_told_what_is_wrong() {
         Answer::receive(&mut stream).unwrap()
     };
     let old = say(Request { kind: HELLO, a: 0, b: 99, c: 0 });
-    assert!(old.status == GONE && old.text.contains("version 1 and this program 99"), "{old:?}");
+    assert!(old.status == GONE && old.text.contains("version 2 and this program 99"), "{old:?}");
     let odd = say(Request { kind: 55, a: 0, b: 1, c: 0 });
     assert!(odd.status == GONE && odd.text.contains("55"), "{odd:?}");
     // A second server at one place, and one after it.

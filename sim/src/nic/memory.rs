@@ -48,7 +48,8 @@ impl HostMemory {
         self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes memory reachable; mapping it twice needs two unmaps.
+    /// Makes memory reachable; mapping it twice needs two unmaps. Mappings may overlap; of
+    /// those that begin at one address, the longest stands for all until the last is gone.
     pub fn map(&self, memory: &Arc<DmaMemory>) -> u64 {
         self.map_region(memory.address(), memory.clone());
         memory.address()
@@ -56,7 +57,12 @@ impl HostMemory {
 
     /// The same for memory of any kind.
     pub fn map_region(&self, address: u64, region: Arc<dyn HostRegion>) {
-        self.locked().entry(address).or_insert_with(|| (region, 0)).1 += 1;
+        let mut mapped = self.locked();
+        let (before, count) = mapped.entry(address).or_insert_with(|| (region.clone(), 0));
+        *count += 1;
+        if before.size() < region.size() {
+            *before = region;
+        }
     }
 
     /// Takes memory away.
@@ -84,9 +90,13 @@ impl HostMemory {
     /// the offset inside it; `false` when no mapping holds them all.
     fn with(&self, address: u64, len: usize, access: impl FnOnce(&dyn HostRegion, usize) -> bool) -> bool {
         let mapped = self.locked();
-        let Some((start, (memory, _))) = mapped.range(..=address).next_back() else { return false };
-        let offset = (address - start) as usize;
-        offset.checked_add(len).is_some_and(|end| end <= memory.size()) && access(&**memory, offset)
+        // Nearly always the nearest; not where a shorter one lies inside a longer one.
+        let found = mapped.range(..=address).rev().find_map(|(start, (memory, _))| {
+            let offset = usize::try_from(address - start).ok()?;
+            let end = offset.checked_add(len)?;
+            (end <= memory.size()).then_some((memory, offset))
+        });
+        found.is_some_and(|(memory, offset)| access(&**memory, offset))
     }
 
     /// Fills `bytes` from `address`; `false` (and zeros) outside what is mapped.
@@ -109,6 +119,29 @@ impl HostMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of 100 bytes, all, the first ten and ten in the middle.
+    #[test]
+    fn mappings_overlap() {
+        let host = HostMemory::default();
+        let memory = DmaMemory::new(100);
+        let part = |offset: usize, len: usize| {
+            let start = std::ptr::NonNull::new((memory.address() as usize + offset) as *mut u8).unwrap();
+            // SAFETY: `memory` outlives it.
+            unsafe { DmaMemory::borrowed(start, len) }
+        };
+        let first = host.map(&part(0, 10));
+        assert!(!host.write(first + 50, &[1]));
+        host.map(&memory);
+        let middle = host.map(&part(40, 10));
+        assert!(host.write(middle + 20, &[1; 20]) && host.write(first, &[1; 100]));
+        assert!(!host.write(first + 90, &[1; 11]));
+        host.unmap(middle);
+        host.unmap(first);
+        assert!(host.write(first + 99, &[1]));
+        host.unmap(first);
+        assert!(!host.write(first, &[1]));
+    }
 
     #[test]
     fn only_mapped_bytes_are_reached() {

@@ -1,0 +1,318 @@
+//! `tessera run`: programs that speak ibverbs, unmodified, on simulated NICs.
+//!
+//! ```text
+//!  tessera run ── starts ──> program (LD_PRELOAD) ── libtessera_verbs.so ──socket──> NIC ─┐
+//!       │ simulates                     └ its children, each with a NIC of its own ──> NIC ─┴─ fabric
+//! ```
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use nix::errno::Errno;
+use nix::sys::signal::{killpg, Signal};
+use nix::unistd::Pid;
+use serde::Serialize;
+use serde_json::Value;
+use tessera_abi::params::CLOCK_MHZ;
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::fabric::{Capture, FabricOptions, Faults, Loss};
+use tessera_sim::nic::NicOptions;
+use tessera_sim::serve::{MemoryWay, Server};
+use tessera_sim::verilator::Trace;
+
+use crate::args;
+use crate::model::{self, ModelArgs};
+use crate::output::{self, Failure};
+
+/// Shortest path's delay, clocks: 1 us.
+const BASE_DELAY: u64 = CLOCK_MHZ as u64;
+/// How long processes that the program left behind may go on.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often somebody looks whether the program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Run programs that speak ibverbs, unmodified, on simulated NICs.
+///
+/// Every process of the program that opens the device `tessera0` gets a NIC: the one of
+/// its MPI rank or of TESSERA_NIC, else the first that is free. NIC n has the address
+/// 10.0.0.n+1 (GID 0) and one of IPv6 (GID 1).
+///
+///     cargo tessera run -- sh -c 'ibv_ud_pingpong -g 0 & sleep 1; ibv_ud_pingpong -g 0 localhost'
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct RunArgs {
+    /// NICs
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub nics: u16,
+    /// Start the program once for every NIC, with its number in TESSERA_NIC
+    #[arg(long)]
+    pub each: bool,
+    /// Paths of the fabric: with more than one, datagrams may overtake each other
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub paths: u16,
+    /// Probability that a frame is lost, 0 to 0.5
+    #[arg(long, default_value_t = 0.0, value_parser = args::probability)]
+    pub loss: f64,
+    /// Delay of the slowest path beyond the fastest, microseconds
+    #[arg(long, default_value_t = 0.0, value_parser = args::skew)]
+    pub skew_us: f64,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Ask programs for their memory instead of reading it where it is
+    #[arg(long)]
+    pub ask_for_memory: bool,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write every frame as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The program and its arguments, behind `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// A run, as JSON.
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    program: Vec<String>,
+    /// How each copy ended: its exit code, or 128 and a signal's number.
+    exits: Vec<i32>,
+    configuration: &'static str,
+    revision: String,
+    nics: u16,
+    paths: u16,
+    loss: f64,
+    skew_us: f64,
+    seed: u64,
+    frames: u64,
+    bytes: u64,
+    lost: u64,
+    clocks: u64,
+    wall_s: f64,
+    visits: Vec<Visit>,
+}
+
+/// What a NIC did for a process.
+#[derive(Serialize)]
+struct Visit {
+    nic: usize,
+    process: i32,
+    counters: std::collections::BTreeMap<&'static str, u32>,
+}
+
+/// Builds the library that is preloaded, and says where it is.
+fn preload() -> Result<PathBuf, Failure> {
+    let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--package", "tessera-verbs", "--lib", "--message-format", "json"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::new(format!("cannot start cargo to build tessera-verbs: {error}")))?;
+    let lines = String::from_utf8_lossy(&out.stdout);
+    let file = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+        let names = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+        let found = names.map(PathBuf::from).find(|path| path.ends_with("libtessera_verbs.so"))?;
+        (message["target"]["name"] == "tessera_verbs").then_some(found)
+    });
+    match file {
+        Some(file) if out.status.success() => Ok(file),
+        _ => Err(Failure::new("tessera-verbs does not build: see above")),
+    }
+}
+
+/// A copy of the program, and all processes that it starts.
+struct Copy {
+    child: Child,
+    group: Pid,
+    status: Option<ExitStatus>,
+}
+
+impl Copy {
+    fn start(command: &[OsString], address: &str, library: &Path, nic: Option<u16>) -> Result<Self, Failure> {
+        let (program, arguments) = command.split_first().ok_or_else(|| Failure::new("no program given"))?;
+        // What was to be preloaded anyway comes behind.
+        let mut libraries = library.as_os_str().to_owned();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        let mut start = Command::new(program);
+        start.args(arguments).env("LD_PRELOAD", libraries).env("TESSERA_DEVICE", address).process_group(0);
+        if let Some(nic) = nic {
+            start.env("TESSERA_NIC", nic.to_string());
+        }
+        // A group in the background is stopped when it reads a terminal.
+        if std::io::stdin().is_terminal() {
+            start.stdin(Stdio::null());
+        }
+        let child = start
+            .spawn()
+            .map_err(|error| Failure::new(format!("cannot start {}: {error}", program.display())))?;
+        let group = Pid::from_raw(child.id() as i32);
+        Ok(Self { child, group, status: None })
+    }
+
+    /// Whether it has ended, by itself.
+    fn ended(&mut self) -> Result<bool, Failure> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+        }
+        Ok(self.status.is_some())
+    }
+
+    /// Whether nothing that it started is left.
+    fn is_gone(&self) -> bool {
+        killpg(self.group, None) == Err(Errno::ESRCH)
+    }
+
+    /// 128 and the signal's number where one has ended it, as shells say.
+    fn exit(&self) -> i32 {
+        self.status.map_or(128 + Signal::SIGKILL as i32, |status| {
+            status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+        })
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // Also what it left behind. Who does not listen is not asked twice.
+        let _ = killpg(self.group, Signal::SIGTERM);
+        let begun = Instant::now();
+        while !self.is_gone() && begun.elapsed() < Duration::from_secs(2) {
+            let _ = self.child.try_wait();
+            std::thread::sleep(LOOK);
+        }
+        let _ = killpg(self.group, Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Until all copies have ended; how each did. An error if somebody stopped the run.
+fn wait(copies: &mut [Copy], stopped: &AtomicBool) -> Result<Vec<i32>, Failure> {
+    let mut since: Option<Instant> = None;
+    loop {
+        if stopped.load(Ordering::Relaxed) {
+            return Err(Failure::new("stopped"));
+        }
+        let mut running = 0;
+        for copy in copies.iter_mut() {
+            running += usize::from(!copy.ended()?);
+        }
+        // Servers that a shell leaves in the background finish what they say.
+        let late = running == 0 && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE;
+        if late || running == 0 && copies.iter().all(Copy::is_gone) {
+            return Ok(copies.iter().map(Copy::exit).collect());
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Runs the program.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    for path in [&args.json, &args.pcap].into_iter().flatten() {
+        output::check_writable(path)?;
+    }
+    let config = args.model.config()?;
+    let export = model::export(config)?;
+    let library = preload()?;
+    let model = args.model.build(&export, Trace::Off)?;
+    let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
+    let mut fabric = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);
+    let loss = if args.loss > 0.0 { Loss::Uniform(args.loss) } else { Loss::None };
+    fabric.faults = Faults { loss, ..Faults::default() };
+    let nic = NicOptions { seed: args.seed, ..NicOptions::default() };
+    let mut cluster = Cluster::new(&model, args.nics.into(), &nic, fabric)?;
+    if let Some(path) = &args.pcap {
+        cluster.fabric_mut().start_capture(Capture::create(path, args.nics.into())?);
+    }
+    let cluster = SharedCluster::new(cluster);
+    // Gone with the run, however that ends.
+    let folder = tempfile::Builder::new().prefix("tessera-").tempdir()?;
+    let way = if args.ask_for_memory { MemoryWay::Asked } else { MemoryWay::Found };
+    let socket = folder.path().join("nics");
+    let server = Server::bind(&socket, cluster.clone(), args.nics.into(), way)?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    let stop = stopped.clone();
+    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    let address = format!("socket:{}?nic=any", socket.display());
+    let begun = Instant::now();
+    let mut copies = Vec::new();
+    for copy in 0..if args.each { args.nics } else { 1 } {
+        copies.push(Copy::start(&args.command, &address, &library, args.each.then_some(copy))?);
+    }
+    let ended = wait(&mut copies, &stopped);
+    drop(copies);
+    let exits = ended?;
+    // Their connections end with them, and are cleared one after the other.
+    let begun_clearing = Instant::now();
+    while server.programs().iter().any(Option::is_some) && begun_clearing.elapsed() < PATIENCE {
+        std::thread::sleep(LOOK);
+    }
+    let visits = server.visits();
+    drop(server);
+    let mut locked = cluster.lock();
+    locked.fabric_mut().finish_capture()?;
+    let stats = locked.fabric().stats();
+    let report = Report {
+        ok: exits.iter().all(|&exit| exit == 0),
+        program: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        exits,
+        configuration: config.name,
+        revision: model::revision(),
+        nics: args.nics,
+        paths: args.paths,
+        loss: args.loss,
+        skew_us: args.skew_us,
+        seed: args.seed,
+        frames: stats.frames,
+        bytes: stats.bytes,
+        lost: stats.dropped(),
+        clocks: locked.clock(),
+        wall_s: begun.elapsed().as_secs_f64(),
+        visits: visits
+            .into_iter()
+            .map(|visit| Visit {
+                nic: visit.nic,
+                process: visit.process,
+                counters: visit.counters.into_iter().collect(),
+            })
+            .collect(),
+    };
+    report.print();
+    if let Some(path) = &args.json {
+        output::write_json(path, &report)?;
+    }
+    match report.exits.iter().position(|&exit| exit != 0) {
+        None => Ok(()),
+        Some(copy) => {
+            let which = if args.each { format!("copy {copy} of the program") } else { "the program".into() };
+            Err(Failure::new(format!("{which} ended with {}", report.exits[copy])))
+        }
+    }
+}
+
+impl Report {
+    fn print(&self) {
+        println!(
+            "fabric   {} frames, {} bytes, {} lost; {} clocks of {} NICs in {:.1} s",
+            self.frames, self.bytes, self.lost, self.clocks, self.nics, self.wall_s
+        );
+        for Visit { nic, process, counters } in &self.visits {
+            let [a, b, c, d] = addresses(*nic).1;
+            let counters: Vec<_> = counters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            println!("NIC {nic}    {a}.{b}.{c}.{d}, process {process}: {}", counters.join(", "));
+        }
+    }
+}

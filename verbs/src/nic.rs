@@ -1,0 +1,273 @@
+//! The NIC of this process: opened when it is first asked for, until the process ends.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+
+use tessera_abi::regs;
+use tessera_driver::remote::{self, Identity, Remote, ANY};
+use tessera_driver::{
+    open_socket, socket, AddressError, Context, ContextOptions, CreateError, DeviceError, PostError,
+    RegisterError,
+};
+
+use crate::memory::Registered;
+use crate::pair::Pair;
+use crate::queue::Queue;
+
+/// Names the device.
+const DEVICE: &str = "TESSERA_DEVICE";
+
+/// Variables that launchers tell a process its rank by.
+const RANKS: [&str; 6] =
+    ["TESSERA_NIC", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", "SLURM_PROCID"];
+
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says on the standard error output what a number cannot.
+pub fn say(what: impl std::fmt::Display) {
+    eprintln!("tessera: {what}");
+}
+
+/// How many of everything the NIC has.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub endpoints: usize,
+    pub cqs: usize,
+    pub keys: usize,
+}
+
+/// See the module's page.
+pub struct Nic {
+    pub context: Context,
+    pub remote: Arc<Remote>,
+    pub sizes: Sizes,
+    /// By the lower bits of their keys.
+    regions: RwLock<Vec<Option<Arc<Registered>>>>,
+    /// By the index of their endpoints.
+    pairs: RwLock<Vec<Option<Arc<Pair>>>>,
+    /// Queues that somebody waits for an event of.
+    awaited: Mutex<Vec<Arc<Queue>>>,
+    awaits: Condvar,
+    gone: AtomicBool,
+}
+
+/// The process that opened it, which a fork's child is not.
+static OPEN: Mutex<Option<(u32, Arc<Nic>)>> = Mutex::new(None);
+
+/// The address given, with this process's rank where it leaves the NIC open.
+fn address() -> Option<Result<String, AddressError>> {
+    let address = std::env::var(DEVICE).ok().filter(|address| !address.is_empty())?;
+    let any = match socket(&address) {
+        Ok((_, nic)) => nic == ANY,
+        Err(error) => return Some(Err(error)),
+    };
+    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok());
+    Some(Ok(match rank {
+        Some(rank) if any => address.replace("?nic=any", &format!("?nic={rank}")),
+        _ => address,
+    }))
+}
+
+/// Which NIC it is or would be, if there is one.
+pub fn identity() -> Option<Identity> {
+    if let Some((process, nic)) = &*lock(&OPEN) {
+        if *process == std::process::id() {
+            return Some(nic.remote.identity());
+        }
+    }
+    let look = |address: String| -> Result<Identity, AddressError> {
+        let (path, nic) = socket(&address)?;
+        Ok(remote::look(path, nic)?)
+    };
+    address()?.and_then(look).map_err(say).ok()
+}
+
+/// The NIC, opened if it is not.
+pub fn nic() -> Result<Arc<Nic>, c_int> {
+    let mut open = lock(&OPEN);
+    if let Some((process, nic)) = &*open {
+        if *process == std::process::id() {
+            return Ok(nic.clone());
+        }
+    }
+    let address = address().ok_or(libc::ENODEV)?.map_err(refused)?;
+    let nic = Arc::new(Nic::open(&address)?);
+    // What a parent has open is its own: letting go of it here would speak for the parent.
+    if let Some(before) = open.replace((std::process::id(), nic.clone())) {
+        std::mem::forget(before);
+    }
+    Ok(nic)
+}
+
+fn refused(why: impl std::fmt::Display) -> c_int {
+    say(why);
+    libc::ENODEV
+}
+
+/// The error number for what the driver refuses.
+pub trait Errno {
+    fn errno(&self) -> c_int;
+}
+
+impl Errno for CreateError {
+    fn errno(&self) -> c_int {
+        match self {
+            Self::None { .. } => libc::ENOMEM,
+            Self::Device(error) => error.errno(),
+            _ => libc::EINVAL,
+        }
+    }
+}
+
+impl Errno for RegisterError {
+    fn errno(&self) -> c_int {
+        match self {
+            Self::NoKey(_) => libc::ENOMEM,
+            Self::Device(error) => error.errno(),
+            _ => libc::EINVAL,
+        }
+    }
+}
+
+impl Errno for PostError {
+    fn errno(&self) -> c_int {
+        match self {
+            Self::RingFull { .. } => libc::ENOMEM,
+            Self::Device(error) => error.errno(),
+            _ => libc::EINVAL,
+        }
+    }
+}
+
+impl Errno for DeviceError {
+    fn errno(&self) -> c_int {
+        libc::EIO
+    }
+}
+
+impl Nic {
+    fn open(address: &str) -> Result<Self, c_int> {
+        let remote = open_socket(address).map_err(refused)?;
+        let Identity { mac, ip, ip6, nic } = remote.identity();
+        // A seed of its own for every process; strangers are not what a simulation fears.
+        let seed = std::process::id().wrapping_mul(0x9E37_79B9).wrapping_add(nic) | 1;
+        let options = ContextOptions { mac, ip, ip6: Some(ip6), vlan: None, seed, settings: Vec::new() };
+        let context = Context::open(remote.clone(), options).map_err(refused)?;
+        let sizes = || -> Result<Sizes, DeviceError> {
+            let (sizes0, sizes1) = (context.read(regs::SIZES0)?, context.read(regs::SIZES1)?);
+            let count = |log2: u32| 1 << (log2 & 0x1F);
+            Ok(Sizes {
+                endpoints: count(sizes0 >> 24),
+                cqs: count(sizes1),
+                keys: count(sizes1 >> 8),
+            })
+        };
+        let sizes = sizes().map_err(refused)?;
+        Ok(Self {
+            regions: RwLock::new(vec![None; sizes.keys]),
+            pairs: RwLock::new(vec![None; sizes.endpoints]),
+            context,
+            remote,
+            sizes,
+            awaited: Mutex::default(),
+            awaits: Condvar::new(),
+            gone: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets device time run. False: there is no device any more.
+    pub fn wait(&self) -> bool {
+        match self.context.wait() {
+            Ok(()) => true,
+            Err(error) => {
+                self.lost(&error);
+                false
+            }
+        }
+    }
+
+    /// Tells of a lost device, once.
+    pub fn lost(&self, error: &dyn std::fmt::Display) {
+        if !self.gone.swap(true, Ordering::Relaxed) {
+            say(error);
+        }
+    }
+
+    /// The region of a key.
+    pub fn region(&self, key: u32) -> Option<Arc<Registered>> {
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        regions.get((key & 0xFF) as usize)?.clone().filter(|region| region.region.lkey() == key)
+    }
+
+    /// Puts a region in its key's place.
+    pub fn add_region(&self, region: Arc<Registered>) {
+        let index = (region.region.lkey() & 0xFF) as usize;
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = regions.get_mut(index) {
+            *place = Some(region);
+        }
+    }
+
+    /// Takes a region out.
+    pub fn remove_region(&self, key: u32) -> Option<Arc<Registered>> {
+        self.regions.write().unwrap_or_else(PoisonError::into_inner).get_mut((key & 0xFF) as usize)?.take()
+    }
+
+    /// The queue pair of an endpoint's table index.
+    pub fn pair(&self, index: u16) -> Option<Arc<Pair>> {
+        let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
+        pairs.get(usize::from(index))?.clone()
+    }
+
+    /// Puts a queue pair in its place, or takes it out.
+    pub fn set_pair(&self, index: usize, pair: Option<Arc<Pair>>) {
+        let mut pairs = self.pairs.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = pairs.get_mut(index) {
+            *place = pair;
+        }
+    }
+
+    /// Somebody waits for an event of this queue: polls it from now on, until there is one.
+    pub fn await_queue(self: &Arc<Self>, queue: &Arc<Queue>) -> Result<(), c_int> {
+        static POLLS: Mutex<Option<u32>> = Mutex::new(None);
+        let mut awaited = lock(&self.awaited);
+        if !awaited.iter().any(|other| Arc::ptr_eq(other, queue)) {
+            awaited.push(queue.clone());
+        }
+        self.awaits.notify_all();
+        drop(awaited);
+        let mut polls = lock(&POLLS);
+        if *polls != Some(std::process::id()) {
+            let nic = self.clone();
+            let thread = std::thread::Builder::new().name("tessera-events".into());
+            thread.spawn(move || nic.poll_awaited()).map_err(|_| libc::EAGAIN)?;
+            *polls = Some(std::process::id());
+        }
+        Ok(())
+    }
+
+    fn poll_awaited(&self) {
+        loop {
+            let queues = {
+                let mut awaited = lock(&self.awaited);
+                while awaited.is_empty() {
+                    awaited = self.awaits.wait(awaited).unwrap_or_else(PoisonError::into_inner);
+                }
+                awaited.clone()
+            };
+            let told = queues.iter().filter(|queue| queue.tell_if_any(self)).count();
+            lock(&self.awaited).retain(|queue| queue.is_awaited());
+            if told == 0 && !self.wait() {
+                return;
+            }
+        }
+    }
+
+    /// Nobody waits for this queue any more.
+    pub fn forget_queue(&self, queue: &Arc<Queue>) {
+        lock(&self.awaited).retain(|other| !Arc::ptr_eq(other, queue));
+    }
+}

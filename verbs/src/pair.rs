@@ -1,0 +1,495 @@
+//! UD queue pairs, shared receive queues, address handles.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::wire::GRH_LEN;
+use tessera_driver::{
+    AddressHandle, CompletionQueue, DatagramRequest, DeviceError, Endpoint, EndpointKind, EndpointOptions,
+    MemoryRegion, PostError, RecvRequest, SharedReceive, WorkCompletion,
+};
+
+use crate::ffi::{ibv_ah, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
+use crate::memory::{check, find, gather, scatter, total, Domain, Member};
+use crate::nic::{lock, Errno, Nic};
+use crate::queue::{flushed, Queue, WC_RECV, WC_SEND};
+use crate::slots::{ring, Request, Slots};
+
+/// Most buffers of a request.
+pub const MAX_SGE: u32 = 16;
+/// Most bytes of a request that are taken at once.
+pub const MAX_INLINE: u32 = 1024;
+/// Most requests of a ring.
+pub const MAX_REQUESTS: u32 = 0x4000;
+/// Bytes of a datagram.
+pub const MTU: usize = 4096;
+
+const WR_SEND: c_uint = 2;
+const WR_SEND_WITH_IMM: c_uint = 3;
+
+const SEND_SIGNALED: c_uint = 1 << 1;
+const SEND_INLINE: c_uint = 1 << 3;
+
+pub const QPS_RESET: c_uint = 0;
+pub const QPS_INIT: c_uint = 1;
+pub const QPS_RTR: c_uint = 2;
+pub const QPS_RTS: c_uint = 3;
+pub const QPS_ERR: c_uint = 6;
+
+pub const QP_STATE: c_int = 1;
+pub const QP_QKEY: c_int = 1 << 6;
+
+/// An address handle, and what a program has an `ibv_ah` of.
+#[repr(C)]
+pub struct HandleObject {
+    pub ibv: ibv_ah,
+    pub to: AddressHandle,
+    pub member: Member,
+}
+
+/// Where receives come from, and what is outstanding there.
+pub struct Receives(Mutex<Slots>);
+
+impl Receives {
+    pub fn new(entries: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Slots::new(entries, GRH_LEN + MTU))))
+    }
+
+    /// A receive has ended: its number, its bytes being where the program wants them.
+    pub fn ended(&self, done: &WorkCompletion) -> Option<u64> {
+        let mut slots = lock(&self.0);
+        let slot = u32::try_from(done.work_id).ok()?;
+        let request = slots.take(done.work_id)?;
+        if request.bounced {
+            let (memory, at) = (slots.bounced()?.memory().clone(), slots.bounce_at(slot));
+            // SAFETY: the program said so when it posted the receive; nobody else has the
+            // slot until the next post, for which the lock is held.
+            unsafe { scatter(&request.scatter, &memory, at, done.len as usize) };
+        }
+        Some(request.wr_id)
+    }
+
+    /// Posts one.
+    fn post(
+        &self,
+        (nic, domain): (&Nic, &Arc<Domain>),
+        (wr_id, list): (u64, &[ibv_sge]),
+        post: impl FnOnce(&RecvRequest<'_>) -> Result<(), PostError>,
+    ) -> Result<(), c_int> {
+        let mut slots = lock(&self.0);
+        let put = |slots: &mut Slots, bounced: bool| {
+            let scatter = if bounced { list.to_vec() } else { Vec::new() };
+            slots.put(Request { wr_id, signaled: true, scatter, bounced }).ok_or(libc::ENOMEM)
+        };
+        let (slot, posted) = match list {
+            [one] => {
+                let (region, range) = find(nic, domain, one)?;
+                let slot = put(&mut slots, false)?;
+                (slot, post(&RecvRequest { work_id: slot.into(), region: &region.region, range }))
+            }
+            list => {
+                check(nic, domain, list)?;
+                let len = total(list).min(GRH_LEN + MTU);
+                let region = slots.bounce(&domain.pd).map_err(|error| error.errno())?;
+                let slot = put(&mut slots, true)?;
+                let at = slots.bounce_at(slot);
+                (slot, post(&RecvRequest { work_id: slot.into(), region: &region, range: at..at + len }))
+            }
+        };
+        posted.map_err(|error| {
+            slots.take(slot.into());
+            error.errno()
+        })
+    }
+}
+
+/// A queue pair.
+pub struct Pair {
+    pub number: u32,
+    pub sends: Mutex<Slots>,
+    pub receives: Arc<Receives>,
+    pub queues: [Arc<Queue>; 2],
+    /// Room that it takes in them.
+    promised: [usize; 2],
+    pub shared: bool,
+    pub inside: Mutex<Inside>,
+    member: Member,
+}
+
+/// What changes of a queue pair.
+pub struct Inside {
+    /// Gone in the error state.
+    endpoint: Option<Endpoint>,
+    pub attr: ibv_qp_attr,
+    all_signaled: bool,
+}
+
+/// What a program has an `ibv_qp` of.
+#[repr(C)]
+pub struct PairObject {
+    pub ibv: ibv_qp,
+    pub pair: Arc<Pair>,
+}
+
+/// A shared receive queue.
+pub struct SharedQueue {
+    inside: Mutex<SharedReceive>,
+    receives: Arc<Receives>,
+    /// Where receives end that no message took: nobody hears of them.
+    _errors: CompletionQueue,
+    pub entries: usize,
+    pub member: Member,
+    pub users: std::sync::atomic::AtomicUsize,
+}
+
+/// What a program has an `ibv_srq` of.
+#[repr(C)]
+pub struct SharedObject {
+    pub ibv: ibv_srq,
+    pub shared: Arc<SharedQueue>,
+}
+
+impl SharedQueue {
+    pub fn new(nic: &Nic, domain: &Arc<Domain>, requests: u32) -> Result<Self, c_int> {
+        let entries = ring(requests).map_err(|error| error.errno())?;
+        let errors = nic.context.create_cq(entries).map_err(|error| error.errno())?;
+        let ring = domain.pd.create_shared_receive(entries, &errors).map_err(|error| error.errno())?;
+        Ok(Self {
+            inside: Mutex::new(ring),
+            receives: Receives::new(entries),
+            _errors: errors,
+            entries,
+            member: Member::of(domain),
+            users: Default::default(),
+        })
+    }
+
+    /// Posts a list of receives.
+    ///
+    /// # Safety
+    /// The list is what verbs say.
+    pub unsafe fn post(&self, nic: &Nic, first: *mut ibv_recv_wr) -> Result<(), (*mut ibv_recv_wr, c_int)> {
+        let mut ring = lock(&self.inside);
+        let domain = &self.member.0;
+        let posted = ring.batch(|ring| {
+            // SAFETY: as the caller says.
+            unsafe {
+                each(first, |wr| &*wr, |wr| {
+                    let list = buffers(wr.sg_list, wr.num_sge, MAX_SGE)?;
+                    self.receives.post((nic, domain), (wr.wr_id, list), |request| ring.post_recv(request))
+                })
+            }
+        });
+        posted.map_err(|error| (first, lost(nic, &error)))?
+    }
+}
+
+fn lost(nic: &Nic, error: &DeviceError) -> c_int {
+    nic.lost(error);
+    error.errno()
+}
+
+/// Something that is linked to the next of its kind.
+trait Linked {
+    fn next(&self) -> *mut Self;
+}
+
+impl Linked for ibv_recv_wr {
+    fn next(&self) -> *mut Self {
+        self.next
+    }
+}
+
+impl Linked for ibv_send_wr {
+    fn next(&self) -> *mut Self {
+        self.next
+    }
+}
+
+/// Does something for each request of a list, until one fails.
+///
+/// # Safety
+/// The list is what verbs say.
+unsafe fn each<'a, T: Linked + 'a>(
+    first: *mut T,
+    see: impl Fn(*mut T) -> &'a T,
+    mut act: impl FnMut(&'a T) -> Result<(), c_int>,
+) -> Result<(), (*mut T, c_int)> {
+    let mut next = first;
+    while !next.is_null() {
+        let request = see(next);
+        act(request).map_err(|error| (next, error))?;
+        next = request.next();
+    }
+    Ok(())
+}
+
+/// The buffers of a request.
+///
+/// # Safety
+/// So many are at the pointer.
+unsafe fn buffers<'a>(list: *const ibv_sge, count: c_int, most: u32) -> Result<&'a [ibv_sge], c_int> {
+    match count {
+        0 => Ok(&[]),
+        1.. if count as u32 <= most && !list.is_null() => {
+            // SAFETY: as the caller says.
+            Ok(unsafe { std::slice::from_raw_parts(list, count as usize) })
+        }
+        _ => Err(libc::EINVAL),
+    }
+}
+
+/// How to create a queue pair.
+pub struct Wanted<'a> {
+    pub queues: [&'a Arc<Queue>; 2],
+    pub shared: Option<&'a Arc<SharedQueue>>,
+    pub cap: ibv_qp_cap,
+    pub all_signaled: bool,
+}
+
+impl Pair {
+    /// Creates one and puts it in its place. What it can hold is in its attributes.
+    pub fn create(nic: &Nic, domain: &Arc<Domain>, wanted: &Wanted<'_>) -> Result<(Arc<Self>, u16), c_int> {
+        let mut cap = wanted.cap;
+        let too_many = cap.max_send_wr > MAX_REQUESTS
+            || cap.max_recv_wr > MAX_REQUESTS
+            || cap.max_send_sge > MAX_SGE
+            || cap.max_recv_sge > MAX_SGE
+            || cap.max_inline_data > MAX_INLINE;
+        if too_many {
+            return Err(libc::EINVAL);
+        }
+        let send_entries = ring(cap.max_send_wr).map_err(|error| error.errno())?;
+        let recv_entries = match wanted.shared {
+            Some(_) => 2,
+            None => ring(cap.max_recv_wr).map_err(|error| error.errno())?,
+        };
+        cap.max_send_wr = send_entries as u32;
+        cap.max_recv_wr = if wanted.shared.is_some() { 0 } else { recv_entries as u32 };
+        (cap.max_send_sge, cap.max_recv_sge) = (cap.max_send_sge.max(1), cap.max_recv_sge.max(1));
+        let options = EndpointOptions {
+            kind: EndpointKind::Datagrams,
+            send_entries,
+            recv_entries,
+            ..EndpointOptions::default()
+        };
+        let [sent, received] = wanted.queues;
+        let promised = [send_entries, wanted.shared.map_or(recv_entries, |shared| shared.entries)];
+        sent.promise(promised[0])?;
+        received.promise(promised[1]).inspect_err(|_| sent.give_back(promised[0]))?;
+        let create = |sent: &CompletionQueue, received: &CompletionQueue| match wanted.shared {
+            Some(shared) => {
+                domain.pd.create_sharing_endpoint(&options, sent, received, &lock(&shared.inside))
+            }
+            None => domain.pd.create_endpoint(&options, sent, received),
+        };
+        let created = if Arc::ptr_eq(sent, received) {
+            sent.with(|queue| create(queue, queue))
+        } else {
+            sent.with(|sent| received.with(|received| create(sent, received)))
+        };
+        let endpoint = created.map_err(|error| {
+            sent.give_back(promised[0]);
+            received.give_back(promised[1]);
+            error.errno()
+        })?;
+        let number = endpoint.number();
+        // SAFETY: all of it is numbers, for which zero is good.
+        let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
+        (attr.cap, attr.path_mtu, attr.port_num) = (cap, 5, 1);
+        let pair = Arc::new(Self {
+            number,
+            sends: Mutex::new(Slots::new(send_entries, MTU)),
+            receives: wanted.shared.map_or_else(|| Receives::new(recv_entries), |shared| shared.receives.clone()),
+            queues: [sent.clone(), received.clone()],
+            promised,
+            shared: wanted.shared.is_some(),
+            inside: Mutex::new(Inside { endpoint: Some(endpoint), attr, all_signaled: wanted.all_signaled }),
+            member: Member::of(domain),
+        });
+        let index = (number & 0xFF) as u16;
+        nic.set_pair(index.into(), Some(pair.clone()));
+        Ok((pair, index))
+    }
+
+    /// Lets go of everything.
+    pub fn destroy(&self, nic: &Nic) {
+        // While it leaves, what completes is nobody's.
+        nic.set_pair((self.number & 0xFF) as usize, None);
+        drop(lock(&self.inside).endpoint.take());
+        for (queue, promised) in self.queues.iter().zip(self.promised) {
+            queue.purge(self.number);
+            queue.give_back(promised);
+        }
+    }
+
+    /// Moves to another state.
+    pub fn modify(&self, nic: &Nic, wanted: &ibv_qp_attr, mask: c_int) -> Result<(), c_int> {
+        let mut inside = lock(&self.inside);
+        let inside = &mut *inside;
+        let now = inside.attr.qp_state;
+        let next = if mask & QP_STATE != 0 { wanted.qp_state } else { now };
+        let possible = match next {
+            QPS_RESET => true,
+            QPS_INIT => now <= QPS_INIT,
+            QPS_RTR => now == QPS_INIT || now == QPS_RTR,
+            QPS_RTS => now == QPS_RTR || now == QPS_RTS,
+            QPS_ERR => now != QPS_RESET,
+            _ => false,
+        };
+        if !possible {
+            return Err(libc::EINVAL);
+        }
+        if now == QPS_RESET && next == QPS_INIT && mask & QP_QKEY == 0 {
+            return Err(libc::EINVAL);
+        }
+        if next == QPS_RESET && now != QPS_RESET {
+            // Its number is the endpoint's, which a used one cannot keep.
+            let endpoint = inside.endpoint.as_mut().ok_or(libc::EOPNOTSUPP)?;
+            endpoint.set_qkey(0).map_err(|_| libc::EOPNOTSUPP)?;
+        }
+        if next == QPS_ERR && now != QPS_ERR {
+            drop(inside.endpoint.take());
+            // What the NIC had ended before it is in the queues, and comes first.
+            for queue in &self.queues {
+                queue.settle(nic);
+            }
+            let ends = lock(&self.sends).take_all();
+            self.queues[0].push(ends.iter().map(|request| flushed(request.wr_id, self.number, WC_SEND)));
+            if !self.shared {
+                let ends = lock(&self.receives.0).take_all();
+                self.queues[1].push(ends.iter().map(|request| flushed(request.wr_id, self.number, WC_RECV)));
+            }
+        }
+        if mask & QP_QKEY != 0 && next != QPS_ERR {
+            let endpoint = inside.endpoint.as_mut().ok_or(libc::EINVAL)?;
+            if inside.attr.qkey != wanted.qkey || now == QPS_RESET {
+                endpoint.set_qkey(wanted.qkey).map_err(|error| match error {
+                    PostError::Used => libc::EOPNOTSUPP,
+                    error => error.errno(),
+                })?;
+            }
+            inside.attr.qkey = wanted.qkey;
+        }
+        let attr = &mut inside.attr;
+        let given = |bit: c_int| mask & 1 << bit != 0;
+        if given(4) {
+            attr.pkey_index = wanted.pkey_index;
+        }
+        if given(5) {
+            attr.port_num = wanted.port_num;
+        }
+        if given(16) {
+            attr.sq_psn = wanted.sq_psn;
+        }
+        (attr.qp_state, attr.cur_qp_state) = (next, next);
+        Ok(())
+    }
+
+    /// Posts a list of sends.
+    ///
+    /// # Safety
+    /// The list is what verbs say.
+    pub unsafe fn post_sends(&self, nic: &Nic, first: *mut ibv_send_wr) -> Result<(), (*mut ibv_send_wr, c_int)> {
+        let mut inside = lock(&self.inside);
+        let Inside { endpoint: Some(endpoint), attr, all_signaled } = &mut *inside else {
+            return Err((first, libc::EINVAL));
+        };
+        if attr.qp_state != QPS_RTS {
+            return Err((first, libc::EINVAL));
+        }
+        let (cap, all_signaled) = (attr.cap, *all_signaled);
+        let posted = endpoint.batch(|endpoint| {
+            // SAFETY: as the caller says.
+            unsafe { each(first, |wr| &*wr, |wr| self.post_send(nic, endpoint, (&cap, all_signaled), wr)) }
+        });
+        posted.map_err(|error| (first, lost(nic, &error)))?
+    }
+
+    unsafe fn post_send(
+        &self,
+        nic: &Nic,
+        endpoint: &mut Endpoint,
+        (cap, all_signaled): (&ibv_qp_cap, bool),
+        wr: &ibv_send_wr,
+    ) -> Result<(), c_int> {
+        let immediate = match wr.opcode {
+            WR_SEND => None,
+            WR_SEND_WITH_IMM => Some(u32::from_be(wr.imm_data)),
+            _ => return Err(libc::EINVAL),
+        };
+        // SAFETY: as the caller says; of UD queue pairs the union is this.
+        let (list, ud) = unsafe { (buffers(wr.sg_list, wr.num_sge, cap.max_send_sge)?, wr.wr.ud) };
+        if ud.ah.is_null() {
+            return Err(libc::EINVAL);
+        }
+        // SAFETY: handles are given out by this library alone.
+        let handle = unsafe { &*ud.ah.cast::<HandleObject>() };
+        let len = total(list);
+        let inline = wr.send_flags & SEND_INLINE != 0;
+        if len > MTU || inline && len > cap.max_inline_data as usize {
+            return Err(libc::EINVAL);
+        }
+        let to = AddressHandle { endpoint: ud.remote_qpn, qkey: ud.remote_qkey, ..handle.to };
+        let domain = &self.member.0;
+        let mut slots = lock(&self.sends);
+        let signaled = all_signaled || wr.send_flags & SEND_SIGNALED != 0;
+        let request = Request { wr_id: wr.wr_id, signaled, ..Request::default() };
+        let post = |endpoint: &mut Endpoint, slot: u32, region: &MemoryRegion, range| {
+            let work_id = slot.into();
+            endpoint.post_datagram(&DatagramRequest { work_id, region, range, to, immediate, path_mtu: MTU as u32 })
+        };
+        let (slot, posted) = match list {
+            [one] if !inline && len > 0 => {
+                let (region, range) = find(nic, domain, one)?;
+                let slot = slots.put(request).ok_or(libc::ENOMEM)?;
+                (slot, post(endpoint, slot, &region.region, range))
+            }
+            list => {
+                if !inline {
+                    check(nic, domain, list)?;
+                }
+                let region = slots.bounce(&domain.pd).map_err(|error| error.errno())?;
+                let slot = slots.put(request).ok_or(libc::ENOMEM)?;
+                let at = slots.bounce_at(slot);
+                // SAFETY: the program's buffers are to be read, by what it says.
+                unsafe { gather(list, region.memory(), at) };
+                (slot, post(endpoint, slot, &region, at..at + len))
+            }
+        };
+        posted.map_err(|error| {
+            slots.take(slot.into());
+            error.errno()
+        })
+    }
+
+    /// Posts a list of receives.
+    ///
+    /// # Safety
+    /// The list is what verbs say.
+    pub unsafe fn post_receives(
+        &self,
+        nic: &Nic,
+        first: *mut ibv_recv_wr,
+    ) -> Result<(), (*mut ibv_recv_wr, c_int)> {
+        let mut inside = lock(&self.inside);
+        let Inside { endpoint: Some(endpoint), attr, .. } = &mut *inside else {
+            return Err((first, libc::EINVAL));
+        };
+        if attr.qp_state == QPS_RESET || self.shared {
+            return Err((first, libc::EINVAL));
+        }
+        let most = attr.cap.max_recv_sge;
+        let posted = endpoint.batch(|endpoint| {
+            // SAFETY: as the caller says.
+            unsafe {
+                each(first, |wr| &*wr, |wr| {
+                    let list = buffers(wr.sg_list, wr.num_sge, most)?;
+                    let post = |request: &RecvRequest<'_>| endpoint.post_recv(request);
+                    self.receives.post((nic, &self.member.0), (wr.wr_id, list), post)
+                })
+            }
+        });
+        posted.map_err(|error| (first, lost(nic, &error)))?
+    }
+}

@@ -1,0 +1,317 @@
+//! Completion queues and the channels that their events go to.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_uint};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tessera_abi::wire::gid_ipv4;
+use tessera_driver::{CompletionEvent, CompletionQueue, Status, WorkCompletion};
+
+use crate::ffi::{ibv_comp_channel, ibv_cq, ibv_wc};
+use crate::nic::{lock, Errno, Nic};
+
+const WC_SUCCESS: c_uint = 0;
+const WC_LOC_QP_OP_ERR: c_uint = 2;
+const WC_LOC_PROT_ERR: c_uint = 4;
+pub const WC_WR_FLUSH_ERR: c_uint = 5;
+const WC_GENERAL_ERR: c_uint = 21;
+
+pub const WC_SEND: c_uint = 0;
+pub const WC_RECV: c_uint = 1 << 7;
+
+const WC_GRH: c_uint = 1;
+const WC_WITH_IMM: c_uint = 2;
+
+/// What `wc.sl` says of a RoCE packet on the devices that programs know: bit 3, and the
+/// kind of its IP header. UCX drops datagrams whose header it cannot tell by it.
+const SL_ROCE_IPV4: u8 = 0xA;
+const SL_ROCE_IPV6: u8 = 0x9;
+
+/// Completions that are taken from the NIC in one go.
+const BATCH: usize = 64;
+
+/// Entries of a NIC's queue: every request takes one, also those that no program hears of.
+const LEAST_ENTRIES: usize = 8192;
+/// Most of them.
+pub const MOST_ENTRIES: usize = 1 << 15;
+
+/// Where the events of queues go: a pipe that the program reads by `ibv_get_cq_event`.
+pub struct Channel {
+    pub read: OwnedFd,
+    write: OwnedFd,
+    /// By the number that is in the pipe.
+    queues: Mutex<HashMap<u64, usize>>,
+}
+
+/// What a program has an `ibv_comp_channel` of.
+#[repr(C)]
+pub struct ChannelObject {
+    pub ibv: ibv_comp_channel,
+    pub channel: Arc<Channel>,
+}
+
+impl Channel {
+    pub fn new() -> Result<Self, c_int> {
+        let mut fds = [0; 2];
+        // SAFETY: two numbers' place.
+        if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EMFILE));
+        }
+        // SAFETY: just opened, and nobody else's.
+        let [read, write] = fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+        Ok(Self { read, write, queues: Mutex::default() })
+    }
+
+    /// Queues that tell of events here.
+    pub fn users(&self) -> usize {
+        lock(&self.queues).len()
+    }
+
+    fn tell(&self, number: u64) {
+        let bytes = number.to_ne_bytes();
+        // SAFETY: eight bytes. A pipe that is full has events for everybody who looks.
+        let _ = unsafe { libc::write(self.write.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// The next event's queue; waits for it unless the program made the channel nonblocking.
+    pub fn next(&self) -> Result<*mut ibv_cq, c_int> {
+        loop {
+            let mut bytes = [0; 8];
+            // SAFETY: eight bytes' place.
+            let read = unsafe { libc::read(self.read.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+            if read != bytes.len() as isize {
+                return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+            }
+            // The queue may be gone since.
+            if let Some(&queue) = lock(&self.queues).get(&u64::from_ne_bytes(bytes)) {
+                return Ok(queue as *mut ibv_cq);
+            }
+        }
+    }
+}
+
+/// A completion queue.
+pub struct Queue {
+    number: u64,
+    pub channel: Option<Arc<Channel>>,
+    awaited: AtomicBool,
+    inside: Mutex<Inside>,
+}
+
+/// What a program has an `ibv_cq` of.
+#[repr(C)]
+pub struct QueueObject {
+    pub ibv: ibv_cq,
+    pub queue: Arc<Queue>,
+}
+
+struct Inside {
+    cq: CompletionQueue,
+    entries: usize,
+    /// Of these, promised to queue pairs.
+    promised: usize,
+    /// Taken from the NIC and not by the program yet.
+    ready: VecDeque<ibv_wc>,
+    batch: Box<[WorkCompletion; BATCH]>,
+}
+
+impl Queue {
+    pub fn new(nic: &Nic, cqe: usize, channel: Option<Arc<Channel>>) -> Result<Self, c_int> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let entries = (2 * cqe).next_power_of_two().clamp(LEAST_ENTRIES, MOST_ENTRIES);
+        let cq = nic.context.create_cq(entries).map_err(|error| error.errno())?;
+        let inside = Inside {
+            cq,
+            entries,
+            promised: 0,
+            ready: VecDeque::new(),
+            batch: Box::new([WorkCompletion::default(); BATCH]),
+        };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { number, channel, awaited: AtomicBool::new(false), inside: Mutex::new(inside) })
+    }
+
+    /// Tells the channel whom its events are about.
+    pub fn known_as(&self, object: *mut ibv_cq) {
+        if let Some(channel) = &self.channel {
+            lock(&channel.queues).insert(self.number, object as usize);
+        }
+    }
+
+    /// Its events are about nobody any more.
+    pub fn forgotten(&self) {
+        self.awaited.store(false, Ordering::Relaxed);
+        if let Some(channel) = &self.channel {
+            lock(&channel.queues).remove(&self.number);
+        }
+    }
+
+    /// Room for so many requests more.
+    pub fn promise(&self, requests: usize) -> Result<(), c_int> {
+        let mut inside = lock(&self.inside);
+        if inside.promised + requests > inside.entries {
+            return Err(libc::ENOMEM);
+        }
+        inside.promised += requests;
+        Ok(())
+    }
+
+    /// So many fewer.
+    pub fn give_back(&self, requests: usize) {
+        lock(&self.inside).promised -= requests;
+    }
+
+    /// Requests that may complete here.
+    pub fn promised(&self) -> usize {
+        lock(&self.inside).promised
+    }
+
+    /// What the driver wants of it.
+    pub fn with<R>(&self, act: impl FnOnce(&CompletionQueue) -> R) -> R {
+        act(&lock(&self.inside).cq)
+    }
+
+    /// Takes what has completed, into `out`.
+    pub fn poll(&self, nic: &Nic, out: &mut [ibv_wc]) -> Result<usize, c_int> {
+        let mut inside = lock(&self.inside);
+        let mut count = 0;
+        loop {
+            while let Some(place) = out.get_mut(count) {
+                let Some(done) = inside.ready.pop_front() else { break };
+                *place = done;
+                count += 1;
+            }
+            if count == out.len() || inside.gather(nic)? == 0 {
+                return Ok(count);
+            }
+        }
+    }
+
+    /// Whether an event is asked for.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Acquire)
+    }
+
+    /// Asks for one.
+    pub fn set_awaited(&self) {
+        self.awaited.store(true, Ordering::Release);
+    }
+
+    /// Tells the channel if there is something to poll, and somebody asked.
+    pub fn tell_if_any(&self, nic: &Nic) -> bool {
+        let mut inside = lock(&self.inside);
+        while matches!(inside.gather(nic), Ok(1..)) {}
+        if inside.ready.is_empty() || !self.awaited.swap(false, Ordering::AcqRel) {
+            return false;
+        }
+        if let Some(channel) = &self.channel {
+            channel.tell(self.number);
+        }
+        true
+    }
+
+    /// Takes all that the NIC has.
+    pub fn settle(&self, nic: &Nic) {
+        let mut inside = lock(&self.inside);
+        while matches!(inside.gather(nic), Ok(1..)) {}
+    }
+
+    /// Puts completions in that the NIC knows nothing of.
+    pub fn push(&self, done: impl IntoIterator<Item = ibv_wc>) {
+        lock(&self.inside).ready.extend(done);
+    }
+
+    /// Forgets those of a queue pair that is gone.
+    pub fn purge(&self, qp_num: u32) {
+        lock(&self.inside).ready.retain(|done| done.qp_num != qp_num);
+    }
+}
+
+impl Inside {
+    /// Takes completions from the NIC; says how many it had.
+    fn gather(&mut self, nic: &Nic) -> Result<usize, c_int> {
+        let read = match self.cq.poll(&mut self.batch[..]) {
+            Ok(read) => read,
+            Err(error) => {
+                nic.lost(&error);
+                return Err(libc::EIO);
+            }
+        };
+        self.ready.extend(self.batch[..read].iter().filter_map(|done| convert(nic, done)));
+        Ok(read)
+    }
+}
+
+fn status(status: Status) -> c_uint {
+    match status {
+        Status::Success => WC_SUCCESS,
+        Status::LocalProtection | Status::LocalDma => WC_LOC_PROT_ERR,
+        Status::BadRequest => WC_LOC_QP_OP_ERR,
+        Status::Flushed | Status::Destroyed => WC_WR_FLUSH_ERR,
+        _ => WC_GENERAL_ERR,
+    }
+}
+
+/// What a program is told of the end of a request.
+fn convert(nic: &Nic, done: &WorkCompletion) -> Option<ibv_wc> {
+    // Of a queue pair that is gone nobody hears.
+    let pair = nic.pair(done.endpoint)?;
+    if done.event != CompletionEvent::Ended {
+        return None;
+    }
+    let success = done.status == Status::Success;
+    let mut wc = ibv_wc {
+        wr_id: 0,
+        status: status(done.status),
+        opcode: WC_SEND,
+        vendor_err: if success { 0 } else { done.status as u32 },
+        byte_len: done.len,
+        imm_data: 0,
+        qp_num: pair.number,
+        src_qp: 0,
+        wc_flags: 0,
+        pkey_index: 0,
+        slid: 0,
+        sl: 0,
+        dlid_path_bits: 0,
+    };
+    if !done.receive {
+        let request = lock(&pair.sends).take(done.work_id)?;
+        wc.wr_id = request.wr_id;
+        return (request.signaled || !success).then_some(wc);
+    }
+    wc.wr_id = pair.receives.ended(done)?;
+    wc.opcode = WC_RECV;
+    if let Some(source) = done.datagram {
+        wc.wc_flags |= WC_GRH;
+        wc.pkey_index = source.pkey_index;
+        wc.src_qp = done.peer_endpoint;
+        wc.sl = if gid_ipv4(&done.peer_gid).is_some() { SL_ROCE_IPV4 } else { SL_ROCE_IPV6 };
+    }
+    if let Some(immediate) = done.immediate {
+        wc.wc_flags |= WC_WITH_IMM;
+        wc.imm_data = immediate.to_be();
+    }
+    Some(wc)
+}
+
+/// The end of a request that never began.
+pub fn flushed(wr_id: u64, qp_num: u32, opcode: c_uint) -> ibv_wc {
+    ibv_wc {
+        wr_id,
+        status: WC_WR_FLUSH_ERR,
+        opcode,
+        vendor_err: 0,
+        byte_len: 0,
+        imm_data: 0,
+        qp_num,
+        src_qp: 0,
+        wc_flags: 0,
+        pkey_index: 0,
+        slid: 0,
+        sl: 0,
+        dlid_path_bits: 0,
+    }
+}
