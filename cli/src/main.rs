@@ -12,6 +12,7 @@ mod interval;
 mod model;
 mod mutate;
 mod output;
+mod peers;
 mod run;
 mod setup;
 mod soak;

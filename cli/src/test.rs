@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::coverage;
+use crate::peers;
 use crate::output::{self, Failure};
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
@@ -24,6 +25,10 @@ pub struct TestArgs {
     /// JSON has every place that is not reached
     #[arg(long)]
     coverage: bool,
+    /// Run programs that nobody here wrote instead, on simulated NICs: verbs tools,
+    /// UCX, MPI (Debian packages). Only those whose name contains the filter
+    #[arg(long, conflicts_with = "coverage")]
+    peers: bool,
     /// Leave out formatting and lints
     #[arg(long)]
     no_lints: bool,
@@ -223,6 +228,9 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
     }
     if args.coverage {
         return coverage::run(args.filter.as_deref(), args.json.as_deref());
+    }
+    if args.peers {
+        return peers::run(args.filter.as_deref(), args.json.as_deref());
     }
     let begun = Instant::now();
     let mut outcome = Outcome::default();

@@ -393,7 +393,9 @@ impl Pair {
     pub unsafe fn post_sends(&self, nic: &Nic, first: *mut ibv_send_wr) -> Result<(), (*mut ibv_send_wr, c_int)> {
         let mut inside = lock(&self.inside);
         let Inside { endpoint: Some(endpoint), attr, all_signaled } = &mut *inside else {
-            return Err((first, libc::EINVAL));
+            let flush = |wr: &ibv_send_wr| self.queues[0].push([flushed(wr.wr_id, self.number, WC_SEND)]);
+            // SAFETY: as the caller says.
+            return unsafe { each(first, |wr| &*wr, |wr| Ok(flush(wr))) };
         };
         if attr.qp_state != QPS_RTS {
             return Err((first, libc::EINVAL));
@@ -473,10 +475,15 @@ impl Pair {
         first: *mut ibv_recv_wr,
     ) -> Result<(), (*mut ibv_recv_wr, c_int)> {
         let mut inside = lock(&self.inside);
-        let Inside { endpoint: Some(endpoint), attr, .. } = &mut *inside else {
+        if self.shared {
             return Err((first, libc::EINVAL));
+        }
+        let Inside { endpoint: Some(endpoint), attr, .. } = &mut *inside else {
+            let flush = |wr: &ibv_recv_wr| self.queues[1].push([flushed(wr.wr_id, self.number, WC_RECV)]);
+            // SAFETY: as the caller says.
+            return unsafe { each(first, |wr| &*wr, |wr| Ok(flush(wr))) };
         };
-        if attr.qp_state == QPS_RESET || self.shared {
+        if attr.qp_state == QPS_RESET {
             return Err((first, libc::EINVAL));
         }
         let most = attr.cap.max_recv_sge;

@@ -3,7 +3,7 @@
 use super::{ToolError, Verilator};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The C++ compiler to call: `CXX`, else the first of `c++`, `g++`, `clang++`.
@@ -108,6 +108,35 @@ fn has_header(cxx: &OsString, header: &str) -> bool {
         let _ = writeln!(stdin, "#include <{header}>");
     }
     child.wait().is_ok_and(|s| s.success())
+}
+
+/// Checks for files that Debian packages bring (`(file, package)`), and installs those
+/// where nobody could type the command (root, no terminal).
+///
+/// # Errors
+/// [`ToolError::Missing`] naming the packages.
+pub fn require_packages(purpose: &str, files: &[(&str, &str)]) -> Result<(), ToolError> {
+    let absent = || -> Vec<&str> {
+        let mut absent: Vec<&str> = Vec::new();
+        for (_, package) in files.iter().filter(|(file, _)| !Path::new(file).exists()) {
+            if !absent.contains(package) {
+                absent.push(package);
+            }
+        }
+        absent
+    };
+    let mut packages = absent();
+    if !packages.is_empty() && install(&packages) {
+        packages = absent();
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    Err(ToolError::Missing {
+        program: packages.join(" and "),
+        purpose: purpose.into(),
+        remedy: format!("apt-get install {}", packages.join(" ")),
+    })
 }
 
 /// Installs system packages when this is an unattended root (CI): a person

@@ -1,0 +1,369 @@
+//! `tessera test --peers`: programs that nobody here wrote, unmodified, on simulated NICs.
+//!
+//! Each is one run of `tessera run`, with what must be in its output; a table says what
+//! ran, how long it took and how many frames it sent.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use tessera_sim::tools;
+
+use crate::output::{self, Failure};
+
+/// What a program is of: a file that its Debian package brings.
+type Needs = &'static [(&'static str, &'static str)];
+
+const UTILS: Needs = &[("/usr/bin/ibv_ud_pingpong", "ibverbs-utils")];
+const PERFTEST: Needs = &[("/usr/bin/ib_send_bw", "perftest")];
+const UCX: Needs = &[("/usr/bin/ucx_perftest", "ucx-utils")];
+const HEADERS: Needs = &[("/usr/include/infiniband/verbs.h", "libibverbs-dev")];
+const OPENMPI: Needs = &[
+    ("/usr/bin/mpirun.openmpi", "openmpi-bin"),
+    ("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h", "libopenmpi-dev"),
+];
+const MPICH: Needs =
+    &[("/usr/bin/mpirun.mpich", "mpich"), ("/usr/include/x86_64-linux-gnu/mpich/mpi.h", "libmpich-dev")];
+const TSHARK: Needs = &[("/usr/bin/tshark", "tshark"), ("/usr/bin/ibv_ud_pingpong", "ibverbs-utils")];
+
+/// A program, or two that talk.
+struct Peer {
+    name: &'static str,
+    needs: Needs,
+    /// Options of `tessera run`.
+    options: &'static [&'static str],
+    /// Run by a shell before, in a folder of its own with this source.
+    build: Option<(&'static str, &'static str, &'static str)>,
+    /// What the shell runs. `listening PORT` waits for a server.
+    script: &'static str,
+    /// What must be in the output.
+    expects: &'static [&'static str],
+    /// Fewest frames.
+    frames: u64,
+    /// Run by a shell behind; must succeed.
+    after: Option<&'static str>,
+}
+
+const PEER: Peer = Peer {
+    name: "",
+    needs: &[],
+    options: &[],
+    build: None,
+    script: "",
+    expects: &[],
+    frames: 0,
+    after: None,
+};
+
+const LOSSY: &[&str] = &["--loss", "0.01", "--paths", "4", "--skew-us", "2"];
+const LOSSY_FOUR: &[&str] = &["--nics", "4", "--loss", "0.01", "--paths", "4", "--skew-us", "2"];
+const COLLECTIVES: &str = include_str!("collectives.c");
+const OPENMPI_BUILD: Option<(&str, &str, &str)> =
+    Some(("collectives.c", COLLECTIVES, "mpicc.openmpi -O1 -o collectives collectives.c"));
+/// UCX alone carries it, and by our device alone.
+const OPENMPI_RUN: &str = "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
+    --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
+
+const PEERS: &[Peer] = &[
+    Peer {
+        name: "rules of a verbs device",
+        needs: HEADERS,
+        options: &["--nics", "1"],
+        build: Some((
+            "rules.c",
+            include_str!("rules.c"),
+            "cc -Wall -Wextra -Werror -O1 -o rules rules.c -libverbs",
+        )),
+        script: "./rules",
+        expects: &["0 wrong"],
+        frames: 6,
+        ..PEER
+    },
+    Peer {
+        name: "rules, asked for its memory",
+        needs: HEADERS,
+        options: &["--nics", "1", "--ask-for-memory"],
+        build: Some((
+            "rules.c",
+            include_str!("rules.c"),
+            "cc -Wall -Wextra -Werror -O1 -o rules rules.c -libverbs",
+        )),
+        script: "./rules",
+        expects: &["0 wrong"],
+        frames: 6,
+        ..PEER
+    },
+    Peer {
+        name: "ibv_devices",
+        needs: UTILS,
+        script: "ibv_devices",
+        expects: &["tessera0", "005453fffe000001"],
+        ..PEER
+    },
+    Peer {
+        name: "ibv_devinfo -v",
+        needs: UTILS,
+        script: "ibv_devinfo -v",
+        expects: &["PORT_ACTIVE", "max_qp:\t\t\t\t256", "::ffff:10.0.0.1, RoCE v2", "fd54:5352:4100::1, RoCE v2"],
+        ..PEER
+    },
+    Peer {
+        name: "ibv_ud_pingpong, data checked",
+        needs: UTILS,
+        script: "ibv_ud_pingpong -p 18601 -g 0 -n 200 -c & listening 18601; \
+                 ibv_ud_pingpong -p 18601 -g 0 -n 200 -c localhost && wait",
+        expects: &["200 iters in"],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "ibv_ud_pingpong, events, IPv6, 4096 B",
+        needs: UTILS,
+        script: "ibv_ud_pingpong -p 18602 -g 1 -s 4096 -n 100 -c -e & listening 18602; \
+                 ibv_ud_pingpong -p 18602 -g 1 -s 4096 -n 100 -c -e localhost && wait",
+        expects: &["100 iters in"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ib_send_bw -c UD",
+        needs: PERFTEST,
+        script: "ib_send_bw -p 18603 -c UD -x 0 -n 500 -s 1024 & listening 18603; \
+                 ib_send_bw -p 18603 -c UD -x 0 -n 500 -s 1024 localhost && wait",
+        expects: &[" 1024       500 "],
+        frames: 500,
+        ..PEER
+    },
+    Peer {
+        name: "ib_send_bw -c UD, both ways",
+        needs: PERFTEST,
+        script: "ib_send_bw -p 18604 -c UD -x 0 -n 500 -s 4096 -b & listening 18604; \
+                 ib_send_bw -p 18604 -c UD -x 0 -n 500 -s 4096 -b localhost && wait",
+        expects: &[" 4096       500 "],
+        frames: 1000,
+        ..PEER
+    },
+    Peer {
+        name: "ib_send_lat -c UD",
+        needs: PERFTEST,
+        script: "ib_send_lat -p 18605 -c UD -x 0 -n 100 -s 64 & listening 18605; \
+                 ib_send_lat -p 18605 -c UD -x 0 -n 100 -s 64 localhost && wait",
+        expects: &[" 64      100 "],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ucx_info -d",
+        needs: UCX,
+        script: "ucx_info -d",
+        expects: &["Memory domain: tessera0", "Transport: ud_verbs", "Device: tessera0:1"],
+        ..PEER
+    },
+    Peer {
+        name: "ucx_perftest tag_lat",
+        needs: UCX,
+        script: "export UCX_TLS=ud_verbs UCX_NET_DEVICES=tessera0:1; \
+                 ucx_perftest -p 18606 -t tag_lat -n 100 -s 2048 -w 5 & listening 18606; \
+                 ucx_perftest -p 18606 -t tag_lat -n 100 -s 2048 -w 5 localhost && wait",
+        expects: &["Final:                   100"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ucx_perftest tag_bw, 1 % loss, 4 paths",
+        needs: UCX,
+        options: LOSSY,
+        script: "export UCX_TLS=ud_verbs UCX_NET_DEVICES=tessera0:1; \
+                 ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 & listening 18607; \
+                 ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 localhost && wait",
+        expects: &["Final:                   100"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "Open MPI, 4 ranks",
+        needs: OPENMPI,
+        options: &["--nics", "4"],
+        build: OPENMPI_BUILD,
+        script: OPENMPI_RUN,
+        expects: &["4 ranks, 0 elements wrong"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "Open MPI, 4 ranks, 1 % loss, 4 paths",
+        needs: OPENMPI,
+        options: LOSSY_FOUR,
+        build: OPENMPI_BUILD,
+        script: OPENMPI_RUN,
+        expects: &["4 ranks, 0 elements wrong"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "MPICH, 4 ranks",
+        needs: MPICH,
+        options: &["--nics", "4"],
+        build: Some(("collectives.c", COLLECTIVES, "mpicc.mpich -O1 -o collectives collectives.c")),
+        script: "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.mpich -np 4 ./collectives",
+        expects: &["4 ranks, 0 elements wrong"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "tshark",
+        needs: TSHARK,
+        options: &["--pcap", "frames.pcapng"],
+        script: "ibv_ud_pingpong -p 18608 -g 0 -n 50 & listening 18608; \
+                 ibv_ud_pingpong -p 18608 -g 0 -n 50 localhost && wait",
+        expects: &["50 iters in"],
+        frames: 100,
+        after: Some(
+            "count() { tshark -r frames.pcapng -Y \"$1\" 2>/dev/null | wc -l; }; \
+             test $(count _ws.malformed) = 0 && test $(count 'infiniband.bth.opcode == 0x64') = 200",
+        ),
+        ..PEER
+    },
+];
+
+/// For scripts: waits until somebody listens at a TCP port; whoever hangs is ended.
+const PRELUDE: &str = "listening() { for i in $(seq 600); do \
+    grep -q \":$(printf %04X $1) 0*:0000 0A\" /proc/net/tcp /proc/net/tcp6 && return 0; sleep 0.1; done; \
+    echo \"nobody listens at port $1\"; return 1; }; ";
+
+/// Seconds that a run may take: none takes a tenth of them.
+const LIMIT: &str = "240";
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    ok: bool,
+    skipped: bool,
+    seconds: f64,
+    frames: u64,
+    lost: u64,
+    command: String,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    ok: bool,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    wall_s: f64,
+    rows: Vec<Row>,
+}
+
+/// A shell's last words, and whether it succeeded.
+fn shell(folder: &Path, script: &str) -> Result<(bool, String), Failure> {
+    let out = Command::new("sh").args(["-c", script]).current_dir(folder).stdin(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    Ok((out.status.success(), text))
+}
+
+impl Peer {
+    /// The command by which a user runs it.
+    fn command(&self) -> String {
+        let options = self.options.iter().map(|option| format!(" {option}")).collect::<String>();
+        format!("cargo tessera run{options} -- sh -c '{}'", self.script)
+    }
+
+    /// Runs it; what was wrong, and frames sent and lost.
+    fn run(&self, folder: &Path) -> Result<(Option<String>, u64, u64), Failure> {
+        if let Some((file, source, build)) = self.build {
+            std::fs::write(folder.join(file), source)?;
+            let (built, text) = shell(folder, build)?;
+            if !built {
+                return Ok((Some(format!("`{build}` failed:\n{text}")), 0, 0));
+            }
+        }
+        let script = format!("{PRELUDE}{}", self.script);
+        let json: PathBuf = folder.join("run.json");
+        let out = Command::new(std::env::current_exe()?)
+            .arg("run")
+            .args(self.options)
+            .arg("--json")
+            .arg(&json)
+            .args(["--", "timeout", LIMIT, "sh", "-c", &script])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .output()?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        let report: Value =
+            std::fs::read(&json).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let number = |name: &str| report[name].as_u64().unwrap_or(0);
+        let (frames, lost) = (number("frames"), number("lost"));
+        let absent = self.expects.iter().find(|expected| !text.contains(**expected));
+        let why = match absent {
+            _ if !out.status.success() => Some(format!("it ended with {}:\n{text}", out.status)),
+            Some(expected) => Some(format!("no `{expected}` in its output:\n{text}")),
+            None if frames < self.frames => {
+                Some(format!("{frames} frames, at least {} were to be:\n{text}", self.frames))
+            }
+            None => None,
+        };
+        let why = match (why, self.after) {
+            (None, Some(after)) => {
+                let (right, text) = shell(folder, after)?;
+                (!right).then(|| format!("`{after}` failed:\n{text}"))
+            }
+            (why, _) => why,
+        };
+        Ok((why, frames, lost))
+    }
+}
+
+/// Runs all whose name contains `filter`.
+pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut rows = Vec::new();
+    for peer in PEERS.iter().filter(|peer| filter.is_none_or(|filter| peer.name.contains(filter))) {
+        let mut row = Row {
+            name: peer.name,
+            ok: false,
+            skipped: false,
+            seconds: 0.0,
+            frames: 0,
+            lost: 0,
+            command: peer.command(),
+            why: String::new(),
+        };
+        if let Err(error) = tools::require_packages("it is tested with", peer.needs) {
+            println!("SKIPPED {}: {error}", peer.name);
+            (row.skipped, row.why) = (true, error.to_string());
+            rows.push(row);
+            continue;
+        }
+        let folder = tempfile::Builder::new().prefix("tessera-peer-").tempdir()?;
+        let started = Instant::now();
+        let (why, frames, lost) = peer.run(folder.path())?;
+        (row.seconds, row.frames, row.lost) = (started.elapsed().as_secs_f64(), frames, lost);
+        row.ok = why.is_none();
+        row.why = why.unwrap_or_default();
+        let verdict = if row.ok { "ok    " } else { "FAILED" };
+        println!("{verdict} {:<42} {:>6.1} s {:>7} frames {:>5} lost", row.name, row.seconds, frames, lost);
+        if !row.ok {
+            println!("{}", row.why);
+        }
+        rows.push(row);
+    }
+    let count = |of: fn(&Row) -> bool| rows.iter().filter(|row| of(row)).count();
+    let (passed, skipped) = (count(|row| row.ok), count(|row| row.skipped));
+    let failed = rows.len() - passed - skipped;
+    let outcome =
+        Outcome { ok: failed == 0, passed, failed, skipped, wall_s: begun.elapsed().as_secs_f64(), rows };
+    println!("wall time {:.0} s", outcome.wall_s);
+    println!("{passed} passed, {failed} failed, {skipped} skipped");
+    if let Some(path) = json {
+        output::write_json(path, &outcome)?;
+    }
+    match (failed, outcome.rows.is_empty()) {
+        (_, true) => Err(Failure::new("no program's name contains that")),
+        (0, _) => Ok(()),
+        _ => Err(Failure::new(format!("{failed} of the programs failed"))),
+    }
+}
