@@ -121,11 +121,12 @@ fn preload() -> Result<PathBuf, Failure> {
         .output()
         .map_err(|error| Failure::new(format!("cannot start cargo to build tessera-verbs: {error}")))?;
     let lines = String::from_utf8_lossy(&out.stdout);
-    let file = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-        let names = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
-        let found = names.map(PathBuf::from).find(|path| path.ends_with("libtessera_verbs.so"))?;
-        (message["target"]["name"] == "tessera_verbs").then_some(found)
-    });
+    let file =
+        lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
+            let names = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+            let found = names.map(PathBuf::from).find(|path| path.ends_with("libtessera_verbs.so"))?;
+            (message["target"]["name"] == "tessera_verbs").then_some(found)
+        });
     match file {
         Some(file) if out.status.success() => Ok(file),
         _ => Err(Failure::new("tessera-verbs does not build: see above")),

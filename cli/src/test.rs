@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::coverage;
-use crate::peers;
 use crate::output::{self, Failure};
+use crate::peers;
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
 #[derive(Args, Debug)]
@@ -55,7 +55,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("driver", &["abi"]),
     ("verbs", &["abi", "driver"]),
     ("sim", &["abi", "rtl", "driver", "model"]),
-    ("testbenches", &["abi", "rtl", "driver", "model", "sim"]),
+    ("testbenches", &["abi", "rtl", "driver", "model", "sim", "verbs"]),
     ("cli", &["abi", "rtl", "driver", "model", "sim"]),
 ];
 

@@ -306,9 +306,7 @@ pub fn connect(path: &Path, nic: u32) -> Result<Arc<Remote>, DeviceError> {
         let mapped = mapped.clone();
         let thread = std::thread::Builder::new().name("tessera-memory".into());
         // It ends with the connection, which the server ends with the first one.
-        thread
-            .spawn(move || while serve_memory(&mut second, &mapped).is_ok() {})
-            .map_err(nobody(path))?;
+        thread.spawn(move || while serve_memory(&mut second, &mapped).is_ok() {}).map_err(nobody(path))?;
     }
     Ok(Arc::new(Remote { stream: Mutex::new(stream), mapped, identity, _cookie: cookie }))
 }

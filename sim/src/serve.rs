@@ -162,7 +162,13 @@ impl<S: Simulation> Server<S> {
         }
         let listener = UnixListener::bind(path)?;
         let seats = (0..nics).map(|_| Seat::default()).collect();
-        let hall = Arc::new(Hall { simulation, seats, way, visits: Mutex::default(), stopped: AtomicBool::new(false) });
+        let hall = Arc::new(Hall {
+            simulation,
+            seats,
+            way,
+            visits: Mutex::default(),
+            stopped: AtomicBool::new(false),
+        });
         let shared = hall.clone();
         let accepts = std::thread::Builder::new().name("tessera-server".into()).spawn(move || {
             for stream in listener.incoming() {
@@ -249,7 +255,10 @@ impl<S: Simulation> Hall<S> {
                     Some(nic) => nic,
                     None => {
                         let nics = self.seats.len();
-                        return refuse(&mut stream, format!("all {nics} NICs are open: start with more of them"));
+                        return refuse(
+                            &mut stream,
+                            format!("all {nics} NICs are open: start with more of them"),
+                        );
                     }
                 }
             }

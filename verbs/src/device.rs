@@ -125,8 +125,7 @@ pub fn open(nic: Arc<Nic>) -> Result<*mut ibv_context, c_int> {
 
 /// Where a context's object begins.
 fn object(context: *mut ibv_context) -> *mut ContextObject {
-    let offset =
-        std::mem::offset_of!(ContextObject, verbs) + std::mem::offset_of!(verbs_context, context);
+    let offset = std::mem::offset_of!(ContextObject, verbs) + std::mem::offset_of!(verbs_context, context);
     context.cast::<u8>().wrapping_sub(offset).cast()
 }
 

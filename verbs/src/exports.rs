@@ -156,7 +156,11 @@ pub unsafe extern "C" fn ibv_query_device(context: *mut ibv_context, attr: *mut 
 
 /// Where a program was built for a shorter structure than today's.
 #[no_mangle]
-pub unsafe extern "C" fn ibv_query_port(context: *mut ibv_context, port: u8, attr: *mut ibv_port_attr) -> c_int {
+pub unsafe extern "C" fn ibv_query_port(
+    context: *mut ibv_context,
+    port: u8,
+    attr: *mut ibv_port_attr,
+) -> c_int {
     let known = std::mem::offset_of!(ibv_port_attr, flags);
     // SAFETY: see the module's page; what is behind `link_layer` may not be there.
     unsafe { query_port_extended(context, port, attr, known) }
@@ -177,7 +181,12 @@ pub unsafe extern "C" fn query_port_extended(
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, index: c_int, out: *mut ibv_gid) -> c_int {
+pub unsafe extern "C" fn ibv_query_gid(
+    context: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    out: *mut ibv_gid,
+) -> c_int {
     let index = usize::try_from(index).unwrap_or(usize::MAX);
     // SAFETY: see the module's page.
     minus(unsafe { device::gid(nic_of(context), port.into(), index).map(|gid| *out = gid) })
@@ -427,7 +436,8 @@ pub unsafe extern "C" fn ibv_create_cq(
             // Numbers, pointers, a mutex and a condition, for which zero is good.
             let mut ibv: ibv_cq = std::mem::zeroed();
             (ibv.context, ibv.channel, ibv.cq_context, ibv.cqe) = (context, channel, cq_context, cqe);
-            let object: *mut ibv_cq = Box::into_raw(Box::new(QueueObject { ibv, queue: Arc::new(queue) })).cast();
+            let object: *mut ibv_cq =
+                Box::into_raw(Box::new(QueueObject { ibv, queue: Arc::new(queue) })).cast();
             queue_of(object).known_as(object);
             object
         })
@@ -722,9 +732,7 @@ pub unsafe extern "C" fn post_srq_recv(
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
     // SAFETY: see the module's page.
-    unsafe {
-        posted(shared_of(srq).post(nic_of((*srq).context), wr), bad)
-    }
+    unsafe { posted(shared_of(srq).post(nic_of((*srq).context), wr), bad) }
 }
 
 // ---- address handles

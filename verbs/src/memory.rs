@@ -94,7 +94,11 @@ pub fn total(list: &[ibv_sge]) -> usize {
 }
 
 /// The region of one buffer, and where in it.
-pub fn find(nic: &Nic, domain: &Arc<Domain>, sge: &ibv_sge) -> Result<(Arc<Registered>, Range<usize>), c_int> {
+pub fn find(
+    nic: &Nic,
+    domain: &Arc<Domain>,
+    sge: &ibv_sge,
+) -> Result<(Arc<Registered>, Range<usize>), c_int> {
     let region = nic.region(sge.lkey).ok_or(libc::EINVAL)?;
     let start = sge.addr.checked_sub(region.region.memory().address()).ok_or(libc::EINVAL)? as usize;
     let end = start.checked_add(sge.length as usize).ok_or(libc::EINVAL)?;

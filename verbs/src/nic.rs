@@ -159,11 +159,7 @@ impl Nic {
         let sizes = || -> Result<Sizes, DeviceError> {
             let (sizes0, sizes1) = (context.read(regs::SIZES0)?, context.read(regs::SIZES1)?);
             let count = |log2: u32| 1 << (log2 & 0x1F);
-            Ok(Sizes {
-                endpoints: count(sizes0 >> 24),
-                cqs: count(sizes1),
-                keys: count(sizes1 >> 8),
-            })
+            Ok(Sizes { endpoints: count(sizes0 >> 24), cqs: count(sizes1), keys: count(sizes1 >> 8) })
         };
         let sizes = sizes().map_err(refused)?;
         Ok(Self {

@@ -174,10 +174,14 @@ impl SharedQueue {
         let posted = ring.batch(|ring| {
             // SAFETY: as the caller says.
             unsafe {
-                each(first, |wr| &*wr, |wr| {
-                    let list = buffers(wr.sg_list, wr.num_sge, MAX_SGE)?;
-                    self.receives.post((nic, domain), (wr.wr_id, list), |request| ring.post_recv(request))
-                })
+                each(
+                    first,
+                    |wr| &*wr,
+                    |wr| {
+                        let list = buffers(wr.sg_list, wr.num_sge, MAX_SGE)?;
+                        self.receives.post((nic, domain), (wr.wr_id, list), |request| ring.post_recv(request))
+                    },
+                )
             }
         });
         posted.map_err(|error| (first, lost(nic, &error)))?
@@ -300,7 +304,9 @@ impl Pair {
         let pair = Arc::new(Self {
             number,
             sends: Mutex::new(Slots::new(send_entries, MTU)),
-            receives: wanted.shared.map_or_else(|| Receives::new(recv_entries), |shared| shared.receives.clone()),
+            receives: wanted
+                .shared
+                .map_or_else(|| Receives::new(recv_entries), |shared| shared.receives.clone()),
             queues: [sent.clone(), received.clone()],
             promised,
             shared: wanted.shared.is_some(),
@@ -390,7 +396,11 @@ impl Pair {
     ///
     /// # Safety
     /// The list is what verbs say.
-    pub unsafe fn post_sends(&self, nic: &Nic, first: *mut ibv_send_wr) -> Result<(), (*mut ibv_send_wr, c_int)> {
+    pub unsafe fn post_sends(
+        &self,
+        nic: &Nic,
+        first: *mut ibv_send_wr,
+    ) -> Result<(), (*mut ibv_send_wr, c_int)> {
         let mut inside = lock(&self.inside);
         let Inside { endpoint: Some(endpoint), attr, all_signaled } = &mut *inside else {
             let flush = |wr: &ibv_send_wr| self.queues[0].push([flushed(wr.wr_id, self.number, WC_SEND)]);
@@ -439,7 +449,14 @@ impl Pair {
         let request = Request { wr_id: wr.wr_id, signaled, ..Request::default() };
         let post = |endpoint: &mut Endpoint, slot: u32, region: &MemoryRegion, range| {
             let work_id = slot.into();
-            endpoint.post_datagram(&DatagramRequest { work_id, region, range, to, immediate, path_mtu: MTU as u32 })
+            endpoint.post_datagram(&DatagramRequest {
+                work_id,
+                region,
+                range,
+                to,
+                immediate,
+                path_mtu: MTU as u32,
+            })
         };
         let (slot, posted) = match list {
             [one] if !inline && len > 0 => {
@@ -490,11 +507,15 @@ impl Pair {
         let posted = endpoint.batch(|endpoint| {
             // SAFETY: as the caller says.
             unsafe {
-                each(first, |wr| &*wr, |wr| {
-                    let list = buffers(wr.sg_list, wr.num_sge, most)?;
-                    let post = |request: &RecvRequest<'_>| endpoint.post_recv(request);
-                    self.receives.post((nic, &self.member.0), (wr.wr_id, list), post)
-                })
+                each(
+                    first,
+                    |wr| &*wr,
+                    |wr| {
+                        let list = buffers(wr.sg_list, wr.num_sge, most)?;
+                        let post = |request: &RecvRequest<'_>| endpoint.post_recv(request);
+                        self.receives.post((nic, &self.member.0), (wr.wr_id, list), post)
+                    },
+                )
             }
         });
         posted.map_err(|error| (first, lost(nic, &error)))?

@@ -63,7 +63,8 @@ const COLLECTIVES: &str = include_str!("collectives.c");
 const OPENMPI_BUILD: Option<(&str, &str, &str)> =
     Some(("collectives.c", COLLECTIVES, "mpicc.openmpi -O1 -o collectives collectives.c"));
 /// UCX alone carries it, and by our device alone.
-const OPENMPI_RUN: &str = "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
+const OPENMPI_RUN: &str =
+    "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
     --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
 
 const PEERS: &[Peer] = &[
@@ -106,7 +107,12 @@ const PEERS: &[Peer] = &[
         name: "ibv_devinfo -v",
         needs: UTILS,
         script: "ibv_devinfo -v",
-        expects: &["PORT_ACTIVE", "max_qp:\t\t\t\t256", "::ffff:10.0.0.1, RoCE v2", "fd54:5352:4100::1, RoCE v2"],
+        expects: &[
+            "PORT_ACTIVE",
+            "max_qp:\t\t\t\t256",
+            "::ffff:10.0.0.1, RoCE v2",
+            "fd54:5352:4100::1, RoCE v2",
+        ],
         ..PEER
     },
     Peer {
@@ -293,8 +299,10 @@ impl Peer {
             .stdin(Stdio::null())
             .output()?;
         let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
-        let report: Value =
-            std::fs::read(&json).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let report: Value = std::fs::read(&json)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
         let number = |name: &str| report[name].as_u64().unwrap_or(0);
         let (frames, lost) = (number("frames"), number("lost"));
         let absent = self.expects.iter().find(|expected| !text.contains(**expected));
