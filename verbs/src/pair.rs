@@ -403,9 +403,12 @@ impl Pair {
     ) -> Result<(), (*mut ibv_send_wr, c_int)> {
         let mut inside = lock(&self.inside);
         let Inside { endpoint: Some(endpoint), attr, all_signaled } = &mut *inside else {
-            let flush = |wr: &ibv_send_wr| self.queues[0].push([flushed(wr.wr_id, self.number, WC_SEND)]);
+            let flush = |wr: &ibv_send_wr| {
+                self.queues[0].push([flushed(wr.wr_id, self.number, WC_SEND)]);
+                Ok(())
+            };
             // SAFETY: as the caller says.
-            return unsafe { each(first, |wr| &*wr, |wr| Ok(flush(wr))) };
+            return unsafe { each(first, |wr| &*wr, flush) };
         };
         if attr.qp_state != QPS_RTS {
             return Err((first, libc::EINVAL));
@@ -496,9 +499,12 @@ impl Pair {
             return Err((first, libc::EINVAL));
         }
         let Inside { endpoint: Some(endpoint), attr, .. } = &mut *inside else {
-            let flush = |wr: &ibv_recv_wr| self.queues[1].push([flushed(wr.wr_id, self.number, WC_RECV)]);
+            let flush = |wr: &ibv_recv_wr| {
+                self.queues[1].push([flushed(wr.wr_id, self.number, WC_RECV)]);
+                Ok(())
+            };
             // SAFETY: as the caller says.
-            return unsafe { each(first, |wr| &*wr, |wr| Ok(flush(wr))) };
+            return unsafe { each(first, |wr| &*wr, flush) };
         };
         if attr.qp_state == QPS_RESET {
             return Err((first, libc::EINVAL));
