@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use tessera_abi::regs;
-use tessera_driver::remote::{Answer, Request, GONE, HELLO};
+use tessera_abi::wire::ipv4_gid;
+use tessera_driver::remote::{look, Answer, Request, ANY, GONE, HELLO, VERSION};
 use tessera_driver::*;
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::cluster::{addresses, ip6, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::serve::{MemoryWay, Server};
@@ -123,6 +124,52 @@ fn memory_is_reached_by_both_ways() {
     }
 }
 
+/// Programs that do not know the NICs: the first that is free, and who has which address.
+#[test]
+fn any_nic_and_its_addresses() {
+    let server = server("any", MemoryWay::Found);
+    let any = server.address(0).replace("nic=0", "nic=any");
+    let path = PathBuf::from(any.trim_start_matches("socket:").trim_end_matches("?nic=any"));
+    assert_eq!(look(&path, 1).unwrap().nic, 1);
+    assert!(look(&path, 2).is_err());
+    assert_eq!(look(&path, ANY).unwrap().nic, 0);
+    assert_eq!(server.programs(), [None, None], "looking opens nothing");
+    let first = open_socket(&any).unwrap();
+    assert_eq!(look(&path, ANY).unwrap().nic, 1);
+    let second = open_socket(&any).unwrap();
+    for (nic, remote) in [&first, &second].into_iter().enumerate() {
+        let (mac, ip) = addresses(nic);
+        let identity = remote.identity();
+        assert_eq!((identity.nic as usize, identity.mac, identity.ip), (nic, mac, ip));
+        assert_eq!(identity.ip6, ip6(nic));
+        assert_eq!(second.resolve(ipv4_gid(ip)).unwrap(), Some(mac));
+        assert_eq!(first.resolve(ip6(nic)).unwrap(), Some(mac));
+    }
+    for nobody in [ipv4_gid(addresses(2).1), ipv4_gid([10, 0, 0, 0]), [0; 16]] {
+        assert_eq!(first.resolve(nobody).unwrap(), None, "{nobody:?}");
+    }
+    let full = open_socket(&any).expect_err("both are open").to_string();
+    assert!(full.contains("all 2 NICs are open"), "{full}");
+}
+
+/// A Q_Key is changed until something is posted.
+#[test]
+fn an_unused_endpoint_takes_another_qkey() {
+    let server = server("qkey", MemoryWay::Found);
+    let [mut a, mut b] = [0, 1].map(|nic| Program::open(&server.address(nic), nic));
+    a.endpoint.set_qkey(QKEY + 1).unwrap();
+    b.endpoint.set_qkey(QKEY + 1).unwrap();
+    assert_eq!(b.endpoint.address().qkey, QKEY + 1);
+    let sent = bytes(5000);
+    let sink = b.receive(sent.len());
+    let _source = a.send(&sent, b.endpoint.address());
+    b.until(2);
+    assert_eq!(sink.memory().to_vec(0, sent.len()), sent);
+    assert_eq!(a.endpoint.set_qkey(QKEY), Err(PostError::Used));
+    assert_eq!(b.endpoint.set_qkey(QKEY), Err(PostError::Used));
+    assert_eq!(b.endpoint.address().qkey, QKEY + 1);
+}
+
 /// A receiver in a process of its own; started by the other tests.
 #[test]
 #[ignore = "started by the other tests"]
@@ -196,7 +243,7 @@ fn strangers_are_told_what_is_wrong() {
     };
     let old = say(Request { kind: HELLO, a: 0, b: 99, c: 0 });
     assert!(old.status == GONE && old.text.contains("version 2 and this program 99"), "{old:?}");
-    let odd = say(Request { kind: 55, a: 0, b: 1, c: 0 });
+    let odd = say(Request { kind: 55, a: 0, b: VERSION, c: 0 });
     assert!(odd.status == GONE && odd.text.contains("55"), "{odd:?}");
     // A second server at one place, and one after it.
     let cluster = || {
