@@ -21,6 +21,8 @@
 //! | [`MAP`], [`UNMAP`] | | address | bytes | status |
 //! | [`WAIT`] | | | | when device time has passed |
 //! | [`RESOLVE`] | | first half of a GID | second half | text: its MAC address; status [`UNKNOWN`]: nobody's |
+//! | [`ANNOUNCE`] | a number of the program's | endpoint it stands for, or 0: none any more | | status |
+//! | [`FIND`] | such a number | first half of a GID | second half | value: the endpoint; text: MAC address; status [`UNKNOWN`]: nobody's |
 //! | [`FETCH`], [`STORE`] (by the server, on the second connection) | | address | bytes, which follow a STORE | status, value 1: not mapped; bytes of a FETCH |
 //!
 //! An answer is status, value and length of a text, which follows: 12 bytes. Numbers are
@@ -36,7 +38,7 @@ use crate::device::{Device, DeviceError};
 use crate::memory::DmaMemory;
 
 /// Of these messages.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// What the server looks for in the program's memory, to see whether it reaches that.
 pub const COOKIE: u64 = 0x5465_7373_6572_6121;
 
@@ -68,6 +70,11 @@ pub const WAY_ASKED: u32 = 1;
 pub const LOOK: u32 = 10;
 /// Asks who has a GID.
 pub const RESOLVE: u32 = 11;
+
+/// Says by which endpoint a number is reached: names that programs give to what shares one.
+pub const ANNOUNCE: u32 = 12;
+/// Asks for that, of another program's number.
+pub const FIND: u32 = 13;
 
 /// Of NICs: the first that no program has open.
 pub const ANY: u32 = u32::MAX;
@@ -257,6 +264,10 @@ impl std::fmt::Debug for Remote {
     }
 }
 
+fn halves(gid: [u8; 16]) -> [u64; 2] {
+    [0, 8].map(|at| u64::from_be_bytes(std::array::from_fn(|i| gid[at + i])))
+}
+
 fn nobody(path: &Path) -> impl Fn(Error) -> DeviceError + '_ {
     move |error| {
         DeviceError::Gone(format!(
@@ -351,10 +362,33 @@ impl Remote {
     /// # Errors
     /// If the simulator went away.
     pub fn resolve(&self, gid: [u8; 16]) -> Result<Option<[u8; 6]>, DeviceError> {
-        let half = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| gid[at + i]));
-        let answer = self.ask(Request { kind: RESOLVE, a: 0, b: half(0), c: half(8) })?;
+        let [b, c] = halves(gid);
+        let answer = self.ask(Request { kind: RESOLVE, a: 0, b, c })?;
         match answer.status {
             OK => Ok(parse_mac(&answer.text)),
+            UNKNOWN => Ok(None),
+            _ => Err(DeviceError::Gone(answer.text)),
+        }
+    }
+
+    /// Says that `number`, at this NIC, is reached by an endpoint, or by none any more.
+    ///
+    /// # Errors
+    /// If the simulator went away.
+    pub fn announce(&self, number: u32, endpoint: Option<u32>) -> Result<(), DeviceError> {
+        let b = endpoint.unwrap_or(0).into();
+        self.call(Request { kind: ANNOUNCE, a: number, b, c: 0 }).map(|_| ())
+    }
+
+    /// MAC address and endpoint by which a number at the NIC of a GID is reached.
+    ///
+    /// # Errors
+    /// If the simulator went away.
+    pub fn find(&self, gid: [u8; 16], number: u32) -> Result<Option<([u8; 6], u32)>, DeviceError> {
+        let [b, c] = halves(gid);
+        let answer = self.ask(Request { kind: FIND, a: number, b, c })?;
+        match answer.status {
+            OK => Ok(parse_mac(&answer.text).map(|mac| (mac, answer.value))),
             UNKNOWN => Ok(None),
             _ => Err(DeviceError::Gone(answer.text)),
         }

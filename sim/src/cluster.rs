@@ -47,11 +47,11 @@ pub fn addresses(nic: usize) -> ([u8; 6], [u8; 4]) {
     ([0x02, 0x54, 0x53, 0x00, hi, lo], [10, 0, hi, lo])
 }
 
-/// The MAC address behind a GID, if it is one of so many NICs'.
-pub fn mac_of(gid: &[u8; 16], nics: usize) -> Option<[u8; 6]> {
+/// Which of so many NICs has a GID.
+pub fn nic_of(gid: &[u8; 16], nics: usize) -> Option<usize> {
     let number = usize::from(u16::from_be_bytes([gid[14], gid[15]])).checked_sub(1)?;
-    let (mac, ip) = addresses(number);
-    (number < nics && [ipv4_gid(ip), ip6(number)].contains(gid)).then_some(mac)
+    let (_, ip) = addresses(number);
+    (number < nics && [ipv4_gid(ip), ip6(number)].contains(gid)).then_some(number)
 }
 
 /// NICs and fabric. See the module's page.

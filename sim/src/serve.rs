@@ -11,6 +11,7 @@
 //! programs that wait on each other by other means stop it. A program that goes, or is
 //! killed, leaves its NIC reset, and free for the next.
 
+use std::collections::HashMap;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ use nix::unistd::Pid;
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::remote::{
-    mac_text, Answer, Identity, Request, ANY, COOKIE, FETCH, GONE, HELLO, LOOK, MAP, MEMORY, READ,
-    REGISTER_FAILED, RESOLVE, STORE, UNKNOWN, UNMAP, VERSION, WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
+    mac_text, Answer, Identity, Request, ANNOUNCE, ANY, COOKIE, FETCH, FIND, GONE, HELLO, LOOK, MAP, MEMORY,
+    READ, REGISTER_FAILED, RESOLVE, STORE, UNKNOWN, UNMAP, VERSION, WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
 };
 use tessera_driver::{Device, DeviceError};
 
@@ -140,6 +141,8 @@ struct Hall<S> {
     seats: Vec<Seat>,
     way: MemoryWay,
     visits: Mutex<Vec<Visit>>,
+    /// Endpoints by NIC and the number that a program gives one.
+    names: Mutex<HashMap<(usize, u32), u32>>,
     stopped: AtomicBool,
 }
 
@@ -167,6 +170,7 @@ impl<S: Simulation> Server<S> {
             seats,
             way,
             visits: Mutex::default(),
+            names: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
         let shared = hall.clone();
@@ -299,6 +303,7 @@ impl<S: Simulation> Hall<S> {
         });
         let counters = self.counters(nic);
         lock(&self.visits).push(Visit { nic, process: pid, counters });
+        lock(&self.names).retain(|&(other, _), _| other != nic);
         self.clear(nic);
         *lock(&seat.memory) = None;
         *lock(&seat.taken) = None;
@@ -332,13 +337,19 @@ impl<S: Simulation> Hall<S> {
                     Ok(0)
                 }
                 WAIT => device.wait().map(|()| 0),
-                RESOLVE => {
+                ANNOUNCE => {
+                    let mut names = lock(&self.names);
+                    match u32::try_from(b) {
+                        Ok(0) | Err(_) => names.remove(&(nic, a)),
+                        Ok(endpoint) => names.insert((nic, a), endpoint),
+                    };
+                    Ok(0)
+                }
+                RESOLVE | FIND => {
                     let mut gid = [0; 16];
                     gid[..8].copy_from_slice(&b.to_be_bytes());
                     gid[8..].copy_from_slice(&c.to_be_bytes());
-                    let mac = cluster::mac_of(&gid, self.seats.len());
-                    let known = mac.map(|mac| Answer { text: mac_text(mac), ..Answer::ok(0) });
-                    known.unwrap_or_else(|| Answer::error(UNKNOWN, "")).send(stream)?;
+                    self.find(&gid, (kind == FIND).then_some(a)).send(stream)?;
                     continue;
                 }
                 kind => Err(DeviceError::Gone(format!("{kind} is no request"))),
@@ -356,6 +367,18 @@ impl<S: Simulation> Hall<S> {
         let device = self.simulation.device(nic);
         let memory = self.simulation.lock().nic(nic).memory().clone();
         (device, memory)
+    }
+
+    /// Who has a GID, and which endpoint a number there stands for.
+    fn find(&self, gid: &[u8; 16], number: Option<u32>) -> Answer {
+        let found = cluster::nic_of(gid, self.seats.len()).and_then(|nic| {
+            let endpoint = match number {
+                Some(number) => *lock(&self.names).get(&(nic, number))?,
+                None => 0,
+            };
+            Some(Answer { text: mac_text(cluster::addresses(nic).0), ..Answer::ok(endpoint) })
+        });
+        found.unwrap_or_else(|| Answer::error(UNKNOWN, ""))
     }
 
     /// What a NIC has counted since its program opened it: opening resets it.

@@ -148,6 +148,14 @@ fn any_nic_and_its_addresses() {
     for nobody in [ipv4_gid(addresses(2).1), ipv4_gid([10, 0, 0, 0]), [0; 16]] {
         assert_eq!(first.resolve(nobody).unwrap(), None, "{nobody:?}");
     }
+    // Numbers that share an endpoint, each at its own NIC.
+    second.announce(7, Some(0x1234)).unwrap();
+    let at = ipv4_gid(addresses(1).1);
+    assert_eq!(first.find(at, 7).unwrap(), Some((addresses(1).0, 0x1234)));
+    assert_eq!(first.find(at, 8).unwrap(), None);
+    assert_eq!(first.find(ipv4_gid(addresses(0).1), 7).unwrap(), None);
+    second.announce(7, None).unwrap();
+    assert_eq!(first.find(at, 7).unwrap(), None);
     let full = open_socket(&any).expect_err("both are open").to_string();
     assert!(full.contains("all 2 NICs are open"), "{full}");
 }
@@ -242,7 +250,7 @@ fn strangers_are_told_what_is_wrong() {
         Answer::receive(&mut stream).unwrap()
     };
     let old = say(Request { kind: HELLO, a: 0, b: 99, c: 0 });
-    assert!(old.status == GONE && old.text.contains("version 2 and this program 99"), "{old:?}");
+    assert!(old.status == GONE && old.text.contains("version 3 and this program 99"), "{old:?}");
     let odd = say(Request { kind: 55, a: 0, b: VERSION, c: 0 });
     assert!(odd.status == GONE && odd.text.contains("55"), "{odd:?}");
     // A second server at one place, and one after it.

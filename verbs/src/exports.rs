@@ -7,7 +7,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use libc::{size_t, ssize_t};
 use tessera_abi::wire::{ipv4_gid, GRH_LEN};
@@ -17,9 +17,13 @@ use crate::device::{self, nic_of};
 use crate::ffi::*;
 use crate::memory::{self, Domain, DomainObject, Member, RegionObject};
 use crate::nic::{lock, nic, say, Nic};
-use crate::pair::{HandleObject, Pair, PairObject, SharedObject, SharedQueue, Wanted, MAX_REQUESTS, MAX_SGE};
+use crate::pair::{
+    HandleObject, Kind, Pair, PairObject, SharedObject, SharedQueue, Wanted, MAX_REQUESTS, MAX_SGE,
+};
 use crate::queue::{Channel, ChannelObject, Queue, QueueObject, MOST_ENTRIES};
+use crate::rc::RcPair;
 
+const QPT_RC: c_uint = 2;
 const QPT_UD: c_uint = 4;
 /// The default P_Key, in network order.
 const PKEY: u16 = 0xFFFF;
@@ -284,7 +288,7 @@ pub extern "C" fn ibv_ack_async_event(_: *mut ibv_async_event) {}
 pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
     // SAFETY: see the module's page.
     let pd = unsafe { nic_of(context) }.context.alloc_pd();
-    let domain = Arc::new(Domain { pd, objects: AtomicUsize::new(0) });
+    let domain = Arc::new(Domain { pd, objects: AtomicUsize::new(0), carrier: Mutex::default() });
     Box::into_raw(Box::new(DomainObject { ibv: ibv_pd { context, handle: 0 }, domain })).cast()
 }
 
@@ -484,7 +488,7 @@ pub unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, out: *mut ibv_wc)
     // SAFETY: the program has room for so many.
     let (nic, queue, out) =
         unsafe { (nic_of((*cq).context), queue_of(cq), std::slice::from_raw_parts_mut(out, most)) };
-    match queue.poll(nic, out) {
+    match nic.progress().and_then(|()| queue.poll(nic, out)) {
         // What the program waits for may need the device's time, or another process's.
         Ok(0) if !nic.wait() => -libc::EIO,
         Ok(count) => count as c_int,
@@ -533,7 +537,8 @@ pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_a
 }
 
 unsafe fn create_qp(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut ibv_qp, c_int> {
-    if init.qp_type != QPT_UD {
+    let srq_of_rc = init.qp_type == QPT_RC && !init.srq.is_null();
+    if srq_of_rc || ![QPT_RC, QPT_UD].contains(&init.qp_type) {
         return Err(libc::EOPNOTSUPP);
     }
     if init.send_cq.is_null() || init.recv_cq.is_null() {
@@ -542,27 +547,45 @@ unsafe fn create_qp(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut
     // SAFETY: see the module's page.
     unsafe {
         let nic = nic_of((*pd).context);
-        let shared = (!init.srq.is_null()).then(|| shared_of(init.srq));
-        let wanted = Wanted {
-            queues: [queue_of(init.send_cq), queue_of(init.recv_cq)],
-            shared,
-            cap: init.cap,
-            all_signaled: init.sq_sig_all != 0,
+        let queues = [queue_of(init.send_cq), queue_of(init.recv_cq)];
+        let (cap, all_signaled) = (init.cap, init.sq_sig_all != 0);
+        let pair = if init.qp_type == QPT_RC {
+            Kind::Rc(RcPair::create(nic, domain(pd), queues, cap, all_signaled)?)
+        } else {
+            let shared = (!init.srq.is_null()).then(|| shared_of(init.srq));
+            let pair = Pair::create(nic, domain(pd), &Wanted { queues, shared, cap, all_signaled })?;
+            if let Some(shared) = shared {
+                shared.users.fetch_add(1, Ordering::Relaxed);
+            }
+            Kind::Ud(pair)
         };
-        let (pair, handle) = Pair::create(nic, domain(pd), &wanted)?;
-        if let Some(shared) = shared {
-            shared.users.fetch_add(1, Ordering::Relaxed);
-        }
-        init.cap = lock(&pair.inside).attr.cap;
+        init.cap = pair.attr().cap;
         let mut ibv: ibv_qp = std::mem::zeroed();
         (ibv.context, ibv.qp_context, ibv.pd) = ((*pd).context, init.qp_context, pd);
         (ibv.send_cq, ibv.recv_cq, ibv.srq) = (init.send_cq, init.recv_cq, init.srq);
-        (ibv.handle, ibv.qp_num, ibv.qp_type) = (handle.into(), pair.number, init.qp_type);
+        let number = pair.number();
+        (ibv.handle, ibv.qp_num, ibv.qp_type) = (number, number, init.qp_type);
         Ok(Box::into_raw(Box::new(PairObject { ibv, pair })).cast())
     }
 }
 
-unsafe fn pair_of<'a>(qp: *mut ibv_qp) -> (&'a Arc<Nic>, &'a Arc<Pair>) {
+impl Kind {
+    fn number(&self) -> u32 {
+        match self {
+            Self::Ud(pair) => pair.number,
+            Self::Rc(pair) => pair.number,
+        }
+    }
+
+    fn attr(&self) -> ibv_qp_attr {
+        match self {
+            Self::Ud(pair) => lock(&pair.inside).attr,
+            Self::Rc(pair) => pair.attr(),
+        }
+    }
+}
+
+unsafe fn pair_of<'a>(qp: *mut ibv_qp) -> (&'a Arc<Nic>, &'a Kind) {
     // SAFETY: see the module's page.
     unsafe { (nic_of((*qp).context), &(*qp.cast::<PairObject>()).pair) }
 }
@@ -578,8 +601,11 @@ pub unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, 
     // SAFETY: see the module's page.
     unsafe {
         let (nic, pair) = pair_of(qp);
-        let done = pair.modify(nic, &*attr, mask);
-        (*qp).state = lock(&pair.inside).attr.qp_state;
+        let done = match pair {
+            Kind::Ud(pair) => pair.modify(nic, &*attr, mask),
+            Kind::Rc(pair) => pair.modify(nic, &*attr, mask),
+        };
+        (*qp).state = pair.attr().qp_state;
         number(done)
     }
 }
@@ -594,7 +620,7 @@ pub unsafe extern "C" fn ibv_query_qp(
     // SAFETY: see the module's page.
     unsafe {
         let (_, pair) = pair_of(qp);
-        *attr = lock(&pair.inside).attr;
+        *attr = pair.attr();
         *init = ibv_qp_init_attr {
             qp_context: (*qp).qp_context,
             send_cq: (*qp).send_cq,
@@ -613,7 +639,10 @@ pub unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     // SAFETY: see the module's page.
     unsafe {
         let (nic, pair) = pair_of(qp);
-        pair.destroy(nic);
+        match pair {
+            Kind::Ud(pair) => pair.destroy(nic),
+            Kind::Rc(pair) => pair.destroy(nic),
+        }
         if !(*qp).srq.is_null() {
             shared_of((*qp).srq).users.fetch_sub(1, Ordering::Relaxed);
         }
@@ -630,7 +659,11 @@ pub unsafe extern "C" fn post_send(
     // SAFETY: see the module's page.
     unsafe {
         let (nic, pair) = pair_of(qp);
-        posted(pair.post_sends(nic, wr), bad)
+        let done = match pair {
+            Kind::Ud(pair) => pair.post_sends(nic, wr),
+            Kind::Rc(pair) => pair.post_sends(nic, wr),
+        };
+        posted(done, bad)
     }
 }
 
@@ -642,7 +675,11 @@ pub unsafe extern "C" fn post_recv(
     // SAFETY: see the module's page.
     unsafe {
         let (nic, pair) = pair_of(qp);
-        posted(pair.post_receives(nic, wr), bad)
+        let done = match pair {
+            Kind::Ud(pair) => pair.post_receives(nic, wr),
+            Kind::Rc(pair) => pair.post_receives(nic, wr),
+        };
+        posted(done, bad)
     }
 }
 

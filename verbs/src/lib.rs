@@ -32,4 +32,5 @@ mod nic;
 mod pair;
 mod paths;
 mod queue;
+mod rc;
 mod slots;

@@ -4,12 +4,13 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tessera_driver::{Access, DmaMemory, MemoryRegion, ProtectionDomain};
 
 use crate::ffi::{ibv_context, ibv_mr, ibv_pd, ibv_sge};
 use crate::nic::{Errno, Nic};
+use crate::rc::Carrier;
 
 const ACCESS_LOCAL_WRITE: c_uint = 1;
 const ACCESS_REMOTE_WRITE: c_uint = 2;
@@ -20,6 +21,8 @@ const ACCESS_ON_DEMAND: c_uint = 1 << 6;
 pub struct Domain {
     pub pd: ProtectionDomain,
     pub objects: AtomicUsize,
+    /// What its RC pairs share, once there is one.
+    pub carrier: Mutex<Option<Arc<Carrier>>>,
 }
 
 /// What a program has an `ibv_pd` of.

@@ -1,8 +1,9 @@
 //! The NIC of this process: opened when it is first asked for, until the process ends.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use tessera_abi::regs;
 use tessera_driver::remote::{self, Identity, Remote, ANY};
@@ -14,6 +15,7 @@ use tessera_driver::{
 use crate::memory::Registered;
 use crate::pair::Pair;
 use crate::queue::Queue;
+use crate::rc::{Carrier, RcPair};
 
 /// Names the device.
 const DEVICE: &str = "TESSERA_DEVICE";
@@ -48,6 +50,10 @@ pub struct Nic {
     regions: RwLock<Vec<Option<Arc<Registered>>>>,
     /// By the index of their endpoints.
     pairs: RwLock<Vec<Option<Arc<Pair>>>>,
+    rc_pairs: RwLock<HashMap<u32, Arc<RcPair>>>,
+    carriers: Mutex<Vec<Weak<Carrier>>>,
+    /// RC pairs that found a ring full.
+    held_up: Mutex<Vec<u32>>,
     /// Queues that somebody waits for an event of.
     awaited: Mutex<Vec<Arc<Queue>>>,
     awaits: Condvar,
@@ -165,6 +171,9 @@ impl Nic {
         Ok(Self {
             regions: RwLock::new(vec![None; sizes.keys]),
             pairs: RwLock::new(vec![None; sizes.endpoints]),
+            rc_pairs: RwLock::default(),
+            carriers: Mutex::default(),
+            held_up: Mutex::default(),
             context,
             remote,
             sizes,
@@ -226,6 +235,60 @@ impl Nic {
         }
     }
 
+    /// The RC pair of a number.
+    pub fn rc_pair(&self, number: u32) -> Option<Arc<RcPair>> {
+        self.rc_pairs.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
+    }
+
+    /// Puts an RC pair in under a number of its own: 24 bits, of which endpoints' have the
+    /// first clear for most of the time.
+    pub fn add_rc_pair(&self, make: impl FnOnce(u32) -> Arc<RcPair>) -> Result<Arc<RcPair>, c_int> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let mut pairs = self.rc_pairs.write().unwrap_or_else(PoisonError::into_inner);
+        let taken = |number: u32| {
+            pairs.contains_key(&number)
+                || self.pair((number & 0xFF) as u16).is_some_and(|ud| ud.number == number)
+        };
+        let mut numbers = (0..1 << 23).map(|_| 1 << 23 | NUMBER.fetch_add(1, Ordering::Relaxed) & 0x7F_FFFF);
+        let number = numbers.find(|&number| !taken(number)).ok_or(libc::ENOMEM)?;
+        let pair = make(number);
+        pairs.insert(number, pair.clone());
+        Ok(pair)
+    }
+
+    /// Takes an RC pair out.
+    pub fn remove_rc_pair(&self, number: u32) {
+        self.rc_pairs.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
+    }
+
+    /// An RC pair waits for room in a ring.
+    pub fn hold_up(&self, number: u32) {
+        lock(&self.held_up).push(number);
+    }
+
+    /// A carrier to look after.
+    pub fn add_carrier(&self, carrier: &Arc<Carrier>) {
+        lock(&self.carriers).push(Arc::downgrade(carrier));
+    }
+
+    /// Looks after what RC pairs have under way.
+    pub fn progress(&self) -> Result<(), c_int> {
+        let carriers: Vec<_> = {
+            let mut carriers = lock(&self.carriers);
+            if carriers.is_empty() {
+                return Ok(());
+            }
+            carriers.retain(|carrier| carrier.strong_count() > 0);
+            carriers.iter().filter_map(Weak::upgrade).collect()
+        };
+        for carrier in carriers {
+            while carrier.progress(self)? > 0 {}
+        }
+        let held_up = std::mem::take(&mut *lock(&self.held_up));
+        held_up.into_iter().filter_map(|number| self.rc_pair(number)).for_each(|pair| pair.go_on(self));
+        Ok(())
+    }
+
     /// Somebody waits for an event of this queue: polls it from now on, until there is one.
     pub fn await_queue(self: &Arc<Self>, queue: &Arc<Queue>) -> Result<(), c_int> {
         static POLLS: Mutex<Option<u32>> = Mutex::new(None);
@@ -254,6 +317,8 @@ impl Nic {
                 }
                 awaited.clone()
             };
+            // What is wrong, the program's next poll says.
+            let _ = self.progress();
             let told = queues.iter().filter(|queue| queue.tell_if_any(self)).count();
             lock(&self.awaited).retain(|queue| queue.is_awaited());
             if told == 0 && !self.wait() {

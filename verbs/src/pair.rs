@@ -13,6 +13,7 @@ use crate::ffi::{ibv_ah, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_
 use crate::memory::{check, find, gather, scatter, total, Domain, Member};
 use crate::nic::{lock, Errno, Nic};
 use crate::queue::{flushed, Queue, WC_RECV, WC_SEND};
+use crate::rc::RcPair;
 use crate::slots::{ring, Request, Slots};
 
 /// Most buffers of a request.
@@ -24,11 +25,11 @@ pub const MAX_REQUESTS: u32 = 0x4000;
 /// Bytes of a datagram.
 pub const MTU: usize = 4096;
 
-const WR_SEND: c_uint = 2;
-const WR_SEND_WITH_IMM: c_uint = 3;
+pub const WR_SEND: c_uint = 2;
+pub const WR_SEND_WITH_IMM: c_uint = 3;
 
-const SEND_SIGNALED: c_uint = 1 << 1;
-const SEND_INLINE: c_uint = 1 << 3;
+pub const SEND_SIGNALED: c_uint = 1 << 1;
+pub const SEND_INLINE: c_uint = 1 << 3;
 
 pub const QPS_RESET: c_uint = 0;
 pub const QPS_INIT: c_uint = 1;
@@ -128,7 +129,13 @@ pub struct Inside {
 #[repr(C)]
 pub struct PairObject {
     pub ibv: ibv_qp,
-    pub pair: Arc<Pair>,
+    pub pair: Kind,
+}
+
+/// Of either kind.
+pub enum Kind {
+    Ud(Arc<Pair>),
+    Rc(Arc<RcPair>),
 }
 
 /// A shared receive queue.
@@ -194,7 +201,7 @@ fn lost(nic: &Nic, error: &DeviceError) -> c_int {
 }
 
 /// Something that is linked to the next of its kind.
-trait Linked {
+pub trait Linked {
     fn next(&self) -> *mut Self;
 }
 
@@ -214,7 +221,7 @@ impl Linked for ibv_send_wr {
 ///
 /// # Safety
 /// The list is what verbs say.
-unsafe fn each<'a, T: Linked + 'a>(
+pub unsafe fn each<'a, T: Linked + 'a>(
     first: *mut T,
     see: impl Fn(*mut T) -> &'a T,
     mut act: impl FnMut(&'a T) -> Result<(), c_int>,
@@ -232,7 +239,7 @@ unsafe fn each<'a, T: Linked + 'a>(
 ///
 /// # Safety
 /// So many are at the pointer.
-unsafe fn buffers<'a>(list: *const ibv_sge, count: c_int, most: u32) -> Result<&'a [ibv_sge], c_int> {
+pub unsafe fn buffers<'a>(list: *const ibv_sge, count: c_int, most: u32) -> Result<&'a [ibv_sge], c_int> {
     match count {
         0 => Ok(&[]),
         1.. if count as u32 <= most && !list.is_null() => {
@@ -253,7 +260,7 @@ pub struct Wanted<'a> {
 
 impl Pair {
     /// Creates one and puts it in its place. What it can hold is in its attributes.
-    pub fn create(nic: &Nic, domain: &Arc<Domain>, wanted: &Wanted<'_>) -> Result<(Arc<Self>, u16), c_int> {
+    pub fn create(nic: &Nic, domain: &Arc<Domain>, wanted: &Wanted<'_>) -> Result<Arc<Self>, c_int> {
         let mut cap = wanted.cap;
         let too_many = cap.max_send_wr > MAX_REQUESTS
             || cap.max_recv_wr > MAX_REQUESTS
@@ -313,9 +320,8 @@ impl Pair {
             inside: Mutex::new(Inside { endpoint: Some(endpoint), attr, all_signaled: wanted.all_signaled }),
             member: Member::of(domain),
         });
-        let index = (number & 0xFF) as u16;
-        nic.set_pair(index.into(), Some(pair.clone()));
-        Ok((pair, index))
+        nic.set_pair((number & 0xFF) as usize, Some(pair.clone()));
+        Ok(pair)
     }
 
     /// Lets go of everything.

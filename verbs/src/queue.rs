@@ -13,7 +13,7 @@ use crate::ffi::{ibv_comp_channel, ibv_cq, ibv_wc};
 use crate::nic::{lock, Errno, Nic};
 
 const WC_SUCCESS: c_uint = 0;
-const WC_LOC_QP_OP_ERR: c_uint = 2;
+pub const WC_LOC_QP_OP_ERR: c_uint = 2;
 const WC_LOC_PROT_ERR: c_uint = 4;
 pub const WC_WR_FLUSH_ERR: c_uint = 5;
 const WC_GENERAL_ERR: c_uint = 21;
@@ -22,7 +22,7 @@ pub const WC_SEND: c_uint = 0;
 pub const WC_RECV: c_uint = 1 << 7;
 
 const WC_GRH: c_uint = 1;
-const WC_WITH_IMM: c_uint = 2;
+pub const WC_WITH_IMM: c_uint = 2;
 
 /// What `wc.sl` says of a RoCE packet on the devices that programs know: bit 3, and the
 /// kind of its IP header. UCX drops datagrams whose header it cannot tell by it.
@@ -112,6 +112,8 @@ struct Inside {
     entries: usize,
     /// Of these, promised to queue pairs.
     promised: usize,
+    /// Promised to those whose requests end in another queue of the NIC's.
+    told: usize,
     /// Taken from the NIC and not by the program yet.
     ready: VecDeque<ibv_wc>,
     batch: Box<[WorkCompletion; BATCH]>,
@@ -126,6 +128,7 @@ impl Queue {
             cq,
             entries,
             promised: 0,
+            told: 0,
             ready: VecDeque::new(),
             batch: Box::new([WorkCompletion::default(); BATCH]),
         };
@@ -165,7 +168,18 @@ impl Queue {
 
     /// Requests that may complete here.
     pub fn promised(&self) -> usize {
-        lock(&self.inside).promised
+        let inside = lock(&self.inside);
+        inside.promised + inside.told
+    }
+
+    /// As many users of requests that end elsewhere, and are told of here.
+    pub fn note(&self, requests: usize) {
+        lock(&self.inside).told += requests;
+    }
+
+    /// Fewer of those.
+    pub fn forget(&self, requests: usize) {
+        lock(&self.inside).told -= requests;
     }
 
     /// What the driver wants of it.
@@ -263,19 +277,10 @@ fn convert(nic: &Nic, done: &WorkCompletion) -> Option<ibv_wc> {
     }
     let success = done.status == Status::Success;
     let mut wc = ibv_wc {
-        wr_id: 0,
         status: status(done.status),
-        opcode: WC_SEND,
         vendor_err: if success { 0 } else { done.status as u32 },
         byte_len: done.len,
-        imm_data: 0,
-        qp_num: pair.number,
-        src_qp: 0,
-        wc_flags: 0,
-        pkey_index: 0,
-        slid: 0,
-        sl: 0,
-        dlid_path_bits: 0,
+        ..empty(0, pair.number)
     };
     if !done.receive {
         let request = lock(&pair.sends).take(done.work_id)?;
@@ -299,10 +304,15 @@ fn convert(nic: &Nic, done: &WorkCompletion) -> Option<ibv_wc> {
 
 /// The end of a request that never began.
 pub fn flushed(wr_id: u64, qp_num: u32, opcode: c_uint) -> ibv_wc {
+    ibv_wc { status: WC_WR_FLUSH_ERR, opcode, ..empty(wr_id, qp_num) }
+}
+
+/// The end of a request, of which nothing is said yet.
+pub fn empty(wr_id: u64, qp_num: u32) -> ibv_wc {
     ibv_wc {
         wr_id,
-        status: WC_WR_FLUSH_ERR,
-        opcode,
+        status: WC_SUCCESS,
+        opcode: WC_SEND,
         vendor_err: 0,
         byte_len: 0,
         imm_data: 0,
