@@ -21,6 +21,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::Value;
 use tessera_abi::params::CLOCK_MHZ;
+use tessera_abi::regs::{self, Reg};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{Capture, FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
@@ -66,6 +67,9 @@ pub struct RunArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// A register to set on every NIC, besides PATH_COUNT; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tessera_driver::setting)]
+    pub set: Vec<(Reg, u32)>,
     /// Ask programs for their memory instead of reading it where it is
     #[arg(long)]
     pub ask_for_memory: bool,
@@ -141,7 +145,12 @@ struct Copy {
 }
 
 impl Copy {
-    fn start(command: &[OsString], address: &str, library: &Path, nic: Option<u16>) -> Result<Self, Failure> {
+    fn start(
+        command: &[OsString],
+        (address, settings): (&str, &str),
+        library: &Path,
+        nic: Option<u16>,
+    ) -> Result<Self, Failure> {
         let (program, arguments) = command.split_first().ok_or_else(|| Failure::new("no program given"))?;
         // What was to be preloaded anyway comes behind.
         let mut libraries = library.as_os_str().to_owned();
@@ -150,7 +159,8 @@ impl Copy {
             libraries.push(others);
         }
         let mut start = Command::new(program);
-        start.args(arguments).env("LD_PRELOAD", libraries).env("TESSERA_DEVICE", address).process_group(0);
+        start.args(arguments).env("LD_PRELOAD", libraries).env("TESSERA_DEVICE", address);
+        start.env("TESSERA_SET", settings).process_group(0);
         if let Some(nic) = nic {
             start.env("TESSERA_NIC", nic.to_string());
         }
@@ -248,10 +258,14 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = stopped.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
     let address = format!("socket:{}?nic=any", socket.display());
+    let paths = (regs::PATH_COUNT, u32::from(args.paths));
+    let settings =
+        std::iter::once(&paths).chain(&args.set).map(|(reg, value)| format!("{}={value}", reg.name));
+    let settings = settings.collect::<Vec<_>>().join(",");
     let begun = Instant::now();
     let mut copies = Vec::new();
     for copy in 0..if args.each { args.nics } else { 1 } {
-        copies.push(Copy::start(&args.command, &address, &library, args.each.then_some(copy))?);
+        copies.push(Copy::start(&args.command, (&address, &settings), &library, args.each.then_some(copy))?);
     }
     let ended = wait(&mut copies, &stopped);
     drop(copies);

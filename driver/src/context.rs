@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tessera_abi::params::CLOCKS_PER_TICK;
-use tessera_abi::regs::{self, table, Counter, Reg};
+use tessera_abi::regs::{self, table, Access as RegAccess, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{gid_ipv4, ipv4_gid, MAX_REMEMBERED};
 
@@ -42,6 +42,21 @@ pub struct ContextOptions {
     pub seed: u32,
     /// Other registers to set before the NIC is enabled.
     pub settings: Vec<(Reg, u32)>,
+}
+
+/// A register that can be set and its value, as people write it: `NAME=VALUE`.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub fn setting(text: &str) -> Result<(Reg, u32), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let reg = regs::MAP.iter().find(|reg| reg.name == name && reg.access == RegAccess::Rw);
+    let reg = reg.ok_or_else(|| format!("no register {name} can be written; docs/registers.md has them"))?;
+    let value: u32 = value.parse().map_err(|_| format!("{value} is no number below 2^32"))?;
+    if reg.width < 32 && value >> reg.width != 0 {
+        return Err(format!("{name} has {} bits; {value} does not fit", reg.width));
+    }
+    Ok((*reg, value))
 }
 
 /// A device that is open. Two contexts would give out the same numbers.

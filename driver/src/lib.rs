@@ -82,7 +82,7 @@ mod shared_receive;
 
 pub use address::{open_device, open_socket, socket, AddressError};
 pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompletion};
-pub use context::{Context, ContextOptions, ProtectionDomain};
+pub use context::{setting, Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
 pub use endpoint::{Endpoint, EndpointKind, EndpointOptions};
 pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError, ResetError};

@@ -381,7 +381,9 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     // SAFETY: see the module's page.
     unsafe {
         let object = Box::from_raw(mr.cast::<RegionObject>());
-        drop(nic_of(object.ibv.context).remove_region(object.ibv.lkey));
+        if let Some(region) = nic_of(object.ibv.context).remove_region(object.ibv.lkey) {
+            lock(&region.member).take();
+        }
     }
     0
 }

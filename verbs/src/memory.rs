@@ -51,7 +51,9 @@ impl Drop for Member {
 /// Registered memory.
 pub struct Registered {
     pub region: MemoryRegion,
-    pub member: Member,
+    domain: Arc<Domain>,
+    /// Until it is deregistered, which requests may outlast.
+    pub member: Mutex<Option<Member>>,
 }
 
 /// What a program has an `ibv_mr` of.
@@ -86,7 +88,8 @@ pub unsafe fn register(
     let access = Access { local_write, remote_write };
     let region = domain.pd.register(&memory, access).map_err(|error| error.errno())?;
     let (lkey, rkey) = (region.lkey(), region.rkey());
-    nic.add_region(Arc::new(Registered { region, member: Member::of(domain) }));
+    let (domain, member) = (domain.clone(), Mutex::new(Some(Member::of(domain))));
+    nic.add_region(Arc::new(Registered { region, domain, member }));
     let ibv = ibv_mr { context, pd, addr, length, handle: lkey & 0xFF, lkey, rkey };
     Ok(Box::into_raw(Box::new(RegionObject { ibv })).cast())
 }
@@ -105,7 +108,7 @@ pub fn find(
     let region = nic.region(sge.lkey).ok_or(libc::EINVAL)?;
     let start = sge.addr.checked_sub(region.region.memory().address()).ok_or(libc::EINVAL)? as usize;
     let end = start.checked_add(sge.length as usize).ok_or(libc::EINVAL)?;
-    if !Arc::ptr_eq(&region.member.0, domain) || end > region.region.len() {
+    if !Arc::ptr_eq(&region.domain, domain) || end > region.region.len() {
         return Err(libc::EINVAL);
     }
     Ok((region, start..end))

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use tessera_abi::regs;
 use tessera_driver::remote::{self, Identity, Remote, ANY};
 use tessera_driver::{
-    open_socket, socket, AddressError, Context, ContextOptions, CreateError, DeviceError, PostError,
+    open_socket, setting, socket, AddressError, Context, ContextOptions, CreateError, DeviceError, PostError,
     RegisterError,
 };
 
@@ -19,6 +19,9 @@ use crate::rc::{Carrier, RcPair};
 
 /// Names the device.
 const DEVICE: &str = "TESSERA_DEVICE";
+
+/// Registers to set, as NAME=VALUE,NAME=VALUE.
+const SET: &str = "TESSERA_SET";
 
 /// Variables that launchers tell a process its rank by.
 const RANKS: [&str; 6] =
@@ -160,7 +163,10 @@ impl Nic {
         let Identity { mac, ip, ip6, nic } = remote.identity();
         // A seed of its own for every process; strangers are not what a simulation fears.
         let seed = std::process::id().wrapping_mul(0x9E37_79B9).wrapping_add(nic) | 1;
-        let options = ContextOptions { mac, ip, ip6: Some(ip6), vlan: None, seed, settings: Vec::new() };
+        let settings = std::env::var(SET).unwrap_or_default();
+        let settings = settings.split(',').filter(|text| !text.is_empty()).map(setting);
+        let settings = settings.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+        let options = ContextOptions { mac, ip, ip6: Some(ip6), vlan: None, seed, settings };
         let context = Context::open(remote.clone(), options).map_err(refused)?;
         let sizes = || -> Result<Sizes, DeviceError> {
             let (sizes0, sizes1) = (context.read(regs::SIZES0)?, context.read(regs::SIZES1)?);

@@ -40,8 +40,10 @@ const RECV_ENTRIES: usize = 8192;
 const QUEUE_ENTRIES: usize = 1 << 15;
 /// Messages that a pair has under way at most.
 const UNDER_WAY: usize = 64;
-/// Windows of device time that a pair's requests have to end when it is destroyed.
-const PATIENCE: u32 = 200_000;
+/// Windows of device time that a pair's sends have to end when it is destroyed.
+const PATIENCE: u32 = 2_000;
+/// And its receives: these end as soon as the NIC has read that they are taken back.
+const LONG_PATIENCE: u32 = 100_000;
 
 const WR_RDMA_WRITE: c_uint = 0;
 const WC_RDMA_WRITE: c_uint = 1;
@@ -169,11 +171,14 @@ pub struct RcPair {
     carrier: Arc<Carrier>,
     queues: [Arc<Queue>; 2],
     promised: [usize; 2],
-    member: Member,
+    domain: Arc<Domain>,
+    member: Mutex<Option<Member>>,
     inside: Mutex<Inside>,
 }
 
 struct Inside {
+    /// Destroyed: what still ends is told to nobody.
+    gone: bool,
     attr: ibv_qp_attr,
     all_signaled: bool,
     peer: Option<AddressHandle>,
@@ -236,6 +241,7 @@ impl RcPair {
         let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
         (attr.cap, attr.path_mtu, attr.port_num) = (cap, 5, 1);
         let inside = Inside {
+            gone: false,
             attr,
             all_signaled,
             peer: None,
@@ -248,8 +254,9 @@ impl RcPair {
         let promised = [cap.max_send_wr as usize, cap.max_recv_wr as usize];
         let make = |number| {
             let queues = queues.map(Arc::clone);
-            let (carrier, member) = (carrier.clone(), Member::of(domain));
-            Arc::new(Self { number, carrier, queues, promised, member, inside: Mutex::new(inside) })
+            let (carrier, member) = (carrier.clone(), Mutex::new(Some(Member::of(domain))));
+            let (domain, inside) = (domain.clone(), Mutex::new(inside));
+            Arc::new(Self { number, carrier, queues, promised, domain, member, inside })
         };
         let pair = nic.add_rc_pair(make)?;
         for (queue, promised) in pair.queues.iter().zip(promised) {
@@ -385,7 +392,7 @@ impl RcPair {
             WR_RDMA_WRITE => (Some(RemoteMemory { address: rdma.remote_addr, rkey: rdma.rkey }), None),
             _ => return Err(libc::EINVAL),
         };
-        let domain = &self.member.0;
+        let domain = &self.domain;
         let bytes = if wr.send_flags & SEND_INLINE != 0 {
             if total(list) > cap.max_inline_data as usize {
                 return Err(libc::EINVAL);
@@ -431,7 +438,7 @@ impl RcPair {
             }
             // SAFETY: as the caller says.
             let list = unsafe { buffers(wr.sg_list, wr.num_sge, cap.max_recv_sge)? };
-            let bytes = Bytes::of(nic, &self.member.0, list, Access::LOCAL_WRITE)?;
+            let bytes = Bytes::of(nic, &self.domain, list, Access::LOCAL_WRITE)?;
             let state = match inside.attr.qp_state {
                 QPS_ERR => State::Done(WC_WR_FLUSH_ERR),
                 _ => State::Waiting,
@@ -496,6 +503,9 @@ impl RcPair {
             }
         }
         self.advance(nic, inside);
+        if inside.gone && inside.ops.is_empty() {
+            nic.remove_rc_pair(self.number);
+        }
     }
 
     /// Nothing is begun any more, and what can be taken back is.
@@ -560,7 +570,9 @@ impl RcPair {
         let mut under_way = 0;
         for (id, op) in (inside.first_op..).zip(&mut inside.ops) {
             match op.state {
-                State::Done(_) => continue,
+                State::Done(0) => continue,
+                // Nothing behind it begins.
+                State::Done(_) => break,
                 State::UnderWay => {}
                 State::Waiting if under_way >= UNDER_WAY => break,
                 State::Waiting => {
@@ -616,6 +628,7 @@ impl RcPair {
 
     /// Tells of ends, as far as everything before has ended.
     fn tell(&self, inside: &mut Inside) {
+        let gone = inside.gone;
         while let Some(State::Done(status)) = inside.ops.front().map(|op| &op.state) {
             let status = *status;
             let Some(op) = inside.ops.pop_front() else { break };
@@ -623,7 +636,7 @@ impl RcPair {
             if status != 0 && inside.attr.qp_state != QPS_ERR {
                 self.fail(inside);
             }
-            if status != 0 || op.signaled {
+            if !gone && (status != 0 || op.signaled) {
                 let opcode = if op.write.is_some() { WC_RDMA_WRITE } else { WC_SEND };
                 self.queues[0].push([ibv_wc { status, opcode, ..empty(op.wr_id, self.number) }]);
             }
@@ -634,6 +647,9 @@ impl RcPair {
             inside.first_recv = inside.first_recv.wrapping_add(1);
             if status != 0 && inside.attr.qp_state != QPS_ERR {
                 self.fail(inside);
+            }
+            if gone {
+                continue;
             }
             self.queues[1].push([ibv_wc {
                 status,
@@ -653,28 +669,37 @@ impl RcPair {
         self.advance(nic, &mut inside);
     }
 
-    /// Lets go of everything: sends end, receives are taken back.
+    /// Lets go of everything: receives are taken back. Sends that go on are waited for a
+    /// while: later they end unheard, reading what is there then.
     pub fn destroy(&self, nic: &Nic) {
         // Of a lost simulator there is nobody to be told.
         let _ = nic.remote.announce(self.number, None);
-        for _ in 0..PATIENCE {
-            {
-                let mut inside = lock(&self.inside);
-                self.fail(&mut inside);
-                self.advance(nic, &mut inside);
-                if inside.ops.is_empty() && inside.recvs.is_empty() {
+        let left = |windows: u32| {
+            let mut inside = lock(&self.inside);
+            self.fail(&mut inside);
+            self.advance(nic, &mut inside);
+            !inside.recvs.is_empty() || windows < PATIENCE && !inside.ops.is_empty()
+        };
+        let mut windows = 0;
+        while windows < LONG_PATIENCE && left(windows) {
+            if !matches!(self.carrier.progress(nic), Ok(1..)) {
+                if !nic.wait() {
                     break;
                 }
-            }
-            if !matches!(self.carrier.progress(nic), Ok(1..)) && !nic.wait() {
-                break;
+                windows += 1;
             }
         }
-        nic.remove_rc_pair(self.number);
+        let mut inside = lock(&self.inside);
+        inside.gone = true;
+        if inside.ops.is_empty() {
+            nic.remove_rc_pair(self.number);
+        }
+        drop(inside);
         for (queue, promised) in self.queues.iter().zip(self.promised) {
             queue.purge(self.number);
             queue.forget(promised);
         }
+        lock(&self.member).take();
     }
 }
 

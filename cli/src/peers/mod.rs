@@ -59,6 +59,8 @@ const PEER: Peer = Peer {
 
 const LOSSY: &[&str] = &["--loss", "0.01", "--paths", "4", "--skew-us", "2"];
 const LOSSY_FOUR: &[&str] = &["--nics", "4", "--loss", "0.01", "--paths", "4", "--skew-us", "2"];
+const RC_BUILD: Option<(&str, &str, &str)> =
+    Some(("rc.c", include_str!("rc.c"), "cc -Wall -Wextra -Werror -O1 -o rc rc.c -libverbs"));
 const COLLECTIVES: &str = include_str!("collectives.c");
 const OPENMPI_BUILD: Option<(&str, &str, &str)> =
     Some(("collectives.c", COLLECTIVES, "mpicc.openmpi -O1 -o collectives collectives.c"));
@@ -158,6 +160,84 @@ const PEERS: &[Peer] = &[
                  ib_send_lat -p 18605 -c UD -x 0 -n 100 -s 64 localhost && wait",
         expects: &[" 64      100 "],
         frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "what RC promises",
+        needs: HEADERS,
+        options: &["--nics", "1", "--set", "T_OPEN=20000"],
+        build: RC_BUILD,
+        script: "./rc",
+        expects: &["0 wrong"],
+        frames: 500,
+        ..PEER
+    },
+    Peer {
+        name: "what RC promises, 2 % loss, 4 paths",
+        needs: HEADERS,
+        options: &[
+            "--nics",
+            "1",
+            "--set",
+            "T_OPEN=20000",
+            "--loss",
+            "0.02",
+            "--paths",
+            "4",
+            "--skew-us",
+            "3",
+        ],
+        build: RC_BUILD,
+        script: "./rc",
+        expects: &["0 wrong"],
+        frames: 500,
+        ..PEER
+    },
+    Peer {
+        name: "ibv_rc_pingpong, data checked",
+        needs: UTILS,
+        script: "ibv_rc_pingpong -p 18609 -g 0 -n 100 -c & listening 18609; \
+                 ibv_rc_pingpong -p 18609 -g 0 -n 100 -c localhost && wait",
+        expects: &["100 iters in"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ibv_rc_pingpong, 100,000 B, 1 % loss",
+        needs: UTILS,
+        options: LOSSY,
+        script: "ibv_rc_pingpong -p 18610 -g 0 -n 20 -s 100000 -c -e & listening 18610; \
+                 ibv_rc_pingpong -p 18610 -g 0 -n 20 -s 100000 -c -e localhost && wait",
+        expects: &["20 iters in"],
+        frames: 4000,
+        ..PEER
+    },
+    Peer {
+        name: "ib_send_bw -c RC, 8 queue pairs",
+        needs: PERFTEST,
+        script: "ib_send_bw -p 18611 -c RC -x 0 -n 50 -s 4096 -q 8 & listening 18611; \
+                 ib_send_bw -p 18611 -c RC -x 0 -n 50 -s 4096 -q 8 localhost && wait",
+        expects: &[" 4096       400 "],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "ib_write_bw, 1 % loss",
+        needs: PERFTEST,
+        options: LOSSY,
+        script: "ib_write_bw -p 18612 -x 0 -n 20 -s 65536 & listening 18612; \
+                 ib_write_bw -p 18612 -x 0 -n 20 -s 65536 localhost && wait",
+        expects: &[" 65536      20 "],
+        frames: 320,
+        ..PEER
+    },
+    Peer {
+        name: "ib_write_lat",
+        needs: PERFTEST,
+        script: "ib_write_lat -p 18613 -x 0 -n 50 -s 8 & listening 18613; \
+                 ib_write_lat -p 18613 -x 0 -n 50 -s 8 localhost && wait",
+        expects: &[" 8       50 "],
+        frames: 100,
         ..PEER
     },
     Peer {

@@ -143,9 +143,9 @@ int main(void)
 	CHECK("a queue too large", !ibv_create_cq(context, 1 << 30, NULL, NULL, 0) && errno == EINVAL);
 
 	/* What is not there is refused, and by the number that says so. */
-	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UC,
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 } };
-	CHECK("RC is refused", !ibv_create_qp(pd, &init) && errno == EOPNOTSUPP);
+	CHECK("UC is refused", !ibv_create_qp(pd, &init) && errno == EOPNOTSUPP);
 	init.qp_type = IBV_QPT_UD;
 	init.cap.max_inline_data = 1 << 16;
 	CHECK("too much inline is refused", !ibv_create_qp(pd, &init) && errno == EINVAL);

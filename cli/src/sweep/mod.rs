@@ -20,7 +20,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tessera_abi::params::CLOCK_MHZ;
-use tessera_abi::regs::{self, Access, Reg};
+use tessera_abi::regs::Reg;
 use tessera_sim::progress::Progress;
 use tessera_sim::verilator::{Model, Trace};
 
@@ -64,7 +64,7 @@ pub struct SweepArgs {
     #[arg(long, value_parser = crate::args::jobs)]
     jobs: Option<usize>,
     /// A register to set on every NIC, besides PATH_COUNT; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tessera_driver::setting)]
     set: Vec<(Reg, u32)>,
     /// Write the result as JSON, after every point; what the file has already is not measured again
     #[arg(long, value_name = "FILE")]
@@ -244,18 +244,6 @@ fn print(measured: &Measured) {
             if outcome.finished { "" } else { "  UNFINISHED" },
         );
     }
-}
-
-/// A register and its value, `NAME=VALUE`.
-fn assignment(text: &str) -> Result<(Reg, u32), String> {
-    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    let reg = regs::MAP.iter().find(|reg| reg.name == name && reg.access == Access::Rw);
-    let reg = reg.ok_or_else(|| format!("no register {name} can be written; docs/registers.md has them"))?;
-    let value: u32 = value.parse().map_err(|_| format!("{value} is no number below 2^32"))?;
-    if reg.width < 32 && value >> reg.width != 0 {
-        return Err(format!("{name} has {} bits; {value} does not fit", reg.width));
-    }
-    Ok((*reg, value))
 }
 
 pub fn run(args: &SweepArgs) -> Result<(), Failure> {
