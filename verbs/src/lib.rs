@@ -6,7 +6,7 @@
 //!
 //! A program that is started with `LD_PRELOAD=libtessera_verbs.so` and
 //! `TESSERA_DEVICE=socket:PATH?nic=any` finds one device, `tessera0`, with one port. It
-//! speaks plain UD: what goes over the wire is RoCEv2 as any NIC speaks it.
+//! speaks plain UD as any RoCEv2 NIC does, and RC over reliable messages of its own.
 //! `cargo tessera run` sets both and starts the simulator.
 //!
 //! What the device has: protection domains, memory regions, completion queues with
