@@ -64,9 +64,20 @@ fn frames(widens: bool, rng: &mut Rng) -> Vec<(Vec<u8>, u64)> {
     lengths.into_iter().map(|len| (rng.bytes(len), if widens { rng.below(2) } else { 0 })).collect()
 }
 
+// A test for each kind: to find out what can be broken (`cargo tessera mutate`), a test
+// only shows its first design.
 #[test]
 fn every_frame_keeps_its_bytes_and_its_mark() {
-    for gear in gears() {
+    keeps_bytes_and_marks(true);
+}
+
+#[test]
+fn every_frame_that_is_split_keeps_its_bytes_and_its_mark() {
+    keeps_bytes_and_marks(false);
+}
+
+fn keeps_bytes_and_marks(widens: bool) {
+    for gear in gears().into_iter().filter(|gear| gear.widens == widens) {
         for (idle, stall) in Pattern::matrix() {
             tb::run(&format!("gears::{} {idle:?} {stall:?}", gear.name), &gear.design, |dut, rng| {
                 let sent = frames(gear.widens, rng);
@@ -83,7 +94,16 @@ fn every_frame_keeps_its_bytes_and_its_mark() {
 
 #[test]
 fn no_clock_is_lost_on_the_narrow_side() {
-    for gear in gears() {
+    loses_no_clock(true);
+}
+
+#[test]
+fn no_clock_is_lost_when_beats_are_split() {
+    loses_no_clock(false);
+}
+
+fn loses_no_clock(widens: bool) {
+    for gear in gears().into_iter().filter(|gear| gear.widens == widens) {
         tb::run(&format!("gears::rate {}", gear.name), &gear.design, |dut, rng| {
             let lengths: Vec<_> = (0..200).map(|_| rng.range(1..300) as usize).collect();
             let sent: Vec<_> = lengths.into_iter().map(|len| (rng.bytes(len), 0)).collect();

@@ -35,6 +35,24 @@ fn ro_6_every_refusal_in_its_order() {
     });
 }
 
+//= UD-3 test
+#[test]
+fn ud_3_a_receive_of_just_its_length_takes_a_datagram() {
+    tb::run("lookup::datagrams", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        bench.post(1, Posted { address: 1, length: 99, entry: 3, area: None });
+        for (payload, refused) in [(100, true), (99, false), (1, true)] {
+            let mut packet = bench.some_packet(KEY, 1, 0, rng);
+            for (field, value) in [("ud", 1), ("probe", 0), ("endpoint", 1), ("payload_len", payload)] {
+                packet.set(field, value);
+            }
+            bench.offer(packet);
+            bench.settle();
+            assert_eq!(bench.last.event, refused.then_some("ud_receive"), "{payload} bytes");
+        }
+    });
+}
+
 //= HR-1 test
 //= HR-2 test
 #[test]
