@@ -18,8 +18,8 @@ fn gears() -> Vec<Gear> {
     fn pair<const W: usize, const K: usize>() -> [Gear; 2] {
         let gear = |what: &str, design, widens| Gear { name: format!("{what}{W}"), design, bytes: K, widens };
         [
-            gear("widen", tessera_testbenches::design(&format!("widen{W}"), Widen::<W, K>::new), true),
-            gear("split", tessera_testbenches::design(&format!("split{W}"), Split::<W, K>::new), false),
+            gear("widen", tessera_testbenches::design("widen", Widen::<W, K>::new), true),
+            gear("split", tessera_testbenches::design("split", Split::<W, K>::new), false),
         ]
     }
     pair::<64, 8>().into_iter().chain(pair::<128, 16>()).chain(pair::<256, 32>()).collect()
