@@ -370,6 +370,18 @@ impl Interval {
         way as u64 + self.spread(view) + settings.guard as u64
     }
 
+    /// How far ahead of now a deadline may be set when up to `left` packets are missing,
+    /// and NACKs of one hole have doubled the wait `doubled` times at most: a timer node
+    /// of the context may be linked for so long, whatever arrives after that.
+    pub fn reach(&self, left: u32, doubled: u32, source: Source, settings: &Settings) -> Ticks {
+        let view = View { cumulative: 0, highest: 0, grant: left, left, halvings: 0 };
+        let rule = self.interval(&view, source, settings) + settings.guard as u64;
+        rule.max(self.pause(&view, source, settings) << doubled.max(self.backoff / 2))
+    }
+
+    /// Most often that NACKs of one hole double the wait.
+    pub const DOUBLED_MAX: u32 = BACKOFF_MAX / 2;
+
     /// How long the sender takes for what is missing.
     fn spread(&self, view: &View) -> Ticks {
         (view.left as u64 * self.gap as u64) >> 4

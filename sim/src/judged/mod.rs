@@ -8,13 +8,13 @@
 //! ```
 //!
 //! Hosts do as they please through the driver: what they post is read off their
-//! doorbells and rings, so nothing needs to be told twice. They must let
-//! [`Judged::judge`] run between two windows at least, so that entries are read
-//! before their places are used again.
+//! doorbells and rings, so nothing needs to be told twice.
 //!
 //! docs/verification.md says what is compared, and how far times may differ.
 
 mod tap;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tessera_abi::params::Config;
 use tessera_abi::regs::{self, Counter};
@@ -34,11 +34,15 @@ use tap::{Tap, Told};
 /// answer, 32 times the round trip and the time that a block takes (LD-5).
 const RETURN_CLOCKS: u64 = 1 << 24;
 
+fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
+    tap.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// See the module's page.
 pub struct Judged {
     cluster: SharedCluster,
     config: Config,
-    taps: Vec<Tap>,
+    taps: Vec<Arc<Mutex<Tap>>>,
     /// There once the NICs are set up.
     board: Option<Scoreboard>,
     tolerance: Tolerance,
@@ -58,10 +62,15 @@ impl Judged {
         tolerance: Tolerance,
     ) -> Result<Self, ClusterError> {
         let mut cluster = Cluster::new(model, nics, nic, fabric)?;
+        let mut taps = Vec::new();
         for nic in 0..nics {
-            cluster.nic_mut(nic).observe();
+            let nic = cluster.nic_mut(nic);
+            nic.observe();
+            let tap = Arc::new(Mutex::new(Tap::new(nic.memory().clone())));
+            let of_nic = tap.clone();
+            nic.watch(move |offset, value| lock(&of_nic).see(offset, value));
+            taps.push(tap);
         }
-        let taps = cluster.nics().iter().map(|nic| Tap::new(nic.memory().clone())).collect();
         Ok(Self { cluster: SharedCluster::new(cluster), config: *config, taps, board: None, tolerance })
     }
 
@@ -75,14 +84,17 @@ impl Judged {
     /// set up again as it was.
     pub fn begin(&mut self) {
         let told = self.take();
-        let setup = |tap: &Tap| NicSetup {
-            config: self.config,
-            identity: tap.identity,
-            settings: tap.settings,
-            endpoints: Vec::new(),
-            keys: Vec::new(),
-            places: tap.places.clone(),
-            time_at_zero: 0,
+        let setup = |tap: &Arc<Mutex<Tap>>| {
+            let tap = lock(tap);
+            NicSetup {
+                config: self.config,
+                identity: tap.identity,
+                settings: tap.settings,
+                endpoints: Vec::new(),
+                keys: Vec::new(),
+                places: tap.places.clone(),
+                time_at_zero: 0,
+            }
         };
         self.board = Some(Scoreboard::new(self.taps.iter().map(setup).collect(), self.tolerance));
         self.tell(told);
@@ -110,7 +122,7 @@ impl Judged {
         let all = observed.into_iter().flat_map(|(nic, events)| events.into_iter().map(move |e| (nic, e)));
         let mean = |(nic, event): (usize, NicEvent)| {
             let told = match event {
-                NicEvent::Register { offset, value, .. } => self.taps[nic].wrote(offset, value),
+                NicEvent::Register { .. } => lock(&self.taps[nic]).next(),
                 _ => Vec::new(),
             };
             (nic, event, told)

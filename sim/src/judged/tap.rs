@@ -7,7 +7,7 @@
 //!                   └─ any other ──> settings, identity
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tessera_abi::queue::{RECV_ENTRY_LEN, SEND_ENTRY_LEN};
@@ -137,6 +137,8 @@ pub(super) struct Tap {
     /// RECOVER_MESSAGE.
     handle: u32,
     resetting: bool,
+    /// What register writes meant when they were made, the oldest first.
+    told: VecDeque<Vec<Told>>,
 }
 
 /// Bytes of `value`, the first in its upper byte, over `bytes`.
@@ -156,11 +158,22 @@ impl Tap {
             rings: BTreeMap::new(),
             handle: 0,
             resetting: false,
+            told: VecDeque::new(),
         }
     }
 
-    /// Takes a register write.
-    pub(super) fn wrote(&mut self, offset: u32, value: u32) -> Vec<Told> {
+    /// Takes a register write while the entries it is about are in their rings.
+    pub(super) fn see(&mut self, offset: u32, value: u32) {
+        let told = self.wrote(offset, value);
+        self.told.push_back(told);
+    }
+
+    /// What the oldest register write that was not asked for meant.
+    pub(super) fn next(&mut self) -> Vec<Told> {
+        self.told.pop_front().unwrap_or_default()
+    }
+
+    fn wrote(&mut self, offset: u32, value: u32) -> Vec<Told> {
         if offset == regs::RESET.offset {
             let begins = value & 1 != 0 && !self.resetting;
             self.resetting |= begins;

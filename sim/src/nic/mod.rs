@@ -92,6 +92,9 @@ pub enum NicEvent {
     Wrote(DmaWrite),
 }
 
+/// Is told of a register write.
+type Watch = Box<dyn FnMut(u32, u32) + Send>;
+
 struct Axis {
     tvalid: PortId,
     tready: PortId,
@@ -150,6 +153,7 @@ pub struct SimNic {
     beats_out: u64,
     observe: bool,
     events: Vec<NicEvent>,
+    watch: Option<Watch>,
     recorder: Option<record::Recorder>,
 }
 
@@ -192,6 +196,7 @@ impl SimNic {
             beats_in: 0,
             beats_out: 0,
             observe: false,
+            watch: None,
             events: Vec::new(),
             recorder: None,
             dut,
@@ -260,6 +265,12 @@ impl SimNic {
         self.dma_data.observe();
     }
 
+    /// Calls `watch` with offset and value of every register write from here on, while
+    /// host memory still is as it was: places of rings are used again later.
+    pub fn watch(&mut self, watch: impl FnMut(u32, u32) + Send + 'static) {
+        self.watch = Some(Box::new(watch));
+    }
+
     /// Records every port from here on, which must be before the first clock.
     ///
     /// # Errors
@@ -294,6 +305,9 @@ impl SimNic {
     pub fn write_register(&mut self, offset: u32, value: u32) {
         if self.observe {
             self.events.push(NicEvent::Register { at: self.clock, offset, value });
+        }
+        if let Some(watch) = &mut self.watch {
+            watch(offset, value);
         }
         self.axil.write(offset, value);
     }

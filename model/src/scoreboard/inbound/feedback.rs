@@ -189,14 +189,16 @@ impl Receiving {
         let ready =
             |recv: &&Recv| recv.open && recv.bound.is_none() && recv.posted < old && recv.tag().is_none();
         let receives = self.recvs.range((ring, 0)..=(ring, u16::MAX)).map(|(_, r)| r).filter(ready).count();
-        // A context's number stays out until its timer nodes have popped.
-        let settings = &bench.setup.settings;
-        let untied = Bench::clocks(settings.rto + settings.skew_max + settings.guard) + Self::lag(bench);
+        let popped =
+            bench.now().saturating_sub(bench.tolerance.timer as u64 + bench.tolerance.pipeline as u64);
         let (mut live, mut claims, mut held, mut of_quota) = (0, 0, 0, 0);
         for other in self.messages.values() {
             let forgotten = other.forgotten_at(bench).is_some_and(|at| at + Self::lag(bench) < bench.clock);
             held += !forgotten as usize;
-            let out = other.done.is_none_or(|(at, _)| at + untied > bench.clock);
+            // A context's number stays out until its timer nodes have popped.
+            //= RO-11
+            let out = other.linked >= popped
+                || other.done.is_none_or(|(at, _)| at + 2 * Self::lag(bench) > bench.clock);
             of_quota += (out && other.name != *name && other.local == message.local) as usize;
             if other.done.is_none() {
                 live += 1;
@@ -441,6 +443,7 @@ impl Receiving {
         }
         let view = message.view();
         message.interval.rearm(now, &view, source, &settings);
+        message.links(bench, source);
         self.watch(bench, name);
     }
 
@@ -490,7 +493,12 @@ impl Receiving {
         match message.interval.deadline() {
             Some(deadline) => {
                 let before = crossed().filter_map(|before| before.deadline);
-                let deadline = before.chain(message.soonest).fold(deadline, Ticks::min);
+                // A node that popped was judged by what is known of the source now, which may
+                // be less than when the deadline was set.
+                let mut anew = message.interval.clone();
+                anew.rearm(now, &view, source.least(low), &settings);
+                let sooner = before.chain(message.soonest).chain(anew.deadline());
+                let deadline = sooner.fold(deadline, Ticks::min);
                 let slack = slack + span / 4 + deadline.saturating_sub(now) / 4;
                 if now + slack < deadline && !message.holed {
                     bench.fault(Some(id), "LD-2", Fault::EarlyNack(deadline - slack - now));

@@ -11,7 +11,7 @@ use super::super::Bench;
 use super::chunks::Tracked;
 use crate::bitmap::Block;
 use crate::grant;
-use crate::interval::{Interval, View};
+use crate::interval::{Interval, Source, View};
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::Origin;
 use crate::Ticks;
@@ -128,6 +128,8 @@ pub(super) struct Message {
     pub(super) burst: Option<(u64, u32, u32, u32)>,
     /// Expiries with NACKs since the last new packet, and when that undid a loan.
     pub(super) nacked: u32,
+    /// A timer node of its context may be linked until then.
+    pub(super) linked: Ticks,
     pub(super) back_at: u64,
     pub(super) last_heard: Ticks,
     pub(super) complete: Option<u64>,
@@ -206,6 +208,7 @@ impl Message {
             probed: false,
             burst: None,
             nacked: 0,
+            linked: 0,
             back_at: 0,
             last_heard: bench.now(),
             complete: None,
@@ -284,6 +287,20 @@ impl Message {
             self.doubtful.insert(index);
             self.believe(index, clock);
         }
+    }
+
+    /// Deadlines were set anew.
+    //= RO-11
+    pub(super) fn links(&mut self, bench: &Bench, source: Source) {
+        if self.count == 1 {
+            // It opens whole and has no timer.
+            return;
+        }
+        // The NIC answers no expiry of what software recovers with a NACK that could be seen.
+        let doubled = if self.by_hardware() { 0 } else { Interval::DOUBLED_MAX };
+        let left = self.count.min(BLOCK_PACKETS);
+        let reach = self.interval.reach(left, doubled, source, &bench.setup.settings);
+        self.linked = self.linked.max(bench.now() + reach + reach / 4);
     }
 
     pub(super) fn view(&self) -> View {

@@ -331,6 +331,7 @@ impl Receiving {
         Self::owe(&mut self.duties, bench, message, answer, lag);
         let view = message.view();
         message.interval.rearm(now, &view, source, &settings);
+        message.links(bench, learnt);
         self.watch(bench, name);
         if pulls {
             self.sweep(bench);
