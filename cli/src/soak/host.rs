@@ -438,7 +438,7 @@ impl Host {
             CompletionEvent::Ended if done.status != Status::Success && !self.ended_by_software(done) => {
                 let what = if done.receive { "receive" } else { "send" };
                 let name = done.status.name();
-                return Err(Violated(format!(
+                return Err(Violated::new(format!(
                     "NIC {}: {what} {:#x} ended with {name}",
                     self.nic, done.work_id
                 )));
@@ -491,14 +491,17 @@ impl Host {
         let Outcome { message, missing } = outcome;
         let partly = done.status == Status::Partial;
         let Some(message) = message else {
-            let of_nothing = || Violated(format!("NIC {}: a part of no message {name:?}", self.nic));
+            let of_nothing = || Violated::new(format!("NIC {}: a part of no message {name:?}", self.nic));
             return if partly { Err(of_nothing()) } else { Ok(Ended::Came(name, Some(got))) };
         };
         if (message.len, message.tag) != (done.len, done.tag) {
-            return Err(Violated(format!("NIC {}: {message:?} ended as {done:?}", self.nic)));
+            return Err(Violated::new(format!("NIC {}: {message:?} ended as {done:?}", self.nic)));
         }
         if !partly && !missing.is_empty() {
-            return Err(Violated(format!("NIC {}: {message:?} ended whole without {missing:?}", self.nic)));
+            return Err(Violated::new(format!(
+                "NIC {}: {message:?} ended whole without {missing:?}",
+                self.nic
+            )));
         }
         let bytes = |packet: u32| (packet as usize * message.payload_size as usize).min(got.len());
         let unknown = missing.iter().map(|run| bytes(run.start)..bytes(run.end)).collect();

@@ -144,9 +144,14 @@ fn print(totals: &Totals) {
     println!(
         "  {busy} answers of BUSY, {overflows} frames without buffer, {cancels} tagged receives taken back"
     );
-    let Totals { by_host, partly, orders, strays, .. } = totals;
+    let Totals { by_host, partly, orders, strays, lenient, .. } = totals;
     println!("  {by_host} messages recovered by software with {orders} orders, {partly} of them in part;");
     println!("  {strays} stray frames;");
+    if *lenient > 0 {
+        println!(
+            "  {lenient} rounds judged without what frames dropped for want of buffer should have caused;"
+        );
+    }
     let Totals { lost, duplicated, corrupted, marked, clocks, judged, .. } = totals;
     println!("  the fabric lost {lost}, copied {duplicated}, damaged {corrupted}, marked {marked}");
     println!("  {judged} frames, writes and completions judged in {clocks} clocks of NICs");

@@ -69,7 +69,7 @@ impl Software {
             let runs = watched.watch.missing(&message);
             let missing = runs.iter().map(Range::len).sum();
             if missing > watched.missing {
-                return Err(Violated(format!("chunks of {message:?} were taken back")));
+                return Err(Violated::new(format!("chunks of {message:?} were taken back")));
             }
             watched.quiet = if missing == watched.missing { watched.quiet + 1 } else { 0 };
             watched.missing = missing;

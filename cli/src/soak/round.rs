@@ -53,6 +53,9 @@ pub struct Totals {
     pub busy: u64,
     /// Frames that NICs had no buffer for, all of them FEEDBACK.
     pub overflows: u64,
+    /// Rounds judged without what dropped frames should have caused.
+    #[serde(default)]
+    pub lenient: u64,
     /// Frames that no NIC sent, or not like this.
     pub strays: u64,
     /// Clocks of NICs.
@@ -86,7 +89,8 @@ impl Totals {
         self.by_host += by_host;
         self.partly += partly;
         self.orders += orders;
-        let Self { busy, overflows, strays, clocks, judged, .. } = other;
+        let Self { busy, overflows, lenient, strays, clocks, judged, .. } = other;
+        self.lenient += lenient;
         self.strays += strays;
         self.busy += busy;
         self.overflows += overflows;
@@ -97,17 +101,31 @@ impl Totals {
 
 /// Why a round is no good.
 #[derive(Debug)]
-pub struct Violated(pub String);
+pub struct Violated {
+    pub what: String,
+    /// Frames that NICs had dropped by then for want of buffer.
+    pub dropped: u32,
+}
+
+impl Violated {
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), dropped: 0 }
+    }
+}
 
 impl fmt::Display for Violated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.what)?;
+        if self.dropped > 0 {
+            write!(f, ", after {} frames were dropped for want of buffer", self.dropped)?;
+        }
+        Ok(())
     }
 }
 
 impl<E: std::error::Error> From<E> for Violated {
     fn from(error: E) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 
@@ -125,11 +143,25 @@ struct Running<'a> {
 }
 
 impl Round {
-    /// Runs it beside the scoreboard.
+    /// Runs it beside the scoreboard. Of frames that a NIC drops for want of buffer (RX-7)
+    /// the scoreboard sees that they came in, not that they went: a round that seems to
+    /// break a rule after that is run again, without demanding what any one frame should
+    /// have caused.
     pub fn run(&self, model: &Model, config: &Config) -> Result<Totals, Violated> {
+        match self.judge(model, config, Tolerance::default()) {
+            Err(Violated { dropped: 1.., .. }) => {
+                let lenient = Tolerance { overflow: true, ..Tolerance::default() };
+                let totals = self.judge(model, config, lenient)?;
+                Ok(Totals { lenient: 1, ..totals })
+            }
+            strictly => strictly,
+        }
+    }
+
+    fn judge(&self, model: &Model, config: &Config, tolerance: Tolerance) -> Result<Totals, Violated> {
         let mut rng = Rng::new(self.seed ^ 0x736F_616B);
         let around = (&self.nic, self.fabric.clone());
-        let judged = Judged::new(model, config, self.nics, around, Tolerance::default())?;
+        let judged = Judged::new(model, config, self.nics, around, tolerance)?;
         let mut hosts = Vec::new();
         for (nic, bytes) in self.bytes(&mut rng).iter().enumerate() {
             hosts.push(Host::open(&judged, self, nic, bytes)?);
@@ -147,7 +179,7 @@ impl Round {
         let Running { judged, mut totals, .. } = running;
         let (summary, violations) = judged.finish();
         if let Some(violation) = violations.first() {
-            return Err(Violated(format!("{} violations, the first: {violation:?}", violations.len())));
+            return Err(Violated::new(format!("{} violations, the first: {violation:?}", violations.len())));
         }
         totals.judged = summary.frames + summary.writes + summary.completions;
         Ok(totals)
@@ -216,7 +248,7 @@ impl<'a> Running<'a> {
         }
         match &kept[..] {
             [] => Ok(()),
-            kept => Err(Violated(kept.join("\n"))),
+            kept => Err(Violated::new(kept.join("\n"))),
         }
     }
 
@@ -229,7 +261,7 @@ impl<'a> Running<'a> {
             self.quiet = (frames, clock);
         }
         if clock - self.quiet.1 > QUIET_CLOCKS {
-            return Err(Violated(format!(
+            return Err(Violated::new(format!(
                 "nothing moves at clock {clock}, {} messages undelivered",
                 self.left
             )));
@@ -240,19 +272,16 @@ impl<'a> Running<'a> {
 
     /// Says of a broken rule whether NICs dropped frames for want of buffer before it:
     /// the scoreboard takes those for arrived.
-    fn explain(&self, Violated(what): Violated) -> Violated {
+    fn explain(&self, Violated { what, .. }: Violated) -> Violated {
         let reg = Reg { offset: regs::counter(DropReason::Overflow as u32), ..regs::TIME };
-        let dropped: u32 = self.hosts.iter().filter_map(|host| host.context.read(reg).ok()).sum();
-        if dropped == 0 {
-            return Violated(what);
-        }
-        Violated(format!("{what}, after {dropped} frames were dropped for want of buffer"))
+        let dropped = self.hosts.iter().filter_map(|host| host.context.read(reg).ok()).sum();
+        Violated { what, dropped }
     }
 
     fn check(&self) -> Result<(), Violated> {
         match &self.judged.violations()[..] {
             [] => Ok(()),
-            [first, ..] => Err(Violated(format!("{first:?}"))),
+            [first, ..] => Err(Violated::new(format!("{first:?}"))),
         }
     }
 
@@ -280,7 +309,7 @@ impl<'a> Running<'a> {
             }
         };
         let Some(sent) = sent else {
-            return Err(Violated(format!("NIC {nic} received what nobody sent")));
+            return Err(Violated::new(format!("NIC {nic} received what nobody sent")));
         };
         let source = self.hosts[from].source.memory();
         let got = match got {
@@ -288,10 +317,10 @@ impl<'a> Running<'a> {
             None => self.hosts[sent.to].window.memory().to_vec(sent.place, sent.len),
         };
         if got != source.to_vec(sent.start, sent.len) {
-            return Err(Violated(format!("message {from}->{} #{number} is not what was sent", sent.to)));
+            return Err(Violated::new(format!("message {from}->{} #{number} is not what was sent", sent.to)));
         }
         if std::mem::replace(&mut self.delivered[from][number], true) {
-            return Err(Violated(format!("message {from}->{} #{number} came twice", sent.to)));
+            return Err(Violated::new(format!("message {from}->{} #{number} came twice", sent.to)));
         }
         self.totals.bytes += sent.len as u64;
         self.totals.writes += u64::from(sent.kind != Kind::Send);

@@ -69,8 +69,8 @@ pub struct Tolerance {
     pub timer: u32,
     /// Timestamps against the clock they were seen at.
     pub stamp: u32,
-    /// Frames may be dropped as `overflow`: what they should have caused is
-    /// then not demanded.
+    /// Frames may be dropped as `overflow`, which the scoreboard does not see: what
+    /// they should have caused is then not demanded.
     pub overflow: bool,
     /// Host memory may fail: `local_dma` and `remote_dma` are legal.
     pub dma_faults: bool,
