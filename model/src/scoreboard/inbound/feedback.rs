@@ -175,7 +175,8 @@ impl Receiving {
             message.counted.retain(|&at| at > clock);
         }
         if message.distinct == 0 {
-            message.probed = false;
+            // Of copies of one PROBE, any that this does not answer may have been let in.
+            message.probed = message.answers.iter().any(|other| other.probe && other.answered.is_none());
         }
         self.clocks.set(name, None);
     }
