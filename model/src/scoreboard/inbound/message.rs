@@ -292,8 +292,8 @@ impl Message {
     /// Deadlines were set anew.
     //= RO-11
     pub(super) fn links(&mut self, bench: &Bench, source: Source) {
-        if self.count == 1 {
-            // It opens whole and has no timer.
+        if self.count == 1 && self.serial == 1 && self.distinct == 1 {
+            // Opened by its packet, it is whole and has no timer; a PROBE opens it without.
             return;
         }
         // The NIC answers no expiry of what software recovers with a NACK that could be seen.
