@@ -2,6 +2,8 @@
 //! are used again before anybody asks, contexts that are out after their message's end,
 //! and deadlines that come nearer with what is known of a path.
 
+use std::ops::Range;
+
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
     Access, CompletionQueue, Context, ContextOptions, DmaMemory, Endpoint, EndpointOptions, MemoryRegion,
@@ -13,6 +15,7 @@ use tessera_sim::cluster::{addresses, ip6};
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::judged::{registers, Judged};
 use tessera_sim::nic::NicOptions;
+use tessera_sim::tb::Rng;
 use tessera_testbenches::nic_model;
 
 const QKEY: u32 = 0x5453_0007;
@@ -46,11 +49,11 @@ fn open(settings: &Settings, options: EndpointOptions, seed: u64) -> (Judged, [H
 }
 
 impl Host {
-    fn send(&mut self, to: &Self, region: &MemoryRegion, len: usize, tag: u64) {
+    fn send(&mut self, to: &Self, region: &MemoryRegion, range: Range<usize>, tag: u64) {
         let request = SendRequest {
             work_id: tag,
             region,
-            range: 0..len,
+            range,
             to: to.endpoint.address(),
             tag,
             immediate: None,
@@ -93,10 +96,10 @@ fn rings_go_round_before_anybody_asks() {
         EndpointOptions { qkey: QKEY, send_entries: 4, recv_entries: 4, ..EndpointOptions::default() };
     let (judged, [mut a, mut b]) = open(&Settings::default(), small, seed);
     const LEN: usize = 700;
-    let bytes: Vec<u8> = (0..LEN).map(|i| (i * 7 + i / 250) as u8).collect();
-    let source = a.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
-    // A place for each message: whose address is read too late is another's.
     const MESSAGES: usize = 24;
+    // No two alike, and a place for each: what is read too late is another's.
+    let bytes = Rng::new(seed).bytes(MESSAGES * LEN);
+    let source = a.pd.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
     let sink = b.pd.register(&DmaMemory::new(MESSAGES * LEN), Access::LOCAL_WRITE).unwrap();
     let (mut sent, mut posted, mut arrived) = (0, 0, 0);
     while arrived < MESSAGES {
@@ -105,13 +108,15 @@ fn rings_go_round_before_anybody_asks() {
             posted += 1;
         }
         while sent < MESSAGES && a.endpoint.sends_outstanding() < 4 {
-            a.send(&b, &source, LEN, sent as u64);
+            a.send(&b, &source, sent * LEN..(sent + 1) * LEN, sent as u64);
             sent += 1;
         }
         a.context.wait().unwrap();
         a.ended();
         for done in b.ended() {
-            assert_eq!(sink.memory().to_vec(done.work_id as usize * LEN, LEN), bytes);
+            let got = sink.memory().to_vec(done.work_id as usize * LEN, LEN);
+            let sent = done.tag as usize * LEN;
+            assert!(got == bytes[sent..sent + LEN], "message {} is not what was sent", done.tag);
             arrived += 1;
         }
     }
@@ -136,7 +141,7 @@ fn a_number_is_out_until_its_timer_pops() {
     (0..2).for_each(|place| b.recv(&sink, place, LEN));
     let mut times = Vec::new();
     for number in 0..2 {
-        a.send(&b, &source, LEN, number);
+        a.send(&b, &source, 0..LEN, number);
         while b.ended().is_empty() {
             judged.pass().unwrap();
         }

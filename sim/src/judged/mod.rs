@@ -119,7 +119,18 @@ impl Judged {
     /// What was seen, with what register writes meant.
     fn take(&mut self) -> Vec<(usize, NicEvent, Vec<Told>)> {
         let observed = self.cluster.lock().take_events();
-        let all = observed.into_iter().flat_map(|(nic, events)| events.into_iter().map(move |e| (nic, e)));
+        let mut all = Vec::new();
+        let mut sources: Vec<_> =
+            observed.into_iter().map(|(nic, events)| (nic, events.into_iter().peekable())).collect();
+        // Of several windows at once, what a NIC caused elsewhere comes behind its cause.
+        while let Some((nic, events)) = sources
+            .iter_mut()
+            .filter_map(|(nic, events)| events.peek().map(NicEvent::at).map(|at| (at, (*nic, events))))
+            .min_by_key(|(at, _)| *at)
+            .map(|(_, source)| source)
+        {
+            all.extend(events.next().map(|event| (nic, event)));
+        }
         let mean = |(nic, event): (usize, NicEvent)| {
             let told = match event {
                 NicEvent::Register { .. } => lock(&self.taps[nic]).next(),
@@ -127,7 +138,7 @@ impl Judged {
             };
             (nic, event, told)
         };
-        all.map(mean).collect()
+        all.into_iter().map(mean).collect()
     }
 
     fn tell(&mut self, seen: Vec<(usize, NicEvent, Vec<Told>)>) {

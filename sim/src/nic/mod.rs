@@ -92,6 +92,18 @@ pub enum NicEvent {
     Wrote(DmaWrite),
 }
 
+impl NicEvent {
+    /// Clock.
+    pub fn at(&self) -> u64 {
+        match self {
+            Self::Register { at, .. } | Self::Received { at, .. } => *at,
+            Self::Sent(frame) => frame.last,
+            Self::Read(read) => read.at,
+            Self::Wrote(write) => write.at,
+        }
+    }
+}
+
 /// Is told of a register write.
 type Watch = Box<dyn FnMut(u32, u32) + Send>;
 
