@@ -191,8 +191,12 @@ impl Sending {
         if ce || header.flags & fb::BUSY != 0 {
             self.shortened.insert(destination_hash(gid));
         }
-        message.stir(now, now, reaction);
-        message.probes = 0;
+        //= TX-9
+        // A BUSY that others overtook says nothing.
+        if header.flags & fb::BUSY == 0 || message.established.is_none() {
+            message.stir(now, now, reaction);
+            message.probes = 0;
+        }
         //= TX-5
         if let Some(sample) = slots::sample(now, header).filter(|&sample| sample as i32 >= 0) {
             let sample = sample.clamp(1, slots::RTT_MAX);
@@ -232,8 +236,8 @@ impl Sending {
         //= TX-7
         // Which of two NACKs that change places was the newest heard is not known where one
         // may have been dropped.
-        let acted_on = message.sequences.take_nack(header.sequence) || bench.tolerance.overflow;
-        if header.flags & fb::NACK != 0 && acted_on {
+        let nack = header.flags & fb::NACK != 0;
+        if nack && (message.sequences.take_nack(header.sequence) || bench.tolerance.overflow) {
             message.urged.push(now);
             // The NIC counts from when it chose the packet, which then waited for its
             // payload and its turn; the round trip does not hold that time.

@@ -364,7 +364,9 @@ impl Message {
         //= RC-7
         let due = next.due || next.withheld || next.ce;
         (next.new, next.counted) = (true, true);
-        (next.due, next.withheld) = (due && self.complete.is_none(), due && self.complete.is_some());
+        // COMPLETE answers the packet that makes it whole, not those before that.
+        let whole = self.complete.is_some_and(|at| at <= next.clock);
+        (next.due, next.withheld) = (due && !whole, due && whole);
         let (serial, clock, due) = (next.serial, next.clock, next.due);
         self.recent.retain(|&(_, _, recent)| recent != index);
         self.recent.push_back((clock, serial, index));
