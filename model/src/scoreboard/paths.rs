@@ -101,8 +101,8 @@ impl Paths {
         let reaction = Bench::clocks(bench.tolerance.pipeline);
         let fresh_news = |at: u64| bench.clock <= at + reaction;
         let place = (destination_hash(gid), ev);
-        // The echo that took it out may have been dropped.
-        let known = |at: u64| fresh_news(at) || (bench.tolerance.overflow && at > 0);
+        // What took it out may have been dropped.
+        let known = |at: u64| fresh_news(at) || bench.tolerance.overflow;
         let proof =
             self.proofs.get_mut(&place).filter(|proof| proof.left > 0 && proof.out_at.is_none_or(known));
         let data = matches!(kind, PacketKind::New | PacketKind::Retransmission);
