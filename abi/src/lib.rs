@@ -6,6 +6,7 @@
 //! | [`icrc`] | the invariant CRC: its constants, a byte, a packet |
 //! | [`regs`] | AXI4-Lite registers, doorbells, table words, counters |
 //! | [`queue`] | send, receive and completion queue entries in host memory |
+//! | [`pci`] | vendor, device and BAR 0 of a NIC on PCI |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
 //! | [`document`] | the texts of docs/registers.md and docs/wire.md, made from the constants |
 //! | [`status`] | completion statuses and drop reasons, in code order |
@@ -18,6 +19,7 @@
 pub mod document;
 pub mod icrc;
 pub mod params;
+pub mod pci;
 pub mod queue;
 pub mod regs;
 pub mod status;
