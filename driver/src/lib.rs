@@ -63,6 +63,7 @@
 //! drives a board and a simulated NIC.
 
 mod address;
+mod arena;
 mod completion;
 mod context;
 mod device;

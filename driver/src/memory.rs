@@ -1,14 +1,17 @@
 //! Memory that the device reads and writes while the host holds it.
 
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::fs::File;
+use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 use std::sync::atomic::{fence, AtomicU8, Ordering};
 use std::sync::Arc;
 
+use crate::arena::Range;
 use crate::context::Shared;
 use crate::device::{Device, DeviceError};
 
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Page-aligned memory shared with a device.
 ///
@@ -16,12 +19,26 @@ const PAGE: usize = 4096;
 /// slice: bytes are copied in and out. (Bulk copies are plain copies; a program
 /// that reads a buffer before its completion sees unspecified bytes, as with
 /// any RDMA buffer.)
-#[derive(Debug)]
 pub struct DmaMemory {
     start: NonNull<u8>,
     len: usize,
-    /// It is freed with this.
-    owned: bool,
+    source: Source,
+}
+
+/// Whose bytes they are.
+enum Source {
+    /// Of the file that other processes can be shown.
+    Shared(Range),
+    /// Of the heap, where there is no such file.
+    Heap,
+    /// Somebody else's.
+    Borrowed,
+}
+
+impl std::fmt::Debug for DmaMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DmaMemory").field("start", &self.start).field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: the memory is owned, or lent for as long as this lives, never aliased by Rust
@@ -38,10 +55,24 @@ impl DmaMemory {
     /// When they are more than an address space holds, as vectors do.
     pub fn new(len: usize) -> Arc<Self> {
         let layout = Self::layout(len);
+        if let Some(range) = NonZeroUsize::new(layout.size()).and_then(|size| Range::new(size).ok()) {
+            return Arc::new(Self { start: range.start(), len, source: Source::Shared(range) });
+        }
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Arc::new(Self { start, len, owned: true })
+        Arc::new(Self { start, len, source: Source::Heap })
+    }
+
+    /// The file that holds these bytes, and where in it they begin: what another process
+    /// is given that shall reach them. The file also holds other memory of this process.
+    /// `None` of memory that was [`borrowed`](Self::borrowed), and where the system has no
+    /// anonymous files.
+    pub fn shared_file(&self) -> Option<(&File, u64)> {
+        match &self.source {
+            Source::Shared(range) => Some(range.place()),
+            Source::Heap | Source::Borrowed => None,
+        }
     }
 
     /// Memory that is somebody else's: of a program in another language, of a file.
@@ -51,7 +82,7 @@ impl DmaMemory {
     /// nobody holds Rust references to them. A region of it lives on until the requests
     /// that name it have ended ([`MemoryRegion`]); so do the claims made here.
     pub unsafe fn borrowed(start: NonNull<u8>, len: usize) -> Arc<Self> {
-        Arc::new(Self { start, len, owned: false })
+        Arc::new(Self { start, len, source: Source::Borrowed })
     }
 
     /// Allocates and fills.
@@ -162,11 +193,10 @@ impl DmaMemory {
 
 impl Drop for DmaMemory {
     fn drop(&mut self) {
-        if !self.owned {
-            return;
+        if let Source::Heap = self.source {
+            // SAFETY: allocated in `new` with the same layout.
+            unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
         }
-        // SAFETY: allocated in `new` with the same layout.
-        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
     }
 }
 
