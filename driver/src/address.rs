@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::{Device, DeviceError};
+use crate::pci::vfio::Vfio;
+use crate::pci::vfio_user::VfioUser;
+use crate::pci::{Function, PciError};
 use crate::remote::{self, Remote, ANY};
 
 /// Why a device could not be opened by its address.
@@ -12,7 +15,7 @@ use crate::remote::{self, Remote, ANY};
 pub enum AddressError {
     /// It says nothing known here.
     #[error(
-        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, with the socket of a simulator process"
+        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0, with the address of a board"
     )]
     Unknown(String),
     /// There is no NIC of that number anywhere.
@@ -21,6 +24,9 @@ pub enum AddressError {
     /// The device did not answer.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The PCI function cannot be opened.
+    #[error(transparent)]
+    Pci(#[from] PciError),
 }
 
 /// Path and NIC of a `socket:` address.
@@ -56,11 +62,18 @@ pub fn open_socket(address: &str) -> Result<Arc<Remote>, AddressError> {
 /// | address | device |
 /// |---|---|
 /// | `socket:PATH?nic=N` | NIC N (0 if not said; `any`: the first that is free) of a simulator process that listens at PATH |
+/// | `vfio-user:PATH` | the PCI function that a process makes which listens at PATH |
+/// | `vfio:ADDRESS` | the PCI function of this machine, such as 0000:01:00.0, through Linux VFIO |
 ///
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
 pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
-    Ok(open_socket(address)?)
+    let unknown = || AddressError::Unknown(address.into());
+    match address.split_once(':').filter(|(_, rest)| !rest.is_empty()).ok_or_else(unknown)? {
+        ("vfio-user", path) => Ok(Function::open(Box::new(VfioUser::connect(Path::new(path))?))?),
+        ("vfio", function) => Ok(Function::open(Box::new(Vfio::open(function)?))?),
+        _ => Ok(open_socket(address)?),
+    }
 }
 
 #[cfg(test)]
@@ -70,11 +83,14 @@ mod tests {
     #[test]
     fn wrong_addresses_are_named() {
         let error = |address: &str| open_device(address).err().expect("no such device").to_string();
-        for unknown in ["", "pci:0", "socket:", "socket:?nic=1"] {
+        for unknown in ["", "pci:0", "socket:", "socket:?nic=1", "vfio-user:", "vfio:"] {
             let said = error(unknown);
             assert!(said.contains(&format!("`{unknown}`")) && said.contains("socket:PATH"), "{said}");
         }
         assert!(error("socket:/tmp/x?nic=one").contains("`one` is no number"));
+        assert!(error("vfio:eth0").contains("`eth0` is no address of a PCI function"));
+        let nobody = error("vfio-user:/nonexistent/nic0");
+        assert!(nobody.contains("/nonexistent/nic0") && nobody.contains("--vfio-user"), "{nobody}");
         let nobody = error("socket:/nonexistent/tessera.sock?nic=1");
         assert!(
             nobody.contains("/nonexistent/tessera.sock") && nobody.contains("start the simulator"),

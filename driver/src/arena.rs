@@ -10,16 +10,17 @@
 //! One file, so that a thousand buffers are no thousand descriptors. A free range holds no
 //! memory and reads as zeros. What a child of `fork` allocates lies in a file of its own.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Error;
+use std::io::{Error, ErrorKind};
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::fcntl::{fallocate, FallocateFlags};
 use nix::sys::memfd::{memfd_create, MFdFlags};
 use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
+
+use crate::ranges::Ranges;
 
 /// Of this process, made with its first memory.
 static CURRENT: Mutex<Option<Arc<Arena>>> = Mutex::new(None);
@@ -27,49 +28,15 @@ static CURRENT: Mutex<Option<Arc<Arena>>> = Mutex::new(None);
 pub(crate) struct Arena {
     file: File,
     process: u32,
-    ranges: Mutex<Ranges>,
+    bytes: Mutex<Bytes>,
 }
 
 /// Which bytes of the file nobody has.
 #[derive(Default)]
-struct Ranges {
-    /// Offset and length; no two touch.
-    free: BTreeMap<u64, u64>,
+struct Bytes {
+    free: Ranges,
     /// Of the file.
     len: u64,
-}
-
-impl Ranges {
-    /// The first free range that is long enough, else new bytes at the end.
-    fn take(&mut self, len: u64) -> u64 {
-        let found = self.free.iter().find(|(_, &free)| free >= len).map(|(&at, &free)| (at, free));
-        match found {
-            Some((at, free)) => {
-                self.free.remove(&at);
-                if free > len {
-                    self.free.insert(at + len, free - len);
-                }
-                at
-            }
-            None => {
-                self.len += len;
-                self.len - len
-            }
-        }
-    }
-
-    fn give_back(&mut self, mut at: u64, mut len: u64) {
-        if let Some((&before, &free)) = self.free.range(..at).next_back() {
-            if before + free == at {
-                self.free.remove(&before);
-                (at, len) = (before, len + free);
-            }
-        }
-        if let Some(free) = self.free.remove(&(at + len)) {
-            len += free;
-        }
-        self.free.insert(at, len);
-    }
 }
 
 /// Bytes of the file, mapped.
@@ -83,7 +50,7 @@ pub(crate) struct Range {
 impl Arena {
     fn new() -> Result<Self, Error> {
         let file = File::from(memfd_create(c"tessera-dma", MFdFlags::MFD_CLOEXEC)?);
-        Ok(Self { file, process: std::process::id(), ranges: Mutex::default() })
+        Ok(Self { file, process: std::process::id(), bytes: Mutex::default() })
     }
 
     fn current() -> Result<Arc<Self>, Error> {
@@ -94,8 +61,20 @@ impl Arena {
         }
     }
 
-    fn ranges(&self) -> std::sync::MutexGuard<'_, Ranges> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bytes(&self) -> MutexGuard<'_, Bytes> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, len: u64) -> Result<u64, Error> {
+        // The file grows under the lock: never back behind what another took.
+        let mut bytes = self.bytes();
+        if let Some(offset) = bytes.free.take(len) {
+            return Ok(offset);
+        }
+        let (offset, end) = (bytes.len, bytes.len.checked_add(len).ok_or(ErrorKind::OutOfMemory)?);
+        self.file.set_len(end)?;
+        bytes.len = end;
+        Ok(offset)
     }
 }
 
@@ -106,26 +85,14 @@ impl Range {
     /// If the system has no such files, or no room.
     pub(crate) fn new(len: NonZeroUsize) -> Result<Self, Error> {
         let arena = Arena::current()?;
-        let offset = {
-            let mut ranges = arena.ranges();
-            let before = ranges.len;
-            let offset = ranges.take(len.get() as u64);
-            if ranges.len > before {
-                // The file grows under the lock: never back behind what another took.
-                if let Err(error) = arena.file.set_len(ranges.len) {
-                    ranges.len = before;
-                    return Err(error);
-                }
-            }
-            offset
-        };
+        let offset = arena.take(len.get() as u64)?;
         let rights = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, where nothing is.
         let start = unsafe { mmap(None, len, rights, MapFlags::MAP_SHARED, &arena.file, offset as i64) };
         match start {
             Ok(start) => Ok(Self { arena, start: start.cast(), offset, len }),
             Err(error) => {
-                arena.ranges().give_back(offset, len.get() as u64);
+                arena.bytes().free.give_back(offset, len.get() as u64);
                 Err(error.into())
             }
         }
@@ -153,7 +120,7 @@ impl Drop for Range {
         let hole = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
         // Where it cannot be emptied, it is never given out again.
         if fallocate(&self.arena.file, hole, self.offset as i64, len as i64).is_ok() {
-            self.arena.ranges().give_back(self.offset, len as u64);
+            self.arena.bytes().free.give_back(self.offset, len as u64);
         }
     }
 }
@@ -162,22 +129,6 @@ impl Drop for Range {
 mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
-
-    #[test]
-    fn ranges_are_found_again() {
-        let mut ranges = Ranges::default();
-        let [a, b, c] = [10, 20, 30].map(|len| ranges.take(len));
-        assert_eq!((a, b, c, ranges.len), (0, 10, 30, 60));
-        ranges.give_back(a, 10);
-        ranges.give_back(c, 30);
-        assert_eq!(ranges.take(25), c);
-        assert_eq!(ranges.take(11), 60);
-        ranges.give_back(b, 20);
-        assert_eq!(ranges.free, BTreeMap::from([(0, 30), (55, 5)]));
-        ranges.give_back(c, 25);
-        ranges.give_back(60, 11);
-        assert_eq!(ranges.free, BTreeMap::from([(0, 71)]));
-    }
 
     /// What is written here is read through the file, and what was given back reads as zeros.
     #[test]

@@ -37,7 +37,10 @@ enum Source {
 
 impl std::fmt::Debug for DmaMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DmaMemory").field("start", &self.start).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("DmaMemory")
+            .field("start", &self.start)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 

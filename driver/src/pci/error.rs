@@ -1,0 +1,123 @@
+//! Why a PCI function cannot be opened, and what to do about it.
+
+use std::path::PathBuf;
+
+use tessera_abi::pci;
+
+use crate::device::DeviceError;
+
+fn listed(names: &[String]) -> String {
+    names.join(", ")
+}
+
+fn bound(driver: Option<&str>) -> String {
+    driver.map_or("no driver".into(), |driver| format!("the driver {driver}"))
+}
+
+/// Why a PCI function could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PciError {
+    /// No such address.
+    #[error("`{0}` is no address of a PCI function: use domain:bus:device.function in hexadecimal, as `lspci -D` has it, such as 0000:01:00.0")]
+    Address(String),
+    /// Nothing there.
+    #[error("there is no PCI function {0}: `lspci -D` lists those there are; a board that was just programmed needs `echo 1 > /sys/bus/pci/rescan`")]
+    NoFunction(String),
+    /// The machine has no IOMMU that works.
+    #[error("no IOMMU stands between {0} and memory, without which a device could write anywhere: switch VT-d or AMD-Vi on in the firmware, and boot with intel_iommu=on (AMD: nothing more)")]
+    NoIommu(String),
+    /// Somebody else drives it.
+    #[error("{name} is bound to {}, not to vfio-pci: as root, `modprobe vfio-pci`, then `echo vfio-pci > /sys/bus/pci/devices/{name}/driver_override`{} and `echo {name} > /sys/bus/pci/drivers_probe`", bound(driver.as_deref()), if driver.is_some() { format!(", `echo {name} > /sys/bus/pci/devices/{name}/driver/unbind`") } else { String::new() })]
+    NotBound {
+        /// The function.
+        name: String,
+        /// Who has it.
+        driver: Option<String>,
+    },
+    /// A device node cannot be opened.
+    #[error("cannot open {} ({error}): {remedy}", path.display())]
+    Node {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: String,
+        /// What helps.
+        remedy: String,
+    },
+    /// The kernel's VFIO is none that this driver knows.
+    #[error("the kernel's VFIO has no {0}: use a Linux kernel with CONFIG_VFIO_IOMMU_TYPE1")]
+    Kernel(&'static str),
+    /// Others of its group are driven by the kernel.
+    #[error("{name} shares IOMMU group {group} with {}, which {} bound to other drivers: bind all of the group to vfio-pci or to none, or move the board to another slot", listed(others), if others.len() == 1 { "is" } else { "are" })]
+    NotViable {
+        /// The function.
+        name: String,
+        /// The group's number.
+        group: u32,
+        /// The others, with their drivers.
+        others: Vec<String>,
+    },
+    /// The group cannot be given to the IOMMU.
+    #[error("the kernel does not put IOMMU group {group} under VFIO ({error}): EPERM means that the IOMMU does not remap interrupts, which `modprobe vfio_iommu_type1 allow_unsafe_interrupts=1` accepts; EBUSY that another program has the group")]
+    Iommu {
+        /// The group's number.
+        group: u32,
+        /// What the system says.
+        error: String,
+    },
+    /// A step that should not fail did.
+    #[error("{name}: {step} failed ({error}): see the kernel's log")]
+    Step {
+        /// The function.
+        name: String,
+        /// What.
+        step: &'static str,
+        /// What the system says.
+        error: String,
+    },
+    /// Not this kind of device.
+    #[error(
+        "{name} is the PCI device {:04x}:{:04x}, not a Tessera NIC ({:04x}:{:04x}): name another, or load the bitstream and rescan the bus",
+        found[0], found[1], pci::VENDOR, pci::DEVICE
+    )]
+    NotTessera {
+        /// The function.
+        name: String,
+        /// Vendor and device.
+        found: [u16; 2],
+    },
+    /// Its registers cannot all be reached.
+    #[error("BAR 0 of {name} has {len} bytes, not the {} of the register map: use a driver and a bitstream of the same version", pci::BAR_LEN)]
+    Bar {
+        /// The function.
+        name: String,
+        /// As it says.
+        len: u64,
+    },
+    /// Nobody listens.
+    #[error("nobody answers at {} ({error}): start the simulator with `cargo tessera run --vfio-user DIRECTORY` first, or name its socket", path.display())]
+    Nobody {
+        /// The socket.
+        path: PathBuf,
+        /// What the system says.
+        error: String,
+    },
+    /// Somebody else is served.
+    #[error("the device at {} is open in another program: use another, or end that", path.display())]
+    Busy {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// What listens speaks something else, or another version of it.
+    #[error("what listens at {} {what}: it must be a server of vfio-user 0.x with a PCI device", path.display())]
+    Protocol {
+        /// The socket.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
