@@ -9,7 +9,8 @@
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
 //! | [`device`] | what the driver sees of a simulated NIC |
 //! | [`peers`] | one NIC among very many software peers |
-//! | [`serve`] | NICs for programs in other processes, over a Unix socket |
+//! | [`serve`] | NICs for programs in other processes, over a Unix socket or as PCI functions |
+//! | [`pci`] | the configuration space of a simulated NIC that is a PCI function |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
 //! | [`judged`] | a session beside the model's scoreboard: what soaks run on |
@@ -25,6 +26,7 @@ pub mod fabric;
 pub mod judged;
 pub mod mutate;
 pub mod nic;
+pub mod pci;
 pub mod peers;
 pub mod progress;
 pub mod serve;

@@ -33,6 +33,10 @@ use crate::cluster;
 use crate::device::{Shared, Simulation};
 use crate::nic::{HostMemory, HostRegion};
 
+mod vfio_user;
+
+pub use vfio_user::Functions;
+
 /// Windows that a NIC has to let go of a program that is gone.
 const RESET_WINDOWS: u32 = 10_000;
 
@@ -146,6 +150,14 @@ struct Hall<S> {
     stopped: AtomicBool,
 }
 
+fn listen(path: &Path) -> Result<UnixListener, Error> {
+    // What a server that was killed has left behind is in the way, a living one not.
+    if path.exists() && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    UnixListener::bind(path)
+}
+
 /// Serves the NICs of a simulation until it is dropped.
 pub struct Server<S: Simulation> {
     hall: Arc<Hall<S>>,
@@ -159,11 +171,7 @@ impl<S: Simulation> Server<S> {
     /// # Errors
     /// If the socket cannot be made, or somebody listens there already.
     pub fn bind(path: &Path, simulation: Shared<S>, nics: usize, way: MemoryWay) -> Result<Self, Error> {
-        // What a server that was killed has left behind is in the way, a living one not.
-        if path.exists() && UnixStream::connect(path).is_err() {
-            std::fs::remove_file(path)?;
-        }
-        let listener = UnixListener::bind(path)?;
+        let listener = listen(path)?;
         let seats = (0..nics).map(|_| Seat::default()).collect();
         let hall = Arc::new(Hall {
             simulation,
@@ -250,30 +258,15 @@ impl<S: Simulation> Hall<S> {
                 let nic = if hello.a == ANY { free().unwrap_or(0) } else { nic };
                 return Answer { text: identity(nic).to_string(), ..Answer::ok(0) }.send(&mut stream);
             }
-            HELLO if hello.a == ANY => {
-                let free = |seat: &Seat| {
-                    let mut taken = lock(&seat.taken);
-                    taken.is_none().then(|| *taken = Some(pid)).is_some()
-                };
-                match self.seats.iter().position(free) {
-                    Some(nic) => nic,
-                    None => {
-                        let nics = self.seats.len();
-                        return refuse(
-                            &mut stream,
-                            format!("all {nics} NICs are open: start with more of them"),
-                        );
-                    }
+            HELLO if hello.a == ANY => match (0..self.seats.len()).find(|&nic| self.take(nic, pid).is_ok()) {
+                Some(nic) => nic,
+                None => {
+                    let nics = self.seats.len();
+                    return refuse(&mut stream, format!("all {nics} NICs are open: start with more of them"));
                 }
-            }
+            },
             HELLO => {
-                let before = {
-                    let mut taken = lock(&self.seats[nic].taken);
-                    let before = *taken;
-                    taken.get_or_insert(pid);
-                    before
-                };
-                if let Some(other) = before {
+                if let Err(other) = self.take(nic, pid) {
                     let why = format!("NIC {nic} is open in process {other}: use another, or end that");
                     return refuse(&mut stream, why);
                 }
@@ -301,13 +294,31 @@ impl<S: Simulation> Hall<S> {
             };
             self.attend(&mut stream, nic, &region)
         });
-        let counters = self.counters(nic);
-        lock(&self.visits).push(Visit { nic, process: pid, counters });
-        lock(&self.names).retain(|&(other, _), _| other != nic);
-        self.clear(nic);
-        *lock(&seat.memory) = None;
-        *lock(&seat.taken) = None;
+        self.leave(nic, pid);
         ended
+    }
+
+    /// Gives a NIC to a process, unless another has it, which is said.
+    fn take(&self, nic: usize, process: i32) -> Result<(), i32> {
+        let mut taken = lock(&self.seats[nic].taken);
+        match *taken {
+            Some(other) => Err(other),
+            None => {
+                *taken = Some(process);
+                Ok(())
+            }
+        }
+    }
+
+    /// The process that had a NIC is gone.
+    fn leave(&self, nic: usize, process: i32) {
+        let counters = self.counters(nic);
+        lock(&self.visits).push(Visit { nic, process, counters });
+        lock(&self.names).retain(|&(other, _), _| other != nic);
+        self.reset(nic);
+        self.nic(nic).1.unmap_all();
+        *lock(&self.seats[nic].memory) = None;
+        *lock(&self.seats[nic].taken) = None;
     }
 
     /// Does what a program asks for until it goes.
@@ -390,9 +401,9 @@ impl<S: Simulation> Hall<S> {
         events.chain(drops).filter_map(read).filter(|&(_, value)| value != 0).collect()
     }
 
-    /// The program is gone: so is what its NIC had to do for it.
-    fn clear(&self, nic: usize) {
-        let (device, memory) = self.nic(nic);
+    /// What a NIC had to do for a program that is gone, it has not any more.
+    fn reset(&self, nic: usize) {
+        let (device, _) = self.nic(nic);
         let reset = || -> Result<(), DeviceError> {
             device.write(regs::RESET.offset, 1)?;
             for _ in 0..RESET_WINDOWS {
@@ -405,7 +416,6 @@ impl<S: Simulation> Hall<S> {
         };
         // A simulation that has ended writes nothing any more.
         let _ = reset();
-        memory.unmap_all();
     }
 }
 

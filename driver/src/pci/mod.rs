@@ -215,8 +215,8 @@ impl Device for Function {
 
 impl Drop for Function {
     fn drop(&mut self) {
-        // Before its memory goes. Of one that is gone nothing is to be feared.
+        // Before its memory goes. Of one that is gone nothing is to be feared. The next to open
+        // it resets it.
         let _ = command(&*self.bus, 0, config::BUS_MASTER);
-        let _ = self.bus.reset();
     }
 }
