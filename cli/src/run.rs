@@ -73,6 +73,10 @@ pub struct RunArgs {
     /// Ask programs for their memory instead of reading it where it is
     #[arg(long)]
     pub ask_for_memory: bool,
+    /// Also offer every NIC as a PCI function over vfio-user, at the sockets nic0, nic1, ...
+    /// in this directory: to programs of the driver, by vfio-user:DIRECTORY/nic0
+    #[arg(long, value_name = "DIRECTORY")]
+    pub vfio_user: Option<PathBuf>,
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -254,6 +258,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let way = if args.ask_for_memory { MemoryWay::Asked } else { MemoryWay::Found };
     let socket = folder.path().join("nics");
     let server = Server::bind(&socket, cluster.clone(), args.nics.into(), way)?;
+    let functions = args.vfio_user.as_ref().map(|folder| {
+        let cannot =
+            |error| Failure::new(format!("cannot listen at {}/nic0 and so on: {error}", folder.display()));
+        server.functions(folder).map_err(cannot)
+    });
+    let functions = functions.transpose()?;
     let stopped = Arc::new(AtomicBool::new(false));
     let stop = stopped.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
@@ -276,7 +286,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         std::thread::sleep(LOOK);
     }
     let visits = server.visits();
-    drop(server);
+    drop((functions, server));
     let mut locked = cluster.lock();
     locked.fabric_mut().finish_capture()?;
     let stats = locked.fabric().stats();
