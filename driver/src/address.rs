@@ -18,6 +18,11 @@ pub enum AddressError {
         "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0, with the address of a board"
     )]
     Unknown(String),
+    /// It may be a device, but is no simulator that can be asked for its fabric.
+    #[error(
+        "`{0}` is no simulator's socket, which verbs programs need: use socket:PATH or socket:PATH?nic=N"
+    )]
+    NotSocket(String),
     /// There is no NIC of that number anywhere.
     #[error("`{0}` is no number of a NIC: use 0 for the first, 1 for the second, `any` for the first that is free")]
     Nic(String),
@@ -35,7 +40,7 @@ pub enum AddressError {
 /// If it is none.
 pub fn socket(address: &str) -> Result<(&Path, u32), AddressError> {
     let Some(rest) = address.strip_prefix("socket:") else {
-        return Err(AddressError::Unknown(address.into()));
+        return Err(AddressError::NotSocket(address.into()));
     };
     let (path, nic) = rest.rsplit_once("?nic=").unwrap_or((rest, "0"));
     if path.is_empty() {
@@ -72,7 +77,8 @@ pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
     match address.split_once(':').filter(|(_, rest)| !rest.is_empty()).ok_or_else(unknown)? {
         ("vfio-user", path) => Ok(Function::open(Box::new(VfioUser::connect(Path::new(path))?))?),
         ("vfio", function) => Ok(Function::open(Box::new(Vfio::open(function)?))?),
-        _ => Ok(open_socket(address)?),
+        ("socket", _) => Ok(open_socket(address)?),
+        _ => Err(unknown()),
     }
 }
 
@@ -88,6 +94,8 @@ mod tests {
             assert!(said.contains(&format!("`{unknown}`")) && said.contains("socket:PATH"), "{said}");
         }
         assert!(error("socket:/tmp/x?nic=one").contains("`one` is no number"));
+        let other = open_socket("vfio:0000:01:00.0").unwrap_err();
+        assert_eq!(other, AddressError::NotSocket("vfio:0000:01:00.0".into()));
         assert!(error("vfio:eth0").contains("`eth0` is no address of a PCI function"));
         let nobody = error("vfio-user:/nonexistent/nic0");
         assert!(nobody.contains("/nonexistent/nic0") && nobody.contains("--vfio-user"), "{nobody}");
