@@ -26,7 +26,8 @@ pub struct TestArgs {
     #[arg(long)]
     coverage: bool,
     /// Run programs that nobody here wrote instead, on simulated NICs: verbs tools,
-    /// UCX, MPI (Debian packages). Only those whose name contains the filter
+    /// UCX, MPI, and a guest whose VFIO the driver uses (Debian packages). Only those whose name
+    /// contains the filter
     #[arg(long, conflicts_with = "coverage")]
     peers: bool,
     /// Leave out formatting and lints

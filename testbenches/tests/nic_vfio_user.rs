@@ -66,7 +66,7 @@ impl Program {
     }
 
     fn until(&mut self, work_id: u64) -> WorkCompletion {
-        loop {
+        for _ in 0..100_000 {
             let mut done = [WorkCompletion::default()];
             match self.cq.poll(&mut done).unwrap() {
                 0 => self.context.wait().unwrap(),
@@ -76,6 +76,7 @@ impl Program {
                 }
             }
         }
+        panic!("request {work_id} does not end");
     }
 }
 

@@ -13,6 +13,8 @@ use tessera_sim::tools;
 
 use crate::output::{self, Failure};
 
+mod board;
+
 /// What a program is of: a file that its Debian package brings.
 type Needs = &'static [(&'static str, &'static str)];
 
@@ -44,6 +46,17 @@ struct Peer {
     frames: u64,
     /// Run by a shell behind; must succeed.
     after: Option<&'static str>,
+    /// Instead of all that.
+    alone: Option<Alone>,
+}
+
+/// What is no run of `tessera run`.
+#[derive(Clone, Copy)]
+struct Alone {
+    /// Sees to what it takes, besides packages.
+    ready: fn() -> Result<(), Failure>,
+    /// Runs it in its folder; says what was wrong.
+    run: fn(&Path) -> Result<Option<String>, Failure>,
 }
 
 const PEER: Peer = Peer {
@@ -55,6 +68,7 @@ const PEER: Peer = Peer {
     expects: &[],
     frames: 0,
     after: None,
+    alone: None,
 };
 
 const LOSSY: &[&str] = &["--loss", "0.01", "--paths", "4", "--skew-us", "2"];
@@ -312,6 +326,7 @@ const PEERS: &[Peer] = &[
         ),
         ..PEER
     },
+    Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
 ];
 
 /// For scripts: waits until somebody listens at a TCP port; whoever hangs is ended.
@@ -354,12 +369,18 @@ fn shell(folder: &Path, script: &str) -> Result<(bool, String), Failure> {
 impl Peer {
     /// The command by which a user runs it.
     fn command(&self) -> String {
+        if self.alone.is_some() {
+            return format!("cargo tessera test --peers '{}'", self.name);
+        }
         let options = self.options.iter().map(|option| format!(" {option}")).collect::<String>();
         format!("cargo tessera run{options} -- sh -c '{}'", self.script)
     }
 
     /// Runs it; what was wrong, and frames sent and lost.
     fn run(&self, folder: &Path) -> Result<(Option<String>, u64, u64), Failure> {
+        if let Some(alone) = self.alone {
+            return Ok(((alone.run)(folder)?, 0, 0));
+        }
         if let Some((file, source, build)) = self.build {
             std::fs::write(folder.join(file), source)?;
             let (built, text) = shell(folder, build)?;
@@ -420,7 +441,9 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
             command: peer.command(),
             why: String::new(),
         };
-        if let Err(error) = tools::require_packages("it is tested with", peer.needs) {
+        let packages = tools::require_packages("it is tested with", peer.needs).map_err(Failure::from);
+        let ready = packages.and_then(|()| peer.alone.map_or(Ok(()), |alone| (alone.ready)()));
+        if let Err(error) = ready {
             println!("SKIPPED {}: {error}", peer.name);
             (row.skipped, row.why) = (true, error.to_string());
             rows.push(row);

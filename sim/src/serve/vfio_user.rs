@@ -225,7 +225,7 @@ impl Function {
                 let (flags, len) = match index {
                     message::REGION_BAR0 => (READABLE | WRITABLE, BAR_LEN),
                     message::REGION_CONFIG => (READABLE | WRITABLE, config::LEN as u64),
-                    0..message::REGIONS => (0, 0),
+                    index if index < message::REGIONS => (0, 0),
                     _ => return Err(Errno::EINVAL),
                 };
                 Ok(message::words(&[32, flags, index, 0], &[len, 0]))
