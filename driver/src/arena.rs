@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nix::fcntl::{fallocate, FallocateFlags};
 use nix::sys::memfd::{memfd_create, MFdFlags};
 use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
+use nix::sys::resource::{getrlimit, Resource};
 
 use crate::ranges::Ranges;
 
@@ -72,6 +73,10 @@ impl Arena {
             return Ok(offset);
         }
         let (offset, end) = (bytes.len, bytes.len.checked_add(len).ok_or(ErrorKind::OutOfMemory)?);
+        // A limit on the length of files is for files that stay; passing it would end the process.
+        if getrlimit(Resource::RLIMIT_FSIZE).is_ok_and(|(soft, _)| end > soft) {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
         self.file.set_len(end)?;
         bytes.len = end;
         Ok(offset)

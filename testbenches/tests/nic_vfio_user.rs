@@ -66,7 +66,7 @@ impl Program {
     }
 
     fn until(&mut self, work_id: u64) -> WorkCompletion {
-        for _ in 0..100_000 {
+        for _ in 0..20_000 {
             let mut done = [WorkCompletion::default()];
             match self.cq.poll(&mut done).unwrap() {
                 0 => self.context.wait().unwrap(),
