@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tessera_abi::{pci, regs};
 use tessera_driver::pci::vfio_user::VfioUser;
@@ -58,7 +59,11 @@ struct Program {
 
 impl Program {
     fn open(address: &str, nic: usize) -> Self {
-        let context = context(open_device(address).unwrap(), nic).unwrap();
+        Self::with(open_device(address).unwrap(), nic)
+    }
+
+    fn with(device: Arc<dyn Device>, nic: usize) -> Self {
+        let context = context(device, nic).unwrap();
         let pd = context.alloc_pd();
         let cq = context.create_cq(256).unwrap();
         let endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
@@ -141,6 +146,37 @@ fn programs_exchange_messages() {
     // The server is gone, under a program that is at work.
     let gone = b.context.wait().unwrap_err();
     assert!(matches!(&gone, DeviceError::Gone(why) if why.contains("start it again")), "{gone}");
+}
+
+/// As a driver in a virtual machine is: while it waits it looks at memory only.
+struct Patient(Arc<dyn Device>);
+
+impl Device for Patient {
+    fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+        self.0.read(offset)
+    }
+    fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        self.0.write(offset, value)
+    }
+    fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {
+        self.0.map(memory)
+    }
+    fn unmap(&self, address: u64) {
+        self.0.unmap(address);
+    }
+    fn wait(&self) -> Result<(), DeviceError> {
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+}
+
+/// Time passes also for those who ask for none.
+#[test]
+fn time_passes_by_itself() {
+    let (_server, functions) = serve("patient");
+    let open = |nic| Program::with(Arc::new(Patient(open_device(&functions.address(nic)).unwrap())), nic);
+    let (mut a, mut b) = (open(0), open(1));
+    exchange(&mut a, &mut b);
 }
 
 /// A client that others wrote finds what the standard says.

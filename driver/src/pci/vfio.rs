@@ -297,7 +297,7 @@ impl Vfio {
         // Not 0, which is easily somebody's mistake.
         let inner = |(first, last): (u64, u64)| {
             let page = PAGE as u64;
-            (first.max(page).next_multiple_of(page), last.saturating_add(1) / page * page - 1)
+            (first.max(page).next_multiple_of(page), (last.saturating_add(1) / page * page).saturating_sub(1))
         };
         Ok(Self {
             name,

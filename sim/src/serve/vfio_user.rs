@@ -12,12 +12,16 @@
 //! | configuration | [`ConfigSpace`]: while MEMORY is off, registers read as ones; while BUS_MASTER is off, DMA reaches nothing |
 //!
 //! DMA reads and writes the files that DMA_MAP brings, by system calls: a file that its
-//! owner has cut short is an error of that access, not the end of this process. Simulated
-//! time passes only in register reads, and while other programs wait. There are no interrupts.
+//! owner has cut short is an error of that access, not the end of this process. There are no
+//! interrupts.
+//!
+//! Simulated time passes in register reads, and by itself while the client asks for nothing
+//! and is bus master: a driver may look at nothing but memory. It does so often for a while
+//! after a write of a register, which may have been a doorbell, and then seldom.
 
 use std::fs::File;
 use std::io::Error;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -25,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use tessera_abi::pci::{config, BAR_LEN};
 use tessera_abi::regs;
@@ -43,6 +48,13 @@ const WRITABLE: u32 = 2;
 const ALL: u32 = 1 << 2;
 /// Longest access to a region.
 const MAX_ACCESS: u32 = 4096;
+
+/// How long a client asks for nothing before a window passes, milliseconds: while something
+/// may be under way, and later.
+const OFTEN: u16 = 1;
+const SELDOM: u16 = 20;
+/// Windows that pass often after a write: 1 ms of simulated time.
+const UNDER_WAY: u32 = 2000;
 
 /// A program's memory.
 struct Shown {
@@ -168,10 +180,12 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
         return ended;
     }
     let (device, memory) = hall.nic(nic);
-    let bus_master = Arc::default();
-    let mut function =
-        Function { device, memory, bus_master, config: ConfigSpace::default(), shown: Vec::new() };
+    let mut function = Function::new(device, memory);
     while ended.is_ok() {
+        if !function.asked(&stream) {
+            function.pass();
+            continue;
+        }
         let Ok(Some(Message { header, body, files })) = message::receive(&mut stream) else { break };
         let done = match header.command {
             message::DEVICE_RESET => function.reset(|| hall.reset(nic)),
@@ -191,6 +205,8 @@ struct Function {
     bus_master: Arc<AtomicBool>,
     /// Address and length of each DMA_MAP.
     shown: Vec<(u64, u64)>,
+    /// Windows that still pass often.
+    under_way: u32,
 }
 
 fn errno(error: DeviceError) -> Errno {
@@ -201,6 +217,30 @@ fn errno(error: DeviceError) -> Errno {
 }
 
 impl Function {
+    fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>) -> Self {
+        let (config, bus_master) = (ConfigSpace::default(), Arc::default());
+        Self { device, memory, config, bus_master, shown: Vec::new(), under_way: 0 }
+    }
+
+    /// Waits for a request, or until time shall pass.
+    fn asked(&self, stream: &UnixStream) -> bool {
+        let patience = match self.under_way {
+            _ if !self.bus_master.load(Ordering::Acquire) => PollTimeout::NONE,
+            0 => PollTimeout::from(SELDOM),
+            _ => PollTimeout::from(OFTEN),
+        };
+        // What cannot be waited for is read, which says why.
+        poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], patience) != Ok(0)
+    }
+
+    fn pass(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
+        // Of a simulation that has ended the next request hears.
+        if self.device.wait().is_err() {
+            self.bus_master.store(false, Ordering::Release);
+        }
+    }
+
     /// `reset` resets the NIC, which takes long and is left out where it has done nothing.
     fn reset(&mut self, reset: impl FnOnce()) -> Result<Vec<u8>, Errno> {
         self.config = ConfigSpace::default();
@@ -335,6 +375,7 @@ impl Function {
                 if !self.config.commands(config::MEMORY) {
                     return Ok(());
                 }
+                self.under_way = UNDER_WAY;
                 data.chunks_exact(4).zip(words).try_for_each(|(bytes, word)| {
                     let value = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
                     self.device.write(word, value).map_err(errno)
@@ -379,11 +420,7 @@ mod tests {
     fn function() -> (Arc<Registers>, Function) {
         let registers = Arc::new(Registers::default());
         let device = registers.clone();
-        let (memory, bus_master) = (Arc::default(), Arc::default());
-        (
-            registers,
-            Function { device, memory, bus_master, config: ConfigSpace::default(), shown: Vec::new() },
-        )
+        (registers, Function::new(device, Arc::default()))
     }
 
     fn write(region: u32, offset: u64, data: &[u8]) -> Vec<u8> {
