@@ -258,6 +258,13 @@ impl Endpoint {
         self.recvs.outstanding().len()
     }
 
+    /// Work ids of the oldest receives that have not ended, no more than `most`. Places of a
+    /// ring come back in the order of posts: an old receive that no message comes for
+    /// keeps what is behind it, until it is [cancelled](Self::cancel) and posted anew.
+    pub fn oldest_recvs(&self, most: usize) -> Vec<u64> {
+        self.recvs.outstanding().oldest(most)
+    }
+
     /// Posts a tagged send. The bytes must stay as they are until its completion.
     pub fn post_send(&mut self, request: &SendRequest<'_>) -> Result<(), PostError> {
         self.post_send_with(request, 0)

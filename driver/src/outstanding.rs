@@ -200,6 +200,13 @@ impl Outstanding {
         })
     }
 
+    /// Work ids of the oldest requests that are outstanding, no more than `most`; of
+    /// cancels none.
+    pub(crate) fn oldest(&self, most: usize) -> Vec<u64> {
+        let requests = self.indexes().filter(|&entry| !self.is_cancel(entry));
+        requests.filter_map(|entry| self.work_id(entry)).take(most).collect()
+    }
+
     /// Ends the oldest outstanding request, of a NIC that has forgotten it: its work
     /// id and whether it was a cancel.
     pub(crate) fn flush(&self) -> Option<(u64, bool)> {
@@ -342,6 +349,19 @@ mod tests {
         assert_eq!(ring.flush(), Some((5, false)));
         assert_eq!(ring.flush(), Some((5, true)));
         assert_eq!((ring.flush(), ring.len()), (None, 0));
+    }
+
+    #[test]
+    fn the_oldest_are_those_that_have_not_ended() {
+        let ring = Outstanding::new(8);
+        for id in 0..5 {
+            ring.push(id, None, None);
+        }
+        ring.push(2, None, Some(2));
+        ring.push(7, None, None);
+        ring.end(1);
+        assert_eq!(ring.oldest(2), [0, 2]);
+        assert_eq!(ring.oldest(9), [0, 2, 3, 4, 7]);
     }
 
     #[test]

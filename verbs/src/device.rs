@@ -16,6 +16,7 @@ use crate::nic::{identity, Nic};
 use crate::pair::{MAX_REQUESTS, MAX_SGE};
 use crate::paths::NODE;
 use crate::queue::MOST_ENTRIES;
+use crate::rc::READS;
 
 const NAME: &str = "tessera0";
 
@@ -28,6 +29,8 @@ const WIDTH_4X: u8 = 2;
 /// 25 Gb/s a lane: the nearest to the 128 Gb/s of nic512 that verbs have a number for.
 const SPEED_EDR: u8 = 32;
 const PHYS_LINK_UP: u8 = 5;
+/// Atomic among those that come by this NIC.
+const ATOMIC_HCA: u32 = 1;
 const LINK_LAYER_ETHERNET: u8 = 2;
 pub const GID_TYPE_ROCE_V2: u32 = 2;
 
@@ -159,7 +162,11 @@ pub fn attributes(nic: &Nic) -> ibv_device_attr {
     attr.hw_ver = version;
     attr.max_qp = nic.sizes.endpoints as c_int;
     attr.max_qp_wr = MAX_REQUESTS as c_int;
-    (attr.max_sge, attr.max_sge_rd, attr.max_srq_sge) = (MAX_SGE as c_int, 0, MAX_SGE as c_int);
+    (attr.max_sge, attr.max_sge_rd, attr.max_srq_sge) =
+        (MAX_SGE as c_int, MAX_SGE as c_int, MAX_SGE as c_int);
+    (attr.max_qp_rd_atom, attr.max_qp_init_rd_atom) = (READS.into(), READS.into());
+    attr.max_res_rd_atom = MAX_REQUESTS as c_int;
+    attr.atomic_cap = ATOMIC_HCA;
     attr.max_cq = nic.sizes.cqs as c_int;
     attr.max_cqe = MOST_ENTRIES as c_int;
     attr.max_mr = nic.sizes.keys as c_int;

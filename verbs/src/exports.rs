@@ -21,7 +21,7 @@ use crate::pair::{
     HandleObject, Kind, Pair, PairObject, SharedObject, SharedQueue, Wanted, MAX_REQUESTS, MAX_SGE,
 };
 use crate::queue::{Channel, ChannelObject, Queue, QueueObject, MOST_ENTRIES};
-use crate::rc::RcPair;
+use crate::rc::{self, RcPair};
 
 const QPT_RC: c_uint = 2;
 const QPT_UD: c_uint = 4;
@@ -539,8 +539,7 @@ pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_a
 }
 
 unsafe fn create_qp(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut ibv_qp, c_int> {
-    let srq_of_rc = init.qp_type == QPT_RC && !init.srq.is_null();
-    if srq_of_rc || ![QPT_RC, QPT_UD].contains(&init.qp_type) {
+    if ![QPT_RC, QPT_UD].contains(&init.qp_type) {
         return Err(libc::EOPNOTSUPP);
     }
     if init.send_cq.is_null() || init.recv_cq.is_null() {
@@ -551,16 +550,16 @@ unsafe fn create_qp(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut
         let nic = nic_of((*pd).context);
         let queues = [queue_of(init.send_cq), queue_of(init.recv_cq)];
         let (cap, all_signaled) = (init.cap, init.sq_sig_all != 0);
+        let shared = (!init.srq.is_null()).then(|| shared_of(init.srq));
         let pair = if init.qp_type == QPT_RC {
-            Kind::Rc(RcPair::create(nic, domain(pd), queues, cap, all_signaled)?)
+            let wanted = rc::Wanted { queues, shared, cap, all_signaled };
+            Kind::Rc(RcPair::create(nic, domain(pd), &wanted)?)
         } else {
-            let shared = (!init.srq.is_null()).then(|| shared_of(init.srq));
-            let pair = Pair::create(nic, domain(pd), &Wanted { queues, shared, cap, all_signaled })?;
-            if let Some(shared) = shared {
-                shared.users.fetch_add(1, Ordering::Relaxed);
-            }
-            Kind::Ud(pair)
+            Kind::Ud(Pair::create(nic, domain(pd), &Wanted { queues, shared, cap, all_signaled })?)
         };
+        if let Some(shared) = shared {
+            shared.users.fetch_add(1, Ordering::Relaxed);
+        }
         init.cap = pair.attr().cap;
         let mut ibv: ibv_qp = std::mem::zeroed();
         (ibv.context, ibv.qp_context, ibv.pd) = ((*pd).context, init.qp_context, pd);

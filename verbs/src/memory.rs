@@ -14,6 +14,9 @@ use crate::rc::Carrier;
 
 const ACCESS_LOCAL_WRITE: c_uint = 1;
 const ACCESS_REMOTE_WRITE: c_uint = 2;
+/// Rights of others, which this library keeps.
+pub const ACCESS_REMOTE_READ: c_uint = 1 << 2;
+pub const ACCESS_REMOTE_ATOMIC: c_uint = 1 << 3;
 const ACCESS_ZERO_BASED: c_uint = 1 << 5;
 const ACCESS_ON_DEMAND: c_uint = 1 << 6;
 
@@ -51,9 +54,17 @@ impl Drop for Member {
 /// Registered memory.
 pub struct Registered {
     pub region: MemoryRegion,
+    /// As the program asked for it.
+    pub access: c_uint,
     domain: Arc<Domain>,
     /// Until it is deregistered, which requests may outlast.
     pub member: Mutex<Option<Member>>,
+}
+
+impl Registered {
+    pub fn is_of(&self, domain: &Arc<Domain>) -> bool {
+        Arc::ptr_eq(&self.domain, domain)
+    }
 }
 
 /// What a program has an `ibv_mr` of.
@@ -79,17 +90,17 @@ pub unsafe fn register(
     }
     let remote_write = access & ACCESS_REMOTE_WRITE != 0;
     let local_write = access & ACCESS_LOCAL_WRITE != 0;
-    if remote_write && !local_write {
+    if (remote_write || access & ACCESS_REMOTE_ATOMIC != 0) && !local_write {
         return Err(libc::EINVAL);
     }
     let start = NonNull::new(addr.cast::<u8>()).ok_or(libc::EINVAL)?;
     // SAFETY: as the caller says.
     let memory = unsafe { DmaMemory::borrowed(start, length) };
-    let access = Access { local_write, remote_write };
-    let region = domain.pd.register(&memory, access).map_err(|error| error.errno())?;
+    let rights = Access { local_write, remote_write };
+    let region = domain.pd.register(&memory, rights).map_err(|error| error.errno())?;
     let (lkey, rkey) = (region.lkey(), region.rkey());
     let (domain, member) = (domain.clone(), Mutex::new(Some(Member::of(domain))));
-    nic.add_region(Arc::new(Registered { region, domain, member }));
+    nic.add_region(Arc::new(Registered { region, access, domain, member }));
     let ibv = ibv_mr { context, pd, addr, length, handle: lkey & 0xFF, lkey, rkey };
     Ok(Box::into_raw(Box::new(RegionObject { ibv })).cast())
 }

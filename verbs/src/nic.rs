@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 use tessera_abi::regs;
 use tessera_driver::remote::{self, Identity, Remote, ANY};
@@ -13,7 +14,7 @@ use tessera_driver::{
 };
 
 use crate::memory::Registered;
-use crate::pair::Pair;
+use crate::pair::{Pair, SharedQueue};
 use crate::queue::Queue;
 use crate::rc::{Carrier, RcPair};
 
@@ -26,6 +27,9 @@ const SET: &str = "TESSERA_SET";
 /// Variables that launchers tell a process its rank by.
 const RANKS: [&str; 6] =
     ["TESSERA_NIC", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", "SLURM_PROCID"];
+
+/// How often somebody looks what others ask for.
+const SERVICE: Duration = Duration::from_micros(500);
 
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,6 +59,8 @@ pub struct Nic {
     pairs: RwLock<Vec<Option<Arc<Pair>>>>,
     rc_pairs: RwLock<HashMap<u32, Arc<RcPair>>>,
     carriers: Mutex<Vec<Weak<Carrier>>>,
+    /// Shared receive queues that RC pairs use.
+    shared: Mutex<Vec<Weak<SharedQueue>>>,
     /// RC pairs that found a ring full.
     held_up: Mutex<Vec<u32>>,
     /// Queues that somebody waits for an event of.
@@ -179,6 +185,7 @@ impl Nic {
             pairs: RwLock::new(vec![None; sizes.endpoints]),
             rc_pairs: RwLock::default(),
             carriers: Mutex::default(),
+            shared: Mutex::default(),
             held_up: Mutex::default(),
             context,
             remote,
@@ -277,6 +284,31 @@ impl Nic {
         lock(&self.carriers).push(Arc::downgrade(carrier));
     }
 
+    /// A shared receive queue to look after.
+    pub fn add_shared(&self, shared: &Arc<SharedQueue>) {
+        lock(&self.shared).push(Arc::downgrade(shared));
+    }
+
+    /// Looks after what others ask of this process, also while the program does not poll.
+    pub fn serve_others(self: &Arc<Self>) -> Result<(), c_int> {
+        static SERVES: Mutex<Option<u32>> = Mutex::new(None);
+        let mut serves = lock(&SERVES);
+        if *serves != Some(std::process::id()) {
+            let nic = self.clone();
+            let thread = std::thread::Builder::new().name("tessera-rc".into());
+            let serve = move || loop {
+                // Nothing of the device's is waited for: who asks lets its time run.
+                std::thread::sleep(SERVICE);
+                if nic.progress().is_err() || nic.gone.load(Ordering::Relaxed) {
+                    return;
+                }
+            };
+            thread.spawn(serve).map_err(|_| libc::EAGAIN)?;
+            *serves = Some(std::process::id());
+        }
+        Ok(())
+    }
+
     /// Looks after what RC pairs have under way.
     pub fn progress(&self) -> Result<(), c_int> {
         let carriers: Vec<_> = {
@@ -289,6 +321,14 @@ impl Nic {
         };
         for carrier in carriers {
             while carrier.progress(self)? > 0 {}
+        }
+        let shared: Vec<_> = {
+            let mut shared = lock(&self.shared);
+            shared.retain(|shared| shared.strong_count() > 0);
+            shared.iter().filter_map(Weak::upgrade).collect()
+        };
+        for shared in shared {
+            while shared.progress(self)? > 0 {}
         }
         let held_up = std::mem::take(&mut *lock(&self.held_up));
         held_up.into_iter().filter_map(|number| self.rc_pair(number)).for_each(|pair| pair.go_on(self));

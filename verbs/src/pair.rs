@@ -1,18 +1,19 @@
 //! UD queue pairs, shared receive queues, address handles.
 
 use std::ffi::{c_int, c_uint};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tessera_abi::wire::GRH_LEN;
 use tessera_driver::{
-    AddressHandle, CompletionQueue, DatagramRequest, DeviceError, Endpoint, EndpointKind, EndpointOptions,
-    MemoryRegion, PostError, RecvRequest, SharedReceive, WorkCompletion,
+    Access, AddressHandle, CompletionQueue, DatagramRequest, DeviceError, DmaMemory, Endpoint, EndpointKind,
+    EndpointOptions, MemoryRegion, PostError, RecvRequest, SharedReceive, WorkCompletion,
 };
 
 use crate::ffi::{ibv_ah, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
 use crate::memory::{check, find, gather, scatter, total, Domain, Member};
 use crate::nic::{lock, Errno, Nic};
 use crate::queue::{flushed, Queue, WC_RECV, WC_SEND};
+use crate::rc::shared::Reached;
 use crate::rc::RcPair;
 use crate::slots::{ring, Request, Slots};
 
@@ -62,7 +63,10 @@ impl Receives {
         let slot = u32::try_from(done.work_id).ok()?;
         let request = slots.take(done.work_id)?;
         if request.bounced {
-            let (memory, at) = (slots.bounced()?.memory().clone(), slots.bounce_at(slot));
+            let (memory, at) = match &request.own {
+                Some(own) => (own.memory().clone(), 0),
+                None => (slots.bounced()?.memory().clone(), slots.bounce_at(slot)),
+            };
             // SAFETY: the program said so when it posted the receive; nobody else has the
             // slot until the next post, for which the lock is held.
             unsafe { scatter(&request.scatter, &memory, at, done.len as usize) };
@@ -70,29 +74,39 @@ impl Receives {
         Some(request.wr_id)
     }
 
-    /// Posts one.
+    /// Posts one, for messages of any length or for datagrams.
     fn post(
         &self,
         (nic, domain): (&Nic, &Arc<Domain>),
-        (wr_id, list): (u64, &[ibv_sge]),
+        (wr_id, list, long): (u64, &[ibv_sge], bool),
         post: impl FnOnce(&RecvRequest<'_>) -> Result<(), PostError>,
     ) -> Result<(), c_int> {
         let mut slots = lock(&self.0);
-        let put = |slots: &mut Slots, bounced: bool| {
-            let scatter = if bounced { list.to_vec() } else { Vec::new() };
-            slots.put(Request { wr_id, signaled: true, scatter, bounced }).ok_or(libc::ENOMEM)
+        let put = |slots: &mut Slots, request: Request| {
+            slots.put(Request { wr_id, signaled: true, ..request }).ok_or(libc::ENOMEM)
         };
+        let scattered = || Request { scatter: list.to_vec(), bounced: true, ..Request::default() };
         let (slot, posted) = match list {
             [one] => {
                 let (region, range) = find(nic, domain, one)?;
-                let slot = put(&mut slots, false)?;
+                let there = long.then(|| (region.clone(), range.clone()));
+                let slot = put(&mut slots, Request { there, ..Request::default() })?;
                 (slot, post(&RecvRequest { work_id: slot.into(), region: &region.region, range }))
+            }
+            list if long && total(list) > slots.bounce_len() => {
+                check(nic, domain, list)?;
+                let memory = DmaMemory::new(total(list));
+                let region =
+                    domain.pd.register(&memory, Access::LOCAL_WRITE).map_err(|error| error.errno())?;
+                let own = Arc::new(region);
+                let slot = put(&mut slots, Request { own: Some(own.clone()), ..scattered() })?;
+                (slot, post(&RecvRequest { work_id: slot.into(), region: &own, range: 0..own.len() }))
             }
             list => {
                 check(nic, domain, list)?;
-                let len = total(list).min(GRH_LEN + MTU);
+                let len = total(list).min(slots.bounce_len());
                 let region = slots.bounce(&domain.pd).map_err(|error| error.errno())?;
-                let slot = put(&mut slots, true)?;
+                let slot = put(&mut slots, scattered())?;
                 let at = slots.bounce_at(slot);
                 (slot, post(&RecvRequest { work_id: slot.into(), region: &region, range: at..at + len }))
             }
@@ -140,6 +154,8 @@ pub enum Kind {
 
 /// A shared receive queue.
 pub struct SharedQueue {
+    /// By RC messages. Before the ring, which it uses.
+    pub reached: Reached,
     inside: Mutex<SharedReceive>,
     receives: Arc<Receives>,
     /// Where receives end that no message took: nobody hears of them.
@@ -162,6 +178,7 @@ impl SharedQueue {
         let errors = nic.context.create_cq(entries).map_err(|error| error.errno())?;
         let ring = domain.pd.create_shared_receive(entries, &errors).map_err(|error| error.errno())?;
         Ok(Self {
+            reached: Reached::default(),
             inside: Mutex::new(ring),
             receives: Receives::new(entries),
             _errors: errors,
@@ -186,12 +203,55 @@ impl SharedQueue {
                     |wr| &*wr,
                     |wr| {
                         let list = buffers(wr.sg_list, wr.num_sge, MAX_SGE)?;
-                        self.receives.post((nic, domain), (wr.wr_id, list), |request| ring.post_recv(request))
+                        let request = (wr.wr_id, list, true);
+                        self.receives.post((nic, domain), request, |request| ring.post_recv(request))
                     },
                 )
             }
         });
         posted.map_err(|error| (first, lost(nic, &error)))?
+    }
+
+    pub fn domain(&self) -> &Domain {
+        &self.member.0
+    }
+
+    pub fn ring(&self) -> MutexGuard<'_, SharedReceive> {
+        lock(&self.inside)
+    }
+
+    /// A receive has ended: its number.
+    pub fn ended(&self, done: &WorkCompletion) -> Option<u64> {
+        self.receives.ended(done)
+    }
+
+    /// Posts a receive anew that a message took of which nobody hears.
+    pub fn post_again(&self, nic: &Nic, done: &WorkCompletion) {
+        let mut ring = self.ring();
+        let mut slots = lock(&self.receives.0);
+        let Some(request) = slots.get(done.work_id) else { return };
+        let work_id = done.work_id;
+        let at = slots.bounce_at(work_id as u32);
+        let posted = match (&request.there, &request.own, slots.bounced()) {
+            (Some((registered, range)), ..) => {
+                ring.post_recv(&RecvRequest { work_id, region: &registered.region, range: range.clone() })
+            }
+            (None, Some(own), _) => {
+                ring.post_recv(&RecvRequest { work_id, region: own, range: 0..own.len() })
+            }
+            (None, None, Some(bounce)) => {
+                let len = total(&request.scatter).min(slots.bounce_len());
+                ring.post_recv(&RecvRequest { work_id, region: bounce, range: at..at + len })
+            }
+            (None, None, None) => return,
+        };
+        if let Err(error) = posted {
+            // Its memory is gone: so is the receive.
+            slots.take(work_id);
+            if let PostError::Device(error) = error {
+                nic.lost(&error);
+            }
+        }
     }
 }
 
@@ -525,7 +585,7 @@ impl Pair {
                     |wr| {
                         let list = buffers(wr.sg_list, wr.num_sge, most)?;
                         let post = |request: &RecvRequest<'_>| endpoint.post_recv(request);
-                        self.receives.post((nic, &self.member.0), (wr.wr_id, list), post)
+                        self.receives.post((nic, &self.member.0), (wr.wr_id, list, false), post)
                     },
                 )
             }

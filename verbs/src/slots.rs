@@ -1,10 +1,12 @@
 //! Requests under way: what a completion is to say, and where its bytes go.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tessera_driver::{Access, CreateError, DmaMemory, MemoryRegion, ProtectionDomain, RegisterError};
 
 use crate::ffi::ibv_sge;
+use crate::memory::Registered;
 
 /// A request.
 #[derive(Clone, Default)]
@@ -16,6 +18,10 @@ pub struct Request {
     pub scatter: Vec<ibv_sge>,
     /// Whether they are.
     pub bounced: bool,
+    /// Where they are received, if the slot's own memory is too small for them.
+    pub own: Option<Arc<MemoryRegion>>,
+    /// Of a receive in one buffer: where that is.
+    pub there: Option<(Arc<Registered>, Range<usize>)>,
 }
 
 /// The requests of one ring. A slot's number is its request's work id.
@@ -58,6 +64,11 @@ impl Slots {
         Some(std::mem::take(&mut self.requests[slot as usize]))
     }
 
+    /// The request of a slot, which keeps it.
+    pub fn get(&self, slot: u64) -> Option<&Request> {
+        self.requests.get(usize::try_from(slot).ok()?)
+    }
+
     /// All that is left, oldest first.
     pub fn take_all(&mut self) -> Vec<Request> {
         let slots: Vec<u32> = self.order.drain(..).collect();
@@ -78,6 +89,11 @@ impl Slots {
     /// The memory, if there is.
     pub fn bounced(&self) -> Option<&Arc<MemoryRegion>> {
         self.bounce.as_ref()
+    }
+
+    /// How much of it is a slot's.
+    pub fn bounce_len(&self) -> usize {
+        self.bounce_len
     }
 
     /// Where a slot's memory begins.

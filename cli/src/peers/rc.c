@@ -1,6 +1,6 @@
 /*
- * What RC promises: every message once, in order, in the receive it is for; writes before
- * what comes behind them; errors that end a queue pair. Two queue pairs of one NIC, which
+ * What RC promises: every message once, in order, in the receive it is for; writes and reads
+ * before what comes behind them; errors that end a queue pair; shared receive queues. Two queue pairs of one NIC, which
  * sends to itself over a fabric that may lose and overtake.
  */
 #include <endian.h>
@@ -29,20 +29,22 @@ static struct ibv_mr *mr;
 static char *memory;
 static union ibv_gid gid;
 
-static struct ibv_qp *create(int side)
+static struct ibv_qp *create_sharing(int side, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = cq[side], .recv_cq = cq[side], .qp_type = IBV_QPT_RC,
+		.send_cq = cq[side], .recv_cq = cq[side], .qp_type = IBV_QPT_RC, .srq = srq,
 		.cap = { .max_send_wr = 128, .max_recv_wr = 128, .max_send_sge = 3, .max_recv_sge = 3,
 			 .max_inline_data = 200 },
 	};
 	return ibv_create_qp(pd, &init);
 }
 
+static struct ibv_qp *create(int side) { return create_sharing(side, NULL); }
+
 static int join(struct ibv_qp *qp, struct ibv_qp *peer)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC };
 	int bad = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp_num,
 		.max_dest_rd_atomic = 1, .min_rnr_timer = 12,
@@ -106,8 +108,253 @@ static int send_some(struct ibv_qp *qp, int n, int len, int flags)
 	return ibv_post_send(qp, &wr, &bad);
 }
 
+static int one_sided(struct ibv_qp *qp, int n, enum ibv_wr_opcode opcode, char *here, int len, char *there, int flags)
+{
+	struct ibv_sge sge = { (uintptr_t)here, len, mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = n, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = flags,
+		.imm_data = htobe32(n * 3), .wr.rdma = { .remote_addr = (uintptr_t)there, .rkey = mr->rkey } }, *bad;
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+static void reads(struct ibv_qp *a)
+{
+	struct ibv_wc wc[40];
+	int bad = 0, right;
+	for (int n = 0; n < 20; n++) {
+		fill(source(n), LONGEST, n + 100);
+		memset(sink(n), 0, SLOT);
+		bad |= one_sided(a, n, IBV_WR_RDMA_READ, sink(n), length(n), source(n), IBV_SEND_SIGNALED);
+	}
+	int have = wait_for(cq[0], wc, 20);
+	right = !bad && have == 20;
+	for (int n = 0; n < have; n++) {
+		right &= wc[n].wr_id == (uint64_t)n && !wc[n].status && wc[n].opcode == IBV_WC_RDMA_READ;
+		right &= (int)wc[n].byte_len == length(n) && is_filled(sink(n), length(n), n + 100) && !sink(n)[length(n)];
+	}
+	CHECK("reads, in order", right);
+
+	/* A read sees what was written before it, and not what is written behind it. */
+	fill(source(0), 5000, 1), fill(source(1), 5000, 2), fill(source(2), 5000, 3);
+	for (int round = 0; round < 5 && !bad; round++) {
+		bad |= one_sided(a, 0, IBV_WR_RDMA_WRITE, source(round % 2), 5000, sink(3), 0);
+		bad |= one_sided(a, 1, IBV_WR_RDMA_READ, sink(4 + round), 5000, sink(3), 0);
+		bad |= one_sided(a, 2, IBV_WR_RDMA_WRITE, source(2), 5000, sink(3), IBV_SEND_SIGNALED);
+		bad |= wait_for(cq[0], wc, 1) != 1 || wc[0].status || !is_filled(sink(4 + round), 5000, 1 + round % 2);
+	}
+	CHECK("between two writes", !bad);
+
+	struct ibv_sge into[2] = { { (uintptr_t)sink(0), 3000, mr->lkey }, { (uintptr_t)sink(1), 2000, mr->lkey } };
+	struct ibv_send_wr parts = { .wr_id = 6, .sg_list = into, .num_sge = 2, .opcode = IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)source(0), .rkey = mr->rkey } }, *to;
+	bad = ibv_post_send(a, &parts, &to) || wait_for(cq[0], wc, 1) != 1 || wc[0].status;
+	CHECK("read in parts", !bad && !memcmp(sink(0), source(0), 3000) && !memcmp(sink(1), source(0) + 3000, 2000));
+	parts.send_flags |= IBV_SEND_INLINE;
+	CHECK("inline is refused", ibv_post_send(a, &parts, &to) == EINVAL);
+}
+
+static int atomic(struct ibv_qp *qp, int n, int swap, uint64_t *here, uint64_t *there, uint64_t compare_add, uint64_t value)
+{
+	struct ibv_sge sge = { (uintptr_t)here, 8, mr->lkey };
+	struct ibv_send_wr wr = { .wr_id = n, .sg_list = &sge, .num_sge = 1,
+		.opcode = swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD, .send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = { .remote_addr = (uintptr_t)there, .compare_add = compare_add, .swap = value, .rkey = mr->rkey } };
+	struct ibv_send_wr *bad;
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+static void atomics(struct ibv_qp *a)
+{
+	struct ibv_wc wc[40];
+	uint64_t *word = (uint64_t *)sink(0), *old = (uint64_t *)sink(1);
+	int bad = 0, right = 1;
+	*word = 1000;
+	for (int n = 0; n < 30; n++)
+		bad |= atomic(a, n, 0, old + n, word, n, 0);
+	int have = wait_for(cq[0], wc, 30);
+	uint64_t sum = 1000;
+	for (int n = 0; n < have; sum += n, n++)
+		right &= wc[n].wr_id == (uint64_t)n && !wc[n].status && wc[n].opcode == IBV_WC_FETCH_ADD && wc[n].byte_len == 8 &&
+			old[n] == sum;
+	CHECK("added, each once", !bad && have == 30 && right && *word == sum);
+	bad = atomic(a, 1, 1, old, word, sum, 7) | atomic(a, 2, 1, old + 1, word, sum, 8);
+	have = wait_for(cq[0], wc, 2);
+	CHECK("swapped, and not", !bad && have == 2 && wc[0].opcode == IBV_WC_COMP_SWAP && old[0] == sum && old[1] == 7 &&
+			*word == 7);
+}
+
+static void writes_that_tell(struct ibv_qp *a, struct ibv_qp *b)
+{
+	struct ibv_wc wc[40];
+	int bad = 0, right;
+	/* Among sends, half of them before their receives are posted. */
+	for (int n = 0; n < 12; n++) {
+		fill(source(n), LONGEST, n + 40);
+		memset(sink(n), 0, SLOT), memset(sink(20 + n), 0, SLOT);
+		bad |= n % 3 ? one_sided(a, n, IBV_WR_RDMA_WRITE_WITH_IMM, source(n), length(n), sink(n), IBV_SEND_SIGNALED)
+			     : send_some(a, n, length(n), IBV_SEND_SIGNALED);
+		if (n == 6)
+			for (int polls = 0; polls < 300; polls++)
+				bad |= ibv_poll_cq(cq[1], 1, wc) != 0;
+		if (n >= 6)
+			bad |= receive(b, 20 + 2 * (n - 6), LONGEST) | receive(b, 20 + 2 * (n - 6) + 1, LONGEST);
+	}
+	int have = wait_for(cq[1], wc, 12);
+	right = !bad && have == 12;
+	for (int n = 0; n < have; n++) {
+		int told = wc[n].opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+		right &= wc[n].wr_id == 20u + n && !wc[n].status && (int)wc[n].byte_len == length(n) && told == !!(n % 3);
+		right &= wc[n].wc_flags == IBV_WC_WITH_IMM && wc[n].imm_data == htobe32(n * 3);
+		right &= is_filled(told ? sink(n) : sink(20 + n), length(n), n + 40) && (!told || !sink(20 + n)[0]);
+	}
+	CHECK("writes with immediate, in order among sends", right);
+	have = wait_for(cq[0], wc, 12);
+	right = have == 12;
+	for (int n = 0; n < have; n++)
+		right &= wc[n].wr_id == (uint64_t)n && !wc[n].status && wc[n].opcode == (n % 3 ? IBV_WC_RDMA_WRITE : IBV_WC_SEND);
+	CHECK("and their ends", right);
+}
+
+/* Who may not, and what is not there. */
+static void refusals(void)
+{
+	char *few = calloc(1, SLOT);
+	struct ibv_mr *closed = ibv_reg_mr(pd, few, SLOT, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc[4];
+	for (int kind = 0; kind < 4; kind++) {
+		static const char *const names[] = { "no right to read", "beyond the region", "no right to add", "askew" };
+		static const enum ibv_wc_status status[] = { IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR,
+			IBV_WC_REM_INV_REQ_ERR };
+		struct ibv_qp *a = create(0), *b = create(1);
+		int bad = join(a, b) | join(b, a);
+		memset(sink(1), 0, SLOT);
+		struct ibv_sge sge = { (uintptr_t)sink(0), 8, mr->lkey };
+		struct ibv_send_wr wr = { .wr_id = 5, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ }, *to;
+		wr.wr.rdma.remote_addr = (uintptr_t)few, wr.wr.rdma.rkey = closed->rkey;
+		if (kind == 1)
+			wr.wr.rdma.remote_addr = (uintptr_t)memory + MEMORY - 7, wr.wr.rdma.rkey = mr->rkey;
+		if (kind >= 2) {
+			wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+			wr.wr.atomic.remote_addr = (uintptr_t)(kind == 2 ? few : sink(1) + 4);
+			wr.wr.atomic.rkey = kind == 2 ? closed->rkey : mr->rkey;
+			wr.wr.atomic.compare_add = 1;
+		}
+		bad |= ibv_post_send(a, &wr, &to) || wait_for(cq[0], wc, 1) != 1 || wc[0].status != status[kind] || wc[0].wr_id != 5;
+		CHECK(names[kind], !bad && !few[0] && !sink(1)[4] && !ibv_destroy_qp(a) && !ibv_destroy_qp(b));
+	}
+	ibv_dereg_mr(closed);
+	free(few);
+}
+
+enum { SHARERS = 6, SHARED_ENTRIES = 16 };
+
+static int post_shared(struct ibv_srq *srq, int n)
+{
+	/* Every other one in two parts, the second of which is long. */
+	struct ibv_sge sge[2] = { { (uintptr_t)sink(n), n % 2 ? 100 : LONGEST, mr->lkey },
+		{ (uintptr_t)sink(n) + 100, LONGEST - 100, mr->lkey } };
+	struct ibv_recv_wr wr = { .wr_id = n, .sg_list = sge, .num_sge = 1 + n % 2 }, *bad;
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+static void shared(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = SHARED_ENTRIES, .max_sge = 2 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_qp *a[SHARERS], *b[SHARERS];
+	struct ibv_wc wc[16];
+	int bad = 0, next[SHARERS] = { 0 }, got = 0, right = 1, ends = 0;
+	for (int i = 0; i < SHARERS; i++) {
+		a[i] = create(0), b[i] = create_sharing(1, srq);
+		bad |= !a[i] || !b[i] || join(a[i], b[i]) || join(b[i], a[i]);
+	}
+	struct ibv_recv_wr own = { .wr_id = 1 }, *bad_recv;
+	CHECK("six that share", srq && !bad && ibv_post_recv(b[0], &own, &bad_recv) == EINVAL);
+	/* Ten messages each, of which each fifth is a write; two receives, which go round. */
+	for (int n = 0; n < 10; n++)
+		for (int i = 0; i < SHARERS; i++) {
+			int m = n * SHARERS + i;
+			fill(source(m), LONGEST, m);
+			bad |= n % 5 == 4 ? one_sided(a[i], m, IBV_WR_RDMA_WRITE_WITH_IMM, source(m), length(m), sink(20 + i), 0)
+					  : send_some(a[i], m, length(m), 0);
+		}
+	bad |= post_shared(srq, 0) | post_shared(srq, 1);
+	while (got < 10 * SHARERS && wait_for(cq[1], wc, 1) == 1) {
+		int i = 0, at = (int)wc[0].wr_id;
+		while (i < SHARERS - 1 && b[i]->qp_num != wc[0].qp_num)
+			i++;
+		int n = next[i]++, m = n * SHARERS + i, told = wc[0].opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+		right &= !wc[0].status && (int)wc[0].byte_len == length(m) && told == (n % 5 == 4) && wc[0].imm_data == htobe32(m * 3);
+		right &= is_filled(told ? sink(20 + i) : sink(at), length(m), m) && wc[0].src_qp == a[i]->qp_num;
+		bad |= post_shared(srq, at);
+		got++;
+	}
+	CHECK("each pair's messages in order, in whatever receive", !bad && right && got == 10 * SHARERS);
+	/* One goes: what still comes for it takes no receive from the others. */
+	bad = ibv_destroy_qp(b[0]);
+	fill(source(0), LONGEST, 9);
+	for (int n = 0; n < 3; n++)
+		bad |= send_some(a[0], n, 100, IBV_SEND_SIGNALED);
+	ends = wait_for(cq[0], wc, 3);
+	CHECK("messages for one that is gone", !bad && ends == 3 && ibv_poll_cq(cq[1], 1, wc) == 0);
+	bad = send_some(a[1], 1, 5000, 0) | send_some(a[2], 0, 5000, 0);
+	got = wait_for(cq[1], wc, 2);
+	CHECK("the others have theirs", !bad && got == 2 && !wc[0].status && !wc[1].status);
+	CHECK("in use", ibv_destroy_srq(srq) == EBUSY);
+	for (int i = 0; i < SHARERS; i++)
+		bad |= ibv_destroy_qp(a[i]) | (i && ibv_destroy_qp(b[i]));
+	CHECK("all go", !bad && !ibv_destroy_srq(srq));
+}
+
+/*
+ * One waits for ever with a few receives, while another's go round the ring often; and more
+ * receives than the NIC has places.
+ */
+static void waiting(void)
+{
+	enum { IDLE = 3000, ROUNDS = 9000, AT_A_TIME = 60 };
+	struct ibv_qp *a[2] = { create(0), create(0) }, *b[2];
+	struct ibv_qp_init_attr init = { .send_cq = cq[1], .recv_cq = cq[1], .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = IDLE, .max_send_sge = 1, .max_recv_sge = 1 } };
+	b[0] = ibv_create_qp(pd, &init), b[1] = create(1);
+	int bad = !b[0] || !b[1];
+	for (int i = 0; i < 2 && !bad; i++)
+		bad |= join(a[i], b[i]) | join(b[i], a[i]);
+	struct ibv_wc wc[AT_A_TIME];
+	struct ibv_sge sge = { (uintptr_t)sink(0), 8, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	for (int n = 0; n < IDLE && !bad; n++) {
+		wr.wr_id = n;
+		bad |= ibv_post_recv(b[0], &wr, &bad_recv);
+	}
+	CHECK("3000 receives", !bad);
+	int got = 0, right = 1;
+	for (int n = 0; n < ROUNDS && !bad && right; n += AT_A_TIME) {
+		for (int i = 0; i < AT_A_TIME; i++)
+			bad |= receive(b[1], i, 8) | send_some(a[1], i, 0, i == AT_A_TIME - 1 ? IBV_SEND_SIGNALED : 0);
+		int have = wait_for(cq[1], wc, AT_A_TIME);
+		for (int i = 0; i < have; i++)
+			right &= wc[i].wr_id == (uint64_t)i && !wc[i].status;
+		got += have;
+		bad |= wait_for(cq[0], wc, 1) != 1;
+	}
+	CHECK("9000 messages beside them", !bad && right && got == ROUNDS);
+	/* The first receives have made room long ago, and come back when they are asked for. */
+	got = 0;
+	for (int n = 0; n < 200 && !bad; n += 50) {
+		for (int i = 0; i < 50; i++)
+			bad |= send_some(a[0], n + i, 8, 0);
+		int have = wait_for(cq[1], wc, 50);
+		for (int i = 0; i < have; i++)
+			right &= wc[i].wr_id == (uint64_t)(n + i) && !wc[i].status;
+		got += have;
+	}
+	CHECK("and then those", !bad && right && got == 200);
+	CHECK("both go", !ibv_destroy_qp(a[0]) && !ibv_destroy_qp(a[1]) && !ibv_destroy_qp(b[0]) && !ibv_destroy_qp(b[1]));
+}
+
 int main(void)
 {
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	context = ibv_open_device(list[0]);
 	ibv_query_gid(context, 1, 0, &gid);
@@ -115,7 +362,8 @@ int main(void)
 	cq[0] = ibv_create_cq(context, 1000, NULL, NULL, 0);
 	cq[1] = ibv_create_cq(context, 1000, NULL, NULL, 0);
 	memory = calloc(1, MEMORY);
-	mr = ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mr = ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	struct ibv_qp *a = create(0), *b = create(1);
 	CHECK("two of them", a && b && a->qp_num != b->qp_num);
 	struct ibv_qp_attr lone = { .qp_state = IBV_QPS_RTR, .dest_qp_num = 12345, .path_mtu = IBV_MTU_1024,
@@ -188,9 +436,13 @@ int main(void)
 	CHECK("in parts", !bad && have == 1 && wc[0].byte_len == 5001 && !memcmp(sink(2), want, 4000) &&
 			!memcmp(sink(3), want + 4000, 1001));
 
+	reads(a);
+	atomics(a);
+	writes_that_tell(a, b);
+
 	/* What this device has not. */
-	struct ibv_send_wr read = { .wr_id = 9, .sg_list = &data, .num_sge = 1, .opcode = IBV_WR_RDMA_READ };
-	CHECK("a read is refused", ibv_post_send(a, &read, &bad_send) == EINVAL && bad_send == &read);
+	struct ibv_send_wr bind = { .wr_id = 9, .sg_list = &data, .num_sge = 1, .opcode = IBV_WR_BIND_MW };
+	CHECK("a window is refused", ibv_post_send(a, &bind, &bad_send) == EINVAL && bad_send == &bind);
 	CHECK("to begin anew", ibv_modify_qp(a, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RESET }, IBV_QP_STATE) == EOPNOTSUPP);
 
 	/* A wrong key ends the queue pair, and what is behind it. */
@@ -224,7 +476,11 @@ int main(void)
 	bad = send_some(a, 30, 10, 0);
 	have = wait_for(cq[0], wc, 1);
 	CHECK("nobody receives", !bad && have == 1 && wc[0].wr_id == 30 && wc[0].status == IBV_WC_RNR_RETRY_EXC_ERR);
-	CHECK("all goes", !ibv_destroy_qp(a) && !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq[0]) && !ibv_destroy_cq(cq[1]) &&
+	CHECK("it goes too", !ibv_destroy_qp(a));
+	refusals();
+	shared();
+	waiting();
+	CHECK("all goes", !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq[0]) && !ibv_destroy_cq(cq[1]) &&
 			!ibv_dealloc_pd(pd) && !ibv_close_device(context));
 	printf("%d wrong\n", failed);
 	return failed != 0;
