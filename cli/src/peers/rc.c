@@ -342,7 +342,7 @@ static void waiting(void)
 	got = 0;
 	for (int n = 0; n < 200 && !bad; n += 50) {
 		for (int i = 0; i < 50; i++)
-			bad |= send_some(a[0], n + i, 8, 0);
+			bad |= send_some(a[0], i, 8, 0);
 		int have = wait_for(cq[1], wc, 50);
 		for (int i = 0; i < have; i++)
 			right &= wc[i].wr_id == (uint64_t)(n + i) && !wc[i].status;

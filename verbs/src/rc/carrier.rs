@@ -2,7 +2,7 @@
 //! other by it besides the program's messages.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::ffi::{c_int, c_uint};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -96,8 +96,9 @@ struct Office {
     /// Posted.
     under_way: HashMap<u32, Answer>,
     next: u32,
-    /// Receives for notes that are not in place.
+    /// Receives for notes that are not in place, and those being taken back.
     absent: Vec<u32>,
+    leaving: HashSet<u32>,
     /// Sends that ask for their receives when it is time.
     patience: BinaryHeap<Reverse<(Instant, Duration, u32, u32)>>,
     /// Pairs with receives for which there was no room.
@@ -277,6 +278,9 @@ impl Carrier {
     }
 
     fn note_came(&self, nic: &Nic, slot: u32, done: &WorkCompletion) {
+        if done.event == CompletionEvent::Cancelled {
+            lock(&self.office).leaving.remove(&slot);
+        }
         match (done.event, done.status) {
             (CompletionEvent::Ended, Status::Flushed | Status::Destroyed) => return,
             (CompletionEvent::Ended, _) => {}
@@ -478,8 +482,7 @@ impl Carrier {
                         wanted -= 1;
                     }
                     (REPLY, Some(pair)) if behind => _ = pair.make_room(kind, id as u32, false),
-                    // Full: with the next turn.
-                    (NOTE_IN, _) if behind => _ = self.endpoint().cancel(NOTE_TAG, id),
+                    (NOTE_IN, _) if behind => self.take_note_back(id),
                     _ => {}
                 }
             }
@@ -493,6 +496,18 @@ impl Carrier {
         };
         for pair in next.into_iter().filter_map(|number| nic.rc_pair(number)) {
             pair.has_room(nic);
+        }
+    }
+
+    /// Takes a receive for a note back, to be posted anew.
+    fn take_note_back(&self, id: u64) {
+        let slot = id as u32;
+        if lock(&self.office).leaving.contains(&slot) {
+            return;
+        }
+        // Full: with the next turn.
+        if self.endpoint().cancel(NOTE_TAG, id).is_ok() {
+            lock(&self.office).leaving.insert(slot);
         }
     }
 
