@@ -187,7 +187,8 @@ pub fn port(nic: &Nic) -> ibv_port_attr {
     (attr.max_mtu, attr.active_mtu) = (MTU_4096, MTU_4096);
     attr.gid_tbl_len = nic.context.gids().len() as c_int;
     attr.port_cap_flags = PORT_IP_BASED_GIDS;
-    attr.max_msg_sz = crate::pair::MTU as u32;
+    // Of RC; a datagram has the MTU at most.
+    attr.max_msg_sz = 1 << 30;
     attr.pkey_tbl_len = 1;
     attr.max_vl_num = 1;
     (attr.active_width, attr.active_speed) = (WIDTH_4X, SPEED_EDR);

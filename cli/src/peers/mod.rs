@@ -83,6 +83,12 @@ const OPENMPI_RUN: &str =
     "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
     --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
 
+/// The same over RC queue pairs, which UCX joins by datagrams.
+const OPENMPI_RC: &str =
+    "UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
+    --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
+const ICRC: Option<(&str, &str, &str)> = Some(("icrc.py", include_str!("icrc.py"), "python3 --version"));
+
 const PEERS: &[Peer] = &[
     Peer {
         name: "rules of a verbs device",
@@ -255,10 +261,53 @@ const PEERS: &[Peer] = &[
         ..PEER
     },
     Peer {
+        name: "ibv_srq_pingpong, 4 queue pairs, 1 % loss",
+        needs: UTILS,
+        options: LOSSY,
+        script: "ibv_srq_pingpong -p 18614 -g 0 -n 100 -q 4 -c & listening 18614; \
+                 ibv_srq_pingpong -p 18614 -g 0 -n 100 -q 4 -c localhost && wait",
+        expects: &["100 iters in"],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "ib_read_bw, 1 % loss",
+        needs: PERFTEST,
+        options: LOSSY,
+        script: "ib_read_bw -p 18615 -x 0 -n 20 -s 65536 & listening 18615; \
+                 ib_read_bw -p 18615 -x 0 -n 20 -s 65536 localhost && wait",
+        expects: &[" 65536      20 "],
+        frames: 320,
+        ..PEER
+    },
+    Peer {
+        name: "ib_read_lat",
+        needs: PERFTEST,
+        script: "ib_read_lat -p 18616 -x 0 -n 50 -s 8 & listening 18616; \
+                 ib_read_lat -p 18616 -x 0 -n 50 -s 8 localhost && wait",
+        expects: &[" 8       50 "],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ib_atomic_bw",
+        needs: PERFTEST,
+        script: "ib_atomic_bw -p 18617 -x 0 -n 50 -A FETCH_AND_ADD & listening 18617; \
+                 ib_atomic_bw -p 18617 -x 0 -n 50 -A FETCH_AND_ADD localhost && wait",
+        expects: &[" 8          50 "],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
         name: "ucx_info -d",
         needs: UCX,
         script: "ucx_info -d",
-        expects: &["Memory domain: tessera0", "Transport: ud_verbs", "Device: tessera0:1"],
+        expects: &[
+            "Memory domain: tessera0",
+            "Transport: ud_verbs",
+            "Transport: rc_verbs",
+            "Device: tessera0:1",
+        ],
         ..PEER
     },
     Peer {
@@ -279,6 +328,27 @@ const PEERS: &[Peer] = &[
                  ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 & listening 18607; \
                  ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 localhost && wait",
         expects: &["Final:                   100"],
+        frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "ucx_perftest tag_bw, rc_verbs, 1 % loss",
+        needs: UCX,
+        options: LOSSY,
+        script: "export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=tessera0:1; \
+                 ucx_perftest -p 18618 -t tag_bw -n 30 -s 100000 -w 2 & listening 18618; \
+                 ucx_perftest -p 18618 -t tag_bw -n 30 -s 100000 -w 2 localhost && wait",
+        expects: &["Final:                    30"],
+        frames: 800,
+        ..PEER
+    },
+    Peer {
+        name: "Open MPI over rc_verbs, 4 ranks, 1 % loss",
+        needs: OPENMPI,
+        options: LOSSY_FOUR,
+        build: OPENMPI_BUILD,
+        script: OPENMPI_RC,
+        expects: &["4 ranks, 0 elements wrong"],
         frames: 200,
         ..PEER
     },
@@ -313,16 +383,30 @@ const PEERS: &[Peer] = &[
         ..PEER
     },
     Peer {
-        name: "tshark",
+        name: "every ICRC, RC over IPv6, 1 % loss",
+        needs: UTILS,
+        options: &["--pcap", "frames.pcapng", "--loss", "0.01", "--paths", "4", "--skew-us", "2"],
+        build: ICRC,
+        script: "ibv_rc_pingpong -p 18619 -g 1 -n 20 -s 50001 -c & listening 18619; \
+                 ibv_rc_pingpong -p 18619 -g 1 -n 20 -s 50001 -c localhost && wait",
+        expects: &["20 iters in"],
+        frames: 2000,
+        after: Some("python3 icrc.py frames.pcapng"),
+        ..PEER
+    },
+    Peer {
+        name: "tshark, and every ICRC",
         needs: TSHARK,
         options: &["--pcap", "frames.pcapng"],
+        build: ICRC,
         script: "ibv_ud_pingpong -p 18608 -g 0 -n 50 & listening 18608; \
                  ibv_ud_pingpong -p 18608 -g 0 -n 50 localhost && wait",
         expects: &["50 iters in"],
         frames: 100,
         after: Some(
             "count() { tshark -r frames.pcapng -Y \"$1\" 2>/dev/null | wc -l; }; \
-             test $(count _ws.malformed) = 0 && test $(count 'infiniband.bth.opcode == 0x64') = 200",
+             test $(count _ws.malformed) = 0 && test $(count 'infiniband.bth.opcode == 0x64') = 200 && \
+             python3 icrc.py frames.pcapng",
         ),
         ..PEER
     },
