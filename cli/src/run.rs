@@ -120,23 +120,24 @@ struct Visit {
     counters: std::collections::BTreeMap<&'static str, u32>,
 }
 
-/// Builds the library that is preloaded, and says where it is.
-fn preload() -> Result<PathBuf, Failure> {
+/// Builds something of tessera-verbs, and says where it is.
+pub fn build(what: &[&str], file: &str) -> Result<PathBuf, Failure> {
     let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--package", "tessera-verbs", "--lib", "--message-format", "json"])
+        .args(["build", "--quiet", "--package", "tessera-verbs", "--message-format", "json"])
+        .args(what)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| Failure::new(format!("cannot start cargo to build tessera-verbs: {error}")))?;
     let lines = String::from_utf8_lossy(&out.stdout);
-    let file =
-        lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-            let names = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
-            let found = names.map(PathBuf::from).find(|path| path.ends_with("libtessera_verbs.so"))?;
-            (message["target"]["name"] == "tessera_verbs").then_some(found)
-        });
-    match file {
-        Some(file) if out.status.success() => Ok(file),
+    let messages = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut built = messages.filter_map(|message| {
+        let names = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+        let found = names.map(PathBuf::from).find(|path| path.ends_with(file))?;
+        message["package_id"].as_str()?.contains("tessera-verbs").then_some(found)
+    });
+    match built.next_back() {
+        Some(path) if out.status.success() => Ok(path),
         _ => Err(Failure::new("tessera-verbs does not build: see above")),
     }
 }
@@ -241,7 +242,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let config = args.model.config()?;
     let export = model::export(config)?;
-    let library = preload()?;
+    let library = build(&["--lib"], "libtessera_verbs.so")?;
     let model = args.model.build(&export, Trace::Off)?;
     let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
     let mut fabric = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cocotb;
+mod connections;
 mod figure;
 mod latency;
 mod peers;
@@ -76,6 +77,8 @@ enum Row {
     State,
     /// The same load from and to 16, 1,024 and 65,536 peers
     Peers,
+    /// A verbs program with 1, 100 and 10,000 RC connections: pace, and what they take
+    Connections,
     /// Simulated clocks per second of one NIC
     Speed,
     /// Simulation speed against cocotb with Verilator and with Icarus Verilog;
@@ -293,6 +296,31 @@ impl Bench<'_> {
         Ok(())
     }
 
+    fn connections(&mut self) -> Result<(), Failure> {
+        use connections::Receives::{Own, Shared};
+        let kinds =
+            [("receives of its own", Own, &[1, 100, 10_000][..]), ("a shared queue", Shared, &[100, 10_000])];
+        for (name, receives, counts) in kinds {
+            let mut clocks = Vec::new();
+            for &count in counts {
+                let run = connections::run(self.model, self.config, (count, receives), self.seed)?;
+                let what = format!("{count} RC connections, {name}: 64-byte messages, 64 under way");
+                self.add(Row::Connections, Figure::new(what, run.clocks, "clocks"));
+                let what = format!("{count} RC connections, {name}: slots and contexts of idle ones");
+                self.add(Row::Connections, Figure::new(what, f64::from(run.idle), "messages").at_most(0.0));
+                let what = format!("{count} RC connections, {name}: memory that the NIC may reach");
+                let kib = run.host_bytes as f64 / 1024.0;
+                self.add(Row::Connections, Figure::new(what, kib, "KiB"));
+                clocks.push(run.clocks);
+            }
+            let most = clocks.iter().copied().fold(f64::MIN, f64::max);
+            let least = clocks.iter().copied().fold(f64::MAX, f64::min);
+            let what = format!("RC connections, {name}: spread of these");
+            self.add(Row::Connections, Figure::new(what, 100.0 * (most - least) / least, "%").at_most(1.0));
+        }
+        Ok(())
+    }
+
     fn latency(&mut self) -> Result<(), Failure> {
         let fixed = DmaOptions { read_delay: (10, 10), write_delay: (10, 10), ready: 1.0 };
         let lossy = Faults { class_loss: vec![(PacketClass::Data, 0.02)], ..Faults::default() };
@@ -431,6 +459,9 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     }
     if wanted(Row::Peers) {
         bench.peers()?;
+    }
+    if wanted(Row::Connections) {
+        bench.connections()?;
     }
     if wanted(Row::Speed) {
         bench.speed()?;
