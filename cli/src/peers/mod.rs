@@ -392,6 +392,7 @@ const PEERS: &[Peer] = &[
         expects: &["20 iters in"],
         frames: 2000,
         after: Some("python3 icrc.py frames.pcapng"),
+        ..PEER
     },
     Peer {
         name: "tshark, and every ICRC",
@@ -407,6 +408,7 @@ const PEERS: &[Peer] = &[
              test $(count _ws.malformed) = 0 && test $(count 'infiniband.bth.opcode == 0x64') = 200 && \
              python3 icrc.py frames.pcapng",
         ),
+        ..PEER
     },
     Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
 ];
