@@ -19,8 +19,10 @@
 
 mod bytes;
 mod carrier;
+mod ends;
 mod inside;
 mod note;
+mod order;
 pub mod shared;
 
 use std::ffi::{c_int, c_uint};
