@@ -13,7 +13,7 @@
 //! channels, UD queue pairs (an [`Endpoint`](tessera_driver::Endpoint) each), RC queue pairs
 //! (one for all of a domain), shared receive queues, address handles. What it has not is
 //! refused with the error number that libibverbs gives for a device that cannot: UC and raw
-//! queue pairs, reads, atomics, multicast, memory windows.
+//! queue pairs, multicast, memory windows.
 //!
 //! Polling an empty queue lets device time run: a simulated NIC gets on while programs
 //! wait for it. Requests with one buffer are read and written where they are; with several,
