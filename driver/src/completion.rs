@@ -9,10 +9,11 @@ use tessera_abi::status::Status;
 use crate::context::{Shared, Word};
 use crate::device::DeviceError;
 use crate::error::{CreateError, PollError};
+use crate::event::Events;
 use crate::memory::DmaMemory;
 use crate::outstanding::MAX_HANDLE;
 use crate::queue::{Entry, Queue, Requests, Rings};
-use crate::reset::Gate;
+use crate::reset::{Gate, State};
 use crate::ring::ring_log2;
 
 /// What a completion tells.
@@ -101,6 +102,10 @@ pub struct CompletionQueue {
     overtaken: Option<u32>,
     /// The NIC's failed accesses to host memory when the queue was made.
     dma_errors: u32,
+    /// A poll that finds nothing lets device time run.
+    yields: bool,
+    /// Once they were asked for.
+    pub(crate) events: Option<Events>,
 }
 
 /// How many polls in a row find nothing before one looks whether anything can come: it
@@ -137,6 +142,8 @@ impl CompletionQueue {
             empty: 0,
             overtaken: None,
             dma_errors,
+            yields: shared.device.yields(),
+            events: None,
         };
         // From here on dropping `queue` gives everything back.
         let word = Word::new()
@@ -162,8 +169,9 @@ impl CompletionQueue {
 
     /// Takes up to `completions.len()` completions and returns how many.
     ///
-    /// Zero means none is there *now*: call
-    /// [`Context::wait`](crate::Context::wait) to let device time run.
+    /// Zero means none is there *now*. A device whose time passes only while somebody waits
+    /// (a NIC of a simulator process) has got some then, see [`set_yielding`](Self::set_yielding);
+    /// of one in this process call [`Context::wait`](crate::Context::wait).
     /// Completions of endpoints that no longer exist are skipped; what they had taken
     /// of a shared ring ends with them. After a
     /// [reset](crate::Context::reset) of the NIC, what it had still written comes
@@ -213,7 +221,11 @@ impl CompletionQueue {
             return Ok(taken + self.flush(&mut completions[taken..]));
         }
         if self.head == start && at_end {
-            return self.look_behind().map(|()| 0);
+            self.look_behind()?;
+            if self.yields && !completions.is_empty() {
+                self.shared.device.wait()?;
+            }
+            return Ok(0);
         }
         (self.empty, self.overtaken) = (0, None);
         match failed {
@@ -224,6 +236,24 @@ impl CompletionQueue {
                 Ok(taken)
             }
         }
+    }
+
+    /// Whether a poll that finds nothing lets device time run before it returns, as
+    /// [`Context::wait`](crate::Context::wait) does. At first that is as the device says
+    /// ([`Device::yields`](crate::Device::yields)): who lets time run by other means, or polls
+    /// where nobody may wait, says `false`.
+    pub fn set_yielding(&mut self, yields: bool) {
+        self.yields = yields;
+    }
+
+    /// What can be done with it.
+    pub fn state(&self) -> State {
+        self.shared.lives.state(self.queue.life)
+    }
+
+    /// Places for completions.
+    pub fn entries(&self) -> usize {
+        self.queue.entries() as usize
     }
 
     /// Copies what the NIC has written, no more than `most` entries; says how many.
@@ -242,7 +272,8 @@ impl CompletionQueue {
     /// Nothing is there: now and then, whether anything can still come.
     fn look_behind(&mut self) -> Result<(), PollError> {
         self.empty = self.empty.wrapping_add(1);
-        if !self.empty.is_multiple_of(EMPTY_POLLS.max(16 * self.queue.entries())) {
+        let turn = self.empty.is_multiple_of(EMPTY_POLLS.max(16 * self.queue.entries()));
+        if !turn && !self.queue.is_suspected() {
             return Ok(());
         }
         if !self.queue.is_written_behind(self.head) {
@@ -261,6 +292,7 @@ impl CompletionQueue {
 
     /// Tells the NIC how far the queue has been read, if it still knows the queue.
     fn tell_head(&self) -> Result<(), DeviceError> {
+        self.queue.set_head(self.head);
         let Ok(_inside) = self.gate.enter(&self.shared.lives) else { return Ok(()) };
         let page = regs::doorbell_page(self.queue.index as u32);
         self.shared.device.write(page + regs::DOORBELL_CQ, self.head.into())
@@ -384,6 +416,7 @@ pub(crate) fn decode(
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
+        self.end_events();
         self.shared.abandon_queue(&self.queue, self.head);
     }
 }

@@ -11,6 +11,7 @@ use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
 use crate::error::{CreateError, OpenError, RegisterError};
+use crate::event::Watcher;
 use crate::memory::{Access, DmaMemory, Mapping, MemoryRegion};
 use crate::outstanding::Outstanding;
 use crate::queue::Abandoned;
@@ -97,6 +98,7 @@ pub(crate) struct Shared {
     /// Held from an order's first register to its result.
     pub(crate) orders: Mutex<()>,
     pub(crate) abandoned: Abandoned,
+    pub(crate) watcher: Watcher,
     /// Rings that requests may be outstanding on.
     rings: Mutex<Vec<Weak<Outstanding>>>,
     pub(crate) options: ContextOptions,
@@ -484,6 +486,7 @@ impl Context {
             reclaiming: Mutex::default(),
             orders: Mutex::default(),
             abandoned: Abandoned::default(),
+            watcher: Watcher::default(),
             rings: Mutex::default(),
             endpoints,
             cqs,

@@ -64,4 +64,11 @@ pub trait Device: Send + Sync {
     /// Called when the host has nothing to do: lets device time run (a
     /// simulator runs some clocks, a board yields the processor).
     fn wait(&self) -> Result<(), DeviceError>;
+
+    /// Whether its time passes only while somebody waits, so that a poll that finds nothing is
+    /// to [wait](Self::wait): a program that does nothing but poll would never see an end. Not
+    /// of boards, nor where who made the device lets time pass (several NICs in lockstep).
+    fn yields(&self) -> bool {
+        false
+    }
 }

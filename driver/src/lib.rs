@@ -69,6 +69,8 @@ mod context;
 mod device;
 mod endpoint;
 mod error;
+mod event;
+mod list;
 mod memory;
 mod outstanding;
 mod paths;
@@ -89,9 +91,14 @@ pub use context::{setting, Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
 pub use endpoint::{Endpoint, EndpointKind, EndpointOptions};
 pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError, ResetError};
+pub use event::EventError;
+pub use list::{devices, devices_at, DeviceAttributes, ListedDevice};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
 pub use paths::{PathError, PathUse};
 pub use recovery::{ChunkOptions, ChunkWatch, ChunkedMessage};
-pub use request::{AddressHandle, DatagramRequest, RecvRequest, SendRequest, WriteRequest};
+pub use request::{
+    AddressHandle, DatagramRequest, Inline, InlineRequest, RecvRequest, SendRequest, WriteRequest,
+};
+pub use reset::State;
 pub use shared_receive::SharedReceive;
 pub use tessera_abi::status::Status;

@@ -12,7 +12,7 @@
 //! it ends requests all the same, lest a ring that others share fills up: it is read
 //! when a ring is full, and when the last holder lets go.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tessera_abi::queue::{done, COMPLETION_LEN};
@@ -166,6 +166,10 @@ pub(crate) struct Queue {
     holders: AtomicUsize,
     /// Once the handle is dropped, and until all have let go: how far it is read.
     abandoned: Mutex<Option<u16>>,
+    /// How far it is read, for those who only look.
+    head: AtomicU16,
+    /// The next poll that finds nothing is to look whether anything can come.
+    suspected: AtomicBool,
 }
 
 impl Queue {
@@ -181,6 +185,8 @@ impl Queue {
             mask,
             holders: AtomicUsize::new(1),
             abandoned: Mutex::new(None),
+            head: AtomicU16::new(0),
+            suspected: AtomicBool::new(false),
         })
     }
 
@@ -199,9 +205,29 @@ impl Queue {
         usize::from(index & self.mask) * COMPLETION_LEN
     }
 
+    /// The next index to be read, as the last poll left it.
+    pub(crate) fn head(&self) -> u16 {
+        self.head.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn set_head(&self, head: u16) {
+        self.head.store(head, Ordering::Release);
+    }
+
+    /// Something is written behind an entry that is not.
+    pub(crate) fn suspect(&self) {
+        self.suspected.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was said since the last call.
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.suspected.load(Ordering::Relaxed) && self.suspected.swap(false, Ordering::Relaxed)
+    }
+
     /// Whether the NIC has written the entry of a running index.
     #[inline]
-    fn written(&self, index: u16) -> bool {
+    pub(crate) fn written(&self, index: u16) -> bool {
         // The first pass over the ring writes phase 1, the next 0, and so on.
         let expected = u8::from((index / (self.mask + 1)).is_multiple_of(2));
         self.memory.load_published(self.at(index) + done::PHASE) & 1 == expected

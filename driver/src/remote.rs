@@ -14,7 +14,7 @@
 //!
 //! | request, 24 bytes | a | b | c | answer |
 //! |---|---|---|---|---|
-//! | [`LOOK`] | NIC or [`ANY`] | [`VERSION`] | | text: the NIC's [`Identity`]; ends the connection |
+//! | [`LOOK`] | NIC or [`ANY`] | [`VERSION`] | | value: 1 where a program has it open; text: the NIC's [`Identity`]; ends the connection |
 //! | [`HELLO`] | NIC or [`ANY`] | [`VERSION`] | address of [`COOKIE`] | value: the way, [`WAY_DIRECT`] or [`WAY_ASKED`]; text: the NIC's [`Identity`] |
 //! | [`READ`] | offset | | | value |
 //! | [`WRITE`] | offset | value | | none |
@@ -298,7 +298,13 @@ fn identity(answer: &Answer) -> Result<Identity, DeviceError> {
 /// # Errors
 /// If nobody listens at `path`, or has no such NIC.
 pub fn look(path: &Path, nic: u32) -> Result<Identity, DeviceError> {
-    identity(&begin(path, Request { kind: LOOK, a: nic, b: VERSION, c: 0 })?.1)
+    Ok(look_closely(path, nic)?.0)
+}
+
+/// The same, and whether a program has it open.
+pub(crate) fn look_closely(path: &Path, nic: u32) -> Result<(Identity, bool), DeviceError> {
+    let answer = begin(path, Request { kind: LOOK, a: nic, b: VERSION, c: 0 })?.1;
+    Ok((identity(&answer)?, answer.value == 1))
 }
 
 /// Opens NIC `nic` (or the first that is free, of [`ANY`]) of the simulator that
@@ -420,6 +426,11 @@ impl Device for Remote {
         let request = Request { kind: WRITE, a: offset, b: value.into(), c: 0 };
         let sent = request.send(&mut *lock(&self.stream));
         sent.map_err(|error| DeviceError::Gone(format!("the simulator went away: {error}")))
+    }
+
+    /// Its simulator waits for somebody who waits.
+    fn yields(&self) -> bool {
+        true
     }
 
     fn map(&self, memory: &Arc<DmaMemory>) -> Result<u64, DeviceError> {

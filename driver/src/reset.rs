@@ -31,6 +31,17 @@ pub(crate) struct Lives {
     gates: Mutex<Vec<Weak<Gate>>>,
 }
 
+/// What can be done with an object of a NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// All that it is for.
+    Ready,
+    /// Nothing: a reset of the NIC has begun and not ended.
+    Resetting,
+    /// The NIC was reset since it was made: it can be polled and dropped.
+    Over,
+}
+
 /// A life that lasts as long as this is held.
 #[derive(Debug)]
 pub(crate) struct Alive<'a> {
@@ -99,6 +110,15 @@ impl Lives {
             (now, _) if now != number => Err(DeviceError::Reset),
             (_, true) => Err(DeviceError::Resetting),
             _ => Ok(()),
+        }
+    }
+
+    /// The same as a state.
+    pub(crate) fn state(&self, number: u32) -> State {
+        match self.read() {
+            (now, _) if now != number => State::Over,
+            (_, true) => State::Resetting,
+            _ => State::Ready,
         }
     }
 
@@ -201,6 +221,8 @@ impl Context {
         let number = number.wrapping_add(1);
         lives.set(number, true);
         shared.forget();
+        // What was outstanding has ended.
+        shared.watcher.tell_all();
         if !shared.set_up()? {
             return Err(ResetError::NotReady { waits: READY_WAITS });
         }

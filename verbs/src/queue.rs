@@ -123,7 +123,9 @@ impl Queue {
     pub fn new(nic: &Nic, cqe: usize, channel: Option<Arc<Channel>>) -> Result<Self, c_int> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let entries = (2 * cqe).next_power_of_two().clamp(LEAST_ENTRIES, MOST_ENTRIES);
-        let cq = nic.context.create_cq(entries).map_err(|error| error.errno())?;
+        let mut cq = nic.context.create_cq(entries).map_err(|error| error.errno())?;
+        // Its polls hold locks; who finds nothing waits without.
+        cq.set_yielding(false);
         let inside = Inside {
             cq,
             entries,

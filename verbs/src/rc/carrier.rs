@@ -125,7 +125,8 @@ pub struct Carrier {
 
 impl Carrier {
     pub fn new(nic: &Nic, domain: &Domain) -> Result<Self, c_int> {
-        let queue = nic.context.create_cq(QUEUE_ENTRIES).map_err(|error| error.errno())?;
+        let mut queue = nic.context.create_cq(QUEUE_ENTRIES).map_err(|error| error.errno())?;
+        queue.set_yielding(false);
         let options = EndpointOptions {
             qkey: QKEY,
             send_entries: SEND_ENTRIES,

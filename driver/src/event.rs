@@ -1,0 +1,309 @@
+//! Events of completion queues: a descriptor to sleep on, instead of polling.
+//!
+//! ```text
+//!  program: arm ──> poll once more ──> sleep on event_fd (poll, epoll, an async runtime) ──> take_event ──> poll
+//!            │                             ▲ readable
+//!            └──> list ──> one thread ─────┘ looks at armed queues, lets device time run in between
+//! ```
+//!
+//! The NIC has no interrupts yet, so somebody has to look: one thread of the context, begun
+//! with the first [`arm`](CompletionQueue::arm). While a queue is armed it looks, and calls
+//! [`Device::wait`] where there is nothing: of a simulator that is what lets time pass, of a
+//! board it costs the time of a processor. While none is armed it sleeps. An event costs two
+//! system calls and a change of threads beside the poll it announces; a program that has a
+//! processor for it polls faster.
+//!
+//! Every queue has a descriptor of its own: who waits for several gives them all to one `epoll`.
+//! Any completion is an event; messages do not say that they want one.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use crate::completion::CompletionQueue;
+use crate::device::{Device, DeviceError};
+use crate::queue::Queue;
+
+/// Why there are no events of a completion queue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The descriptor could not be made, or waited on.
+    #[error("no descriptor for the events of a completion queue ({0}): see how many files may be open (`ulimit -n`), or poll")]
+    Descriptor(String),
+    /// Nobody can look for completions.
+    #[error("no thread to look for completions can be begun ({0}): end others, or poll")]
+    Thread(String),
+    /// The device failed; or the NIC was reset since the queue was made
+    /// ([`DeviceError::Reset`]), and all that comes of it is there for a poll.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+fn descriptor(error: std::io::Error) -> EventError {
+    EventError::Descriptor(error.to_string())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many looks in a row at one queue find nothing before the program is woken to look
+/// whether anything can come: see [`PollError::Lost`](crate::PollError).
+const EMPTY_LOOKS: u32 = 1024;
+
+/// A queue as the thread sees it.
+#[derive(Debug)]
+struct Watch {
+    queue: Arc<Queue>,
+    /// It is in the list.
+    armed: AtomicBool,
+    /// A byte is in the socket, or about to be.
+    told: AtomicBool,
+    write: UnixStream,
+}
+
+impl Watch {
+    fn tell(&self) {
+        self.armed.store(false, Ordering::Release);
+        if !self.told.swap(true, Ordering::AcqRel) {
+            // One byte, into a socket that is empty.
+            let _ = (&self.write).write(&[1]);
+        }
+    }
+}
+
+/// A completion queue's end of its events.
+#[derive(Debug)]
+pub(crate) struct Events {
+    watch: Arc<Watch>,
+    read: UnixStream,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// Armed, with how often each was looked at.
+    watches: Vec<(Arc<Watch>, u32)>,
+    /// There is a thread.
+    begun: bool,
+    /// The context is gone.
+    closed: bool,
+    /// Why the thread could not go on, for the next who arms.
+    failed: Option<DeviceError>,
+}
+
+/// What a context and its thread share.
+#[derive(Debug, Default)]
+struct Board {
+    list: Mutex<List>,
+    changed: Condvar,
+}
+
+/// The queues of a context that are armed. The thread ends with it.
+#[derive(Debug, Default)]
+pub(crate) struct Watcher(Arc<Board>);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        lock(&self.0.list).closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Watcher {
+    fn arm(&self, watch: &Arc<Watch>, device: &Arc<dyn Device>) -> Result<(), EventError> {
+        let mut list = lock(&self.0.list);
+        if let Some(failed) = list.failed.take() {
+            return Err(failed.into());
+        }
+        if watch.armed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if !list.begun {
+            let (board, device) = (self.0.clone(), Arc::downgrade(device));
+            let thread = std::thread::Builder::new().name("tessera-events".into());
+            let begun = thread.spawn(move || board.run(&device));
+            begun.map_err(|error| EventError::Thread(error.to_string()))?;
+            list.begun = true;
+        }
+        watch.armed.store(true, Ordering::Release);
+        list.watches.push((watch.clone(), 0));
+        drop(list);
+        self.0.changed.notify_one();
+        Ok(())
+    }
+
+    /// Nobody waits for this one any more. When this returns, the thread knows nothing of it.
+    fn disarm(&self, watch: &Arc<Watch>) {
+        lock(&self.0.list).watches.retain(|(other, _)| !Arc::ptr_eq(other, watch));
+        watch.armed.store(false, Ordering::Release);
+    }
+
+    /// Something happened that concerns all.
+    pub(crate) fn tell_all(&self) {
+        lock(&self.0.list).tell_all();
+    }
+}
+
+impl List {
+    fn tell_all(&mut self) {
+        self.watches.drain(..).for_each(|(watch, _)| watch.tell());
+    }
+
+    /// Tells of the queues that have something; whether any had.
+    fn look(&mut self) -> bool {
+        let before = self.watches.len();
+        self.watches.retain_mut(|(watch, looks)| {
+            *looks += 1;
+            let queue = &watch.queue;
+            // The program's poll finds out what it means.
+            let behind = looks.is_multiple_of(EMPTY_LOOKS.max(16 * queue.entries()))
+                && queue.is_written_behind(queue.head());
+            if behind {
+                queue.suspect();
+            }
+            let due = behind || queue.written(queue.head());
+            if due {
+                watch.tell();
+            }
+            !due
+        });
+        self.watches.len() < before
+    }
+}
+
+impl Board {
+    fn run(&self, device: &Weak<dyn Device>) {
+        let mut list = lock(&self.list);
+        while !list.closed {
+            if list.watches.is_empty() {
+                list = self.changed.wait(list).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            if list.look() {
+                continue;
+            }
+            drop(list);
+            // Who arms or drops a queue meanwhile does not wait for device time.
+            let waited = device.upgrade().map_or(Ok(()), |device| device.wait());
+            list = lock(&self.list);
+            if let Err(error) = waited {
+                list.failed = Some(error);
+                list.tell_all();
+            }
+        }
+    }
+}
+
+impl Events {
+    fn new(queue: &Arc<Queue>) -> Result<Self, EventError> {
+        let (read, write) = UnixStream::pair().map_err(descriptor)?;
+        for end in [&read, &write] {
+            end.set_nonblocking(true).map_err(descriptor)?;
+        }
+        let (armed, told) = Default::default();
+        Ok(Self { watch: Arc::new(Watch { queue: queue.clone(), armed, told, write }), read })
+    }
+
+    /// Takes the byte, if there is one or comes in time.
+    fn take(&self) -> Result<bool, EventError> {
+        loop {
+            return match (&self.read).read(&mut [0]) {
+                Ok(_) => {
+                    self.watch.told.store(false, Ordering::Release);
+                    Ok(true)
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(false),
+                    ErrorKind::Interrupted => continue,
+                    _ => Err(descriptor(error)),
+                },
+            };
+        }
+    }
+}
+
+impl CompletionQueue {
+    fn events(&mut self) -> Result<&Events, EventError> {
+        if self.events.is_none() {
+            self.events = Some(Events::new(&self.queue)?);
+        }
+        self.events.as_ref().ok_or_else(|| EventError::Descriptor("it is gone".into()))
+    }
+
+    /// The descriptor that becomes readable with an event. It is made with the first call,
+    /// does not block and stays the same; give it to `poll`, `epoll` or an async runtime, and
+    /// leave reading it to [`take_event`](Self::take_event).
+    ///
+    /// # Errors
+    /// If no descriptor is to be had.
+    pub fn event_fd(&mut self) -> Result<BorrowedFd<'_>, EventError> {
+        Ok(self.events()?.read.as_fd())
+    }
+
+    /// Asks for one event, with the next completion that is not polled yet: what verbs call
+    /// `ibv_req_notify_cq`. One that is in the queue already counts too, so nothing is
+    /// missed; but who polls behind this call, as verbs programs do, sleeps less. To ask
+    /// again before the event came changes nothing.
+    ///
+    /// An event may also come without a completion: when the device fails, when the NIC is
+    /// reset, or when one that is overdue is to be looked for. So poll, and arm again.
+    ///
+    /// # Errors
+    /// If the device failed since the last call, or the NIC was reset since the queue was
+    /// made: poll it then until it gives nothing. If no thread or descriptor is to be had.
+    pub fn arm(&mut self) -> Result<(), EventError> {
+        self.events()?;
+        let Self { shared, events, queue, .. } = self;
+        let Some(Events { watch, .. }) = events else { return Ok(()) };
+        shared.watcher.arm(watch, &shared.device)?;
+        // Behind the list: a reset that comes later finds it there.
+        if shared.lives.is_over(queue.life) {
+            shared.watcher.disarm(watch);
+            return Err(DeviceError::Reset.into());
+        }
+        Ok(())
+    }
+
+    /// Asks for no event any more. One that was told of stays to be
+    /// [taken](Self::take_event).
+    pub fn disarm(&mut self) {
+        if let Some(Events { watch, .. }) = &self.events {
+            self.shared.watcher.disarm(watch);
+        }
+    }
+
+    /// Takes the event, so that the descriptor is not readable any more; whether there was
+    /// one. What `ibv_get_cq_event` and `ibv_ack_cq_events` do, without sleeping.
+    ///
+    /// # Errors
+    /// If no descriptor is to be had.
+    pub fn take_event(&mut self) -> Result<bool, EventError> {
+        self.events()?.take()
+    }
+
+    /// Sleeps until there is an event, and takes it; `false` if the time passed first.
+    ///
+    /// # Errors
+    /// If no descriptor is to be had.
+    pub fn wait_event(&mut self, timeout: Option<Duration>) -> Result<bool, EventError> {
+        let events = self.events()?;
+        if timeout == Some(Duration::ZERO) {
+            return events.take();
+        }
+        let read = &events.read;
+        read.set_read_timeout(timeout).and_then(|()| read.set_nonblocking(false)).map_err(descriptor)?;
+        let taken = events.take();
+        read.set_nonblocking(true).map_err(descriptor)?;
+        taken
+    }
+
+    /// The queue goes.
+    pub(crate) fn end_events(&mut self) {
+        self.disarm();
+        self.events = None;
+    }
+}
