@@ -232,6 +232,17 @@ pub enum PostError {
         /// In the request's address.
         peer: u32,
     },
+    /// Nothing was set aside for inline requests.
+    #[error("this endpoint has no memory for inline requests: call Endpoint::set_inline first")]
+    NoInline,
+    /// The bytes do not fit what was set aside for them.
+    #[error("an inline request of {len} bytes does not fit the {most} that were set aside: post them from a memory region, or give Endpoint::set_inline more")]
+    InlineTooLong {
+        /// Bytes.
+        len: usize,
+        /// Most of them.
+        most: usize,
+    },
     /// The endpoint has been posted to.
     #[error("requests have been posted to this endpoint: create another one")]
     Used,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::arena::Range;
 use crate::context::Shared;
 use crate::device::{Device, DeviceError};
+use crate::reset::State;
 
 pub(crate) const PAGE: usize = 4096;
 
@@ -164,6 +165,47 @@ impl DmaMemory {
         unsafe { &mut *self.start.as_ptr().add(offset).cast() }
     }
 
+    /// Sets bytes to zero.
+    pub(crate) fn clear(&self, offset: usize, len: usize) {
+        self.check(offset, len);
+        // SAFETY: as in `write`.
+        unsafe { self.start.as_ptr().add(offset).write_bytes(0, len) }
+    }
+
+    /// The first byte, for those who make or use a buffer in place.
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Bytes in place, to use what was received without a copy.
+    ///
+    /// # Safety
+    /// As long as the slice lives, nobody writes them: no request that may write them is
+    /// outstanding, no peer has a key to them, and nothing else of the program does.
+    ///
+    /// # Panics
+    /// When the range is outside the memory, as slices do.
+    pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
+        self.check(offset, len);
+        // SAFETY: in range, initialised since it was allocated, and by the contract above constant.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset), len) }
+    }
+
+    /// Bytes in place, to make what is sent without a copy.
+    ///
+    /// # Safety
+    /// As long as the slice lives, nobody else reads or writes them: no request that names
+    /// them is outstanding, no peer has a key to them, and nothing else of the program does.
+    ///
+    /// # Panics
+    /// When the range is outside the memory, as slices do.
+    #[allow(clippy::mut_from_ref, reason = "as with a cell, the caller sees to it")]
+    pub unsafe fn slice_mut(&self, offset: usize, len: usize) -> &mut [u8] {
+        self.check(offset, len);
+        // SAFETY: as in `slice`, and by the contract above nobody else's.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(offset), len) }
+    }
+
     /// Copies an entry out.
     #[inline]
     pub(crate) fn get<const N: usize>(&self, offset: usize, bytes: &mut [u8; N]) {
@@ -296,6 +338,10 @@ impl MemoryRegion {
     /// Whether it holds no byte.
     pub fn is_empty(&self) -> bool {
         self.memory().is_empty()
+    }
+    /// What can be done with it.
+    pub fn state(&self) -> State {
+        self.shared.lives.state(self.life)
     }
     /// The local key.
     pub fn lkey(&self) -> u32 {

@@ -96,7 +96,8 @@ impl ChunkWatch {
         if self.memory.load_published(self.offset + area::OPEN) == 0 {
             return None;
         }
-        let bytes = self.memory.to_vec(self.offset, area::HEADER_LEN);
+        let mut bytes = [0; area::HEADER_LEN];
+        self.memory.get(self.offset, &mut bytes);
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let packets = word(area::PACKETS);
         if area::needed(packets, self.chunk_log2) > self.area as u64 {
@@ -133,20 +134,25 @@ impl ChunkWatch {
     /// Packets of chunks that are not complete, in runs, lowest first; of a message of
     /// another receive only what this area has a bit for.
     pub fn missing(&self, message: &ChunkedMessage) -> Vec<Range<u32>> {
-        let mut runs: Vec<Range<u32>> = Vec::new();
-        for start in (0..message.packets).step_by(1 << self.chunk_log2) {
-            match self.look(start) {
-                Some(true) => continue,
-                Some(false) => {}
-                None => break,
-            }
-            let end = message.packets.min(start + (1 << self.chunk_log2));
-            match runs.last_mut() {
-                Some(run) if run.end == start => run.end = end,
-                _ => runs.push(start..end),
-            }
-        }
-        runs
+        self.holes(message).collect()
+    }
+
+    /// The same one by one, without a list of them.
+    pub fn holes(&self, message: &ChunkedMessage) -> impl Iterator<Item = Range<u32>> + '_ {
+        let packets = message.packets;
+        let chunks = move |from: u32| (from..packets).step_by(1 << self.chunk_log2);
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            // None behind the last that the area has a bit for.
+            let start = chunks(next).find_map(|at| match self.look(at) {
+                Some(true) => None,
+                Some(false) => Some(Some(at)),
+                None => Some(None),
+            })??;
+            let end = chunks(start).find(|&at| self.look(at) != Some(false)).unwrap_or(packets);
+            next = end;
+            Some(start..end)
+        })
     }
 }
 
@@ -167,7 +173,7 @@ pub(crate) fn watch(
     entry[recv::FLAGS] = queue::RECV_CHUNKS;
     entry[recv::AREA] = chunk_log2 | k << 4;
     let memory = request.region.memory().clone();
-    memory.write(request.range.start, &vec![0; area]);
+    memory.clear(request.range.start, area);
     Ok(ChunkWatch { memory, life: request.region.life, offset: request.range.start, chunk_log2, area })
 }
 

@@ -115,6 +115,42 @@ pub struct DatagramRequest<'a> {
     pub path_mtu: u32,
 }
 
+/// What an [inline request](crate::Endpoint::post_inline) does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inline {
+    /// A tagged send.
+    Send {
+        /// Reported to the receiver.
+        tag: u64,
+    },
+    /// A write into a peer's memory.
+    Write {
+        /// Where the bytes go.
+        remote: RemoteMemory,
+    },
+    /// A plain datagram.
+    Datagram,
+}
+
+/// A request whose bytes are copied when it is posted.
+#[derive(Clone, Copy, Debug)]
+pub struct InlineRequest<'a> {
+    /// Returned in the completion.
+    pub work_id: u64,
+    /// What is sent: the caller's again as soon as it is posted.
+    pub bytes: &'a [u8],
+    /// Whom to.
+    pub to: AddressHandle,
+    /// Reported to the peer.
+    pub immediate: Option<u32>,
+    /// As in [`SendRequest`]; without meaning for datagrams.
+    pub round: Option<u16>,
+    /// Payload bytes per packet, of datagrams the path's MTU: 256, 512, 1024, 2048 or 4096.
+    pub payload_size: u32,
+    /// What it does.
+    pub what: Inline,
+}
+
 /// A receive.
 #[derive(Clone, Debug)]
 pub struct RecvRequest<'a> {

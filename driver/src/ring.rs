@@ -57,15 +57,21 @@ impl Ring {
         (self.address, self.outstanding.clone())
     }
 
-    /// The next entry of the ring, of a ring of entries of this length.
+    /// The place of the next entry.
     #[inline]
-    pub(crate) fn entry<const N: usize>(&mut self, shared: &Shared) -> Result<&mut [u8; N], PostError> {
+    pub(crate) fn next_place(&self, shared: &Shared) -> Result<usize, PostError> {
         let place = self.outstanding.place().or_else(|| {
             // What ended in a queue that nobody polls any more.
             shared.read_abandoned();
             self.outstanding.place()
         });
-        let place = place.ok_or(PostError::RingFull { outstanding: self.outstanding.len() })?;
+        place.ok_or_else(|| PostError::RingFull { outstanding: self.outstanding.len() })
+    }
+
+    /// The next entry of the ring, of a ring of entries of this length.
+    #[inline]
+    pub(crate) fn entry<const N: usize>(&mut self, shared: &Shared) -> Result<&mut [u8; N], PostError> {
+        let place = self.next_place(shared)?;
         // SAFETY: the place is free, and the NIC not told of it before `post`, which takes
         // the ring as this does.
         Ok(unsafe { self.memory.own(place * N) })

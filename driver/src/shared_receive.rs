@@ -24,6 +24,7 @@ use crate::queue::Queue;
 use crate::reclaim::Leaving;
 use crate::recovery::{ChunkOptions, ChunkWatch};
 use crate::request::RecvRequest;
+use crate::reset::State;
 use crate::ring::{doorbell, ring_log2, Ring};
 
 /// The ring itself; endpoints that use it keep it alive.
@@ -138,6 +139,11 @@ impl SharedReceive {
         let result = posts(held.0);
         held.release()?;
         Ok(result)
+    }
+
+    /// What can be done with it.
+    pub fn state(&self) -> State {
+        self.ring.shared.lives.state(self.ring.life)
     }
 
     /// Receives not yet ended.

@@ -256,7 +256,9 @@ impl<S: Simulation> Hall<S> {
             LOOK => {
                 let free = || self.seats.iter().position(|seat| lock(&seat.taken).is_none());
                 let nic = if hello.a == ANY { free().unwrap_or(0) } else { nic };
-                return Answer { text: identity(nic).to_string(), ..Answer::ok(0) }.send(&mut stream);
+                let taken = lock(&self.seats[nic].taken).is_some();
+                let text = identity(nic).to_string();
+                return Answer { text, ..Answer::ok(taken.into()) }.send(&mut stream);
             }
             HELLO if hello.a == ANY => match (0..self.seats.len()).find(|&nic| self.take(nic, pid).is_ok()) {
                 Some(nic) => nic,

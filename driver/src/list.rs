@@ -1,0 +1,137 @@
+//! Which devices there are, and what they have.
+
+use tessera_abi::params::{MAX_PACKETS, MAX_PAYLOAD_LOG2};
+use tessera_abi::regs::{self, Reg};
+
+use crate::address::{socket, AddressError};
+use crate::context::Context;
+use crate::device::{Device, DeviceError};
+use crate::error::OpenError;
+use crate::remote::{look_closely, Identity};
+use crate::ring::MAX_ENTRIES;
+
+/// A device that a program may open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedDevice {
+    /// What [`open_device`](crate::open_device) takes.
+    pub address: String,
+    /// Which NIC it is, and its addresses.
+    pub identity: Identity,
+    /// A program has it open.
+    pub is_open: bool,
+}
+
+/// The devices that this program was told of: those at the address in the environment
+/// variable `TESSERA_DEVICE`, none where that is not set. What verbs call
+/// `ibv_get_device_list`; nothing is opened.
+///
+/// # Errors
+/// Those of [`devices_at`].
+pub fn devices() -> Result<Vec<ListedDevice>, AddressError> {
+    match std::env::var("TESSERA_DEVICE") {
+        Ok(address) if !address.is_empty() => devices_at(&address),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The devices at an address, whichever of them it names: of a `socket:` all NICs of that
+/// simulator process.
+///
+/// # Errors
+/// If the address names nothing known, or nobody answers there.
+pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
+    let (path, _) = socket(address)?;
+    let mut listed = Vec::new();
+    // Their numbers have no gaps; who has none of the first number is in trouble.
+    for nic in 0.. {
+        let (identity, is_open) = match look_closely(path, nic) {
+            Ok(found) => found,
+            Err(_) if nic > 0 => break,
+            Err(error) => return Err(error.into()),
+        };
+        listed.push(ListedDevice {
+            address: format!("socket:{}?nic={nic}", path.display()),
+            identity,
+            is_open,
+        });
+    }
+    Ok(listed)
+}
+
+/// What a NIC has, as its registers say. What verbs call `ibv_query_device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceAttributes {
+    /// Version of the register map: major, minor.
+    pub abi: (u16, u16),
+    /// Messages it can be sending at a time.
+    pub messages_sent: usize,
+    /// Messages it can be receiving at a time.
+    pub messages_received: usize,
+    /// Blocks of 256 packets that all messages being received share.
+    pub bitmap_blocks: usize,
+    /// Endpoints, and shared receive rings among them.
+    pub endpoints: usize,
+    /// Completion queues.
+    pub completion_queues: usize,
+    /// Memory keys.
+    pub memory_keys: usize,
+    /// Receives of a ring that are read ahead.
+    pub receive_prefetch: usize,
+    /// Tagged receives that can be in place.
+    pub tagged_receives: usize,
+    /// Places for messages being received and for what is remembered of those that ended.
+    pub tombstones: usize,
+    /// Most entries of a ring or a completion queue.
+    pub max_entries: usize,
+    /// Most payload bytes of a packet.
+    pub max_payload: u32,
+    /// Most bytes of a message, in packets of `max_payload`.
+    pub max_message: u32,
+}
+
+impl DeviceAttributes {
+    /// Reads them of a device, open or not.
+    ///
+    /// # Errors
+    /// If it is no Tessera NIC, or fails.
+    pub fn of(device: &dyn Device) -> Result<Self, OpenError> {
+        let read = |reg: Reg| device.read(reg.offset);
+        let magic = read(regs::MAGIC)?;
+        if magic != regs::MAGIC_VALUE {
+            return Err(OpenError::NotTessera(magic));
+        }
+        Ok(Self::read(read)?)
+    }
+
+    fn read(read: impl Fn(Reg) -> Result<u32, DeviceError>) -> Result<Self, DeviceError> {
+        let version = read(regs::ABI_VERSION)?;
+        let (sizes0, sizes1) = (read(regs::SIZES0)?, read(regs::SIZES1)?);
+        let size = |word: u32, lsb: u32| 1_usize << (word >> lsb & 0x1F);
+        let max_payload = 1 << MAX_PAYLOAD_LOG2;
+        Ok(Self {
+            abi: ((version >> 16) as u16, version as u16),
+            messages_sent: size(sizes0, 0),
+            messages_received: size(sizes0, 8),
+            bitmap_blocks: size(sizes0, 16),
+            endpoints: size(sizes0, 24),
+            completion_queues: size(sizes1, 0),
+            memory_keys: size(sizes1, 8),
+            receive_prefetch: size(sizes1, 16),
+            tagged_receives: size(sizes1, 24),
+            tombstones: read(regs::SIZES2)? as usize,
+            max_entries: MAX_ENTRIES,
+            max_payload,
+            max_message: MAX_PACKETS.saturating_mul(max_payload),
+        })
+    }
+}
+
+impl Context {
+    /// What this NIC has.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn attributes(&self) -> Result<DeviceAttributes, DeviceError> {
+        DeviceAttributes::read(|reg| self.read(reg))
+    }
+}
