@@ -54,9 +54,10 @@ const RULES: &[(&str, &[&str])] = &[
     ("model", &["abi"]),
     ("rtl", &["abi"]),
     ("driver", &["abi"]),
+    ("driver-tokio", &["driver"]),
     ("verbs", &["abi", "driver"]),
     ("sim", &["abi", "rtl", "driver", "model"]),
-    ("testbenches", &["abi", "rtl", "driver", "model", "sim", "verbs"]),
+    ("testbenches", &["abi", "rtl", "driver", "driver-tokio", "model", "sim", "verbs"]),
     ("cli", &["abi", "rtl", "driver", "model", "sim"]),
 ];
 
