@@ -1,6 +1,9 @@
 //! Which devices there are, and what they have.
 
+use std::path::{Path, PathBuf};
+
 use tessera_abi::params::{MAX_PACKETS, MAX_PAYLOAD_LOG2};
+use tessera_abi::pci;
 use tessera_abi::regs::{self, Reg};
 
 use crate::address::{socket, AddressError};
@@ -15,31 +18,62 @@ use crate::ring::MAX_ENTRIES;
 pub struct ListedDevice {
     /// What [`open_device`](crate::open_device) takes.
     pub address: String,
-    /// Which NIC it is, and its addresses.
-    pub identity: Identity,
-    /// A program has it open.
-    pub is_open: bool,
+    /// Which NIC it is, and its addresses; of PCI functions the program gives those.
+    pub identity: Option<Identity>,
+    /// Whether a program has it open, where that can be known without opening it.
+    pub is_open: Option<bool>,
 }
 
-/// The devices that this program was told of: those at the address in the environment
-/// variable `TESSERA_DEVICE`, none where that is not set. What verbs call
-/// `ibv_get_device_list`; nothing is opened.
+/// The devices that this program may open: those at the address in the environment variable
+/// `TESSERA_DEVICE`, if that is set, and the PCI functions of this machine with the numbers of
+/// a Tessera NIC. What verbs call `ibv_get_device_list`; nothing is opened.
 ///
 /// # Errors
 /// Those of [`devices_at`].
 pub fn devices() -> Result<Vec<ListedDevice>, AddressError> {
-    match std::env::var("TESSERA_DEVICE") {
-        Ok(address) if !address.is_empty() => devices_at(&address),
-        _ => Ok(Vec::new()),
+    let mut listed = match std::env::var("TESSERA_DEVICE") {
+        Ok(address) if !address.is_empty() => devices_at(&address)?,
+        _ => Vec::new(),
+    };
+    for function in functions(Path::new("/sys/bus/pci/devices")) {
+        let address = format!("vfio:{function}");
+        if listed.iter().all(|other| other.address != address) {
+            listed.push(ListedDevice { address, identity: None, is_open: None });
+        }
     }
+    Ok(listed)
+}
+
+/// Names of the PCI functions that have our numbers, in order.
+fn functions(folder: &Path) -> Vec<String> {
+    let number = |path: PathBuf| {
+        let text = std::fs::read_to_string(path).ok()?;
+        u16::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
+    };
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut ours: Vec<_> = found
+        .filter(|function| {
+            let of = |name| number(function.path().join(name));
+            (of("vendor"), of("device")) == (Some(pci::VENDOR), Some(pci::DEVICE))
+        })
+        .filter_map(|function| function.file_name().into_string().ok())
+        .collect();
+    ours.sort_unstable();
+    ours
 }
 
 /// The devices at an address, whichever of them it names: of a `socket:` all NICs of that
-/// simulator process.
+/// simulator process. Of one that names a single function, that one; whether it is there shows
+/// when it is opened.
 ///
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
 pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
+    if let Some(("vfio" | "vfio-user", rest)) = address.split_once(':') {
+        if !rest.is_empty() {
+            return Ok(vec![ListedDevice { address: address.into(), identity: None, is_open: None }]);
+        }
+    }
     let (path, _) = socket(address)?;
     let mut listed = Vec::new();
     // Their numbers have no gaps; who has none of the first number is in trouble.
@@ -51,8 +85,8 @@ pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
         };
         listed.push(ListedDevice {
             address: format!("socket:{}?nic={nic}", path.display()),
-            identity,
-            is_open,
+            identity: Some(identity),
+            is_open: Some(is_open),
         });
     }
     Ok(listed)
@@ -133,5 +167,36 @@ impl Context {
     /// If the device fails.
     pub fn attributes(&self) -> Result<DeviceAttributes, DeviceError> {
         DeviceAttributes::read(|reg| self.read(reg))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_told_by_their_numbers() {
+        let folder = std::env::temp_dir().join(format!("tessera-functions-{}", std::process::id()));
+        let ours = (pci::VENDOR, pci::DEVICE);
+        let there = [("0000:02:00.0", ours), ("0000:01:00.0", ours), ("0000:03:00.0", (0x8086, pci::DEVICE))];
+        for (name, (vendor, device)) in there {
+            let function = folder.join(name);
+            std::fs::create_dir_all(&function).unwrap();
+            std::fs::write(function.join("vendor"), format!("{vendor:#06x}\n")).unwrap();
+            std::fs::write(function.join("device"), format!("{device:#06x}\n")).unwrap();
+        }
+        assert_eq!(functions(&folder), ["0000:01:00.0", "0000:02:00.0"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(functions(&folder).is_empty());
+    }
+
+    #[test]
+    fn an_address_of_one_function_lists_that() {
+        let listed = devices_at("vfio:0000:01:00.0").unwrap();
+        let one = ListedDevice { address: "vfio:0000:01:00.0".into(), identity: None, is_open: None };
+        assert_eq!(listed, [one]);
+        for unknown in ["", "vfio:", "disk:0"] {
+            assert!(devices_at(unknown).is_err(), "{unknown}");
+        }
     }
 }

@@ -82,6 +82,11 @@ pub trait Bus: Send + Sync {
     /// # Errors
     /// If the device is gone.
     fn wait(&self) -> Result<(), DeviceError>;
+
+    /// As [`Device::yields`].
+    fn yields(&self) -> bool {
+        false
+    }
 }
 
 /// The pages that memory lies in: bytes before its first, and the length of them all.
@@ -210,6 +215,10 @@ impl Device for Function {
 
     fn wait(&self) -> Result<(), DeviceError> {
         self.bus.wait()
+    }
+
+    fn yields(&self) -> bool {
+        self.bus.yields()
     }
 }
 

@@ -262,6 +262,11 @@ impl Bus for VfioUser {
         Ok(self.can_reset)
     }
 
+    /// Who serves it is a simulator, as a rule.
+    fn yields(&self) -> bool {
+        true
+    }
+
     fn wait(&self) -> Result<(), DeviceError> {
         self.read(regs::STATUS.offset).map(|_| ())
     }
