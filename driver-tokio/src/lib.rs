@@ -11,21 +11,10 @@
 //! simulator lets them; of a board they are a store.)
 //!
 //! ```
-//! use tessera_driver::{CompletionQueue, Status};
-//! use tessera_driver_tokio::{CompletionsError, Completions};
-//!
-//! /// Until all of so many requests have ended; how many ended well.
-//! async fn ended(queue: CompletionQueue, requests: usize) -> Result<usize, CompletionsError> {
-//!     let mut completions = Completions::new(queue)?;
-//!     let mut well = 0;
-//!     for _ in 0..requests {
-//!         well += usize::from(completions.next().await?.status == Status::Success);
-//!     }
-//!     Ok(well)
-//! }
+#![doc = include_str!("../examples/ended.rs")]
 //! ```
 //!
-//! It is run against Verilated NICs by `testbenches/tests/nic_async.rs`.
+//! It is run on Verilated NICs by `testbenches/tests/nic_examples.rs`.
 
 use std::os::fd::OwnedFd;
 use std::pin::Pin;

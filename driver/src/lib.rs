@@ -16,47 +16,11 @@
 //! elsewhere, and its program tell its [`AddressHandle`].
 //!
 //! ```
-//! use std::sync::Arc;
-//! use tessera_driver::*;
-//!
-//! fn open(device: Arc<dyn Device>, host: u8) -> Result<Context, OpenError> {
-//!     let (mac, ip) = ([2, 0, 0, 0, 0, host], [10, 0, 0, host]);
-//!     let options = ContextOptions { mac, ip, ip6: None, vlan: None, seed: 1, settings: Vec::new() };
-//!     Context::open(device, options)
-//! }
-//!
-//! fn say(text: &[u8], here: &Context, there: &Context) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-//!     let (pd, mut sent) = (here.alloc_pd(), here.create_cq(64)?);
-//!     let mut sender = pd.create_endpoint(&EndpointOptions::default(), &sent, &sent)?;
-//!     let from = pd.register(&DmaMemory::from_slice(text), Access::READ)?;
-//!
-//!     let (pd, mut received) = (there.alloc_pd(), there.create_cq(128)?);
-//!     let mut receiver = pd.create_endpoint(&EndpointOptions::default(), &received, &received)?;
-//!     let into = pd.register(&DmaMemory::new(1 << 20), Access::LOCAL_WRITE)?;
-//!
-//!     receiver.post_recv(&RecvRequest { work_id: 1, region: &into, range: 0..into.len() })?;
-//!     sender.post_send(&SendRequest {
-//!         work_id: 2,
-//!         region: &from,
-//!         range: 0..from.len(),
-//!         to: receiver.address(),
-//!         tag: 7,
-//!         immediate: None,
-//!         round: None,
-//!         payload_size: 4096,
-//!     })?;
-//!     let mut done = [WorkCompletion::default()];
-//!     for cq in [&mut received, &mut sent] {
-//!         while cq.poll(&mut done)? == 0 {
-//!             here.wait()?;
-//!         }
-//!         if done[0].status != Status::Success {
-//!             return Err(format!("request {} ended: {:?}", done[0].work_id, done[0].status).into());
-//!         }
-//!     }
-//!     Ok(into.memory().to_vec(0, text.len()))
-//! }
+#![doc = include_str!("../examples/say.rs")]
 //! ```
+//!
+//! It is run on Verilated NICs by `testbenches/tests/nic_examples.rs`. Who would rather sleep
+//! than poll [arms](CompletionQueue::arm) the queue and waits for its [descriptor](CompletionQueue::event_fd).
 //!
 //! A [`Device`] is registers plus memory the NIC can reach. This crate reaches
 //! hardware through that trait and through nothing else, so the same code
