@@ -62,7 +62,7 @@ fn pointers<'a>(line: &'a str, crates: &'a [&str]) -> impl Iterator<Item = &'a s
 #[test]
 fn what_texts_point_to_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let crates = ["abi", "model", "rtl", "driver", "sim", "testbenches", "cli", "fpga"];
+    let crates = ["abi", "model", "rtl", "driver", "driver-tokio", "sim", "testbenches", "cli", "fpga"];
     let mut files = Vec::new();
     texts(&root, &mut files);
     let (mut seen, mut stale) = (0, Vec::new());

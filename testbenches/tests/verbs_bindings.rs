@@ -90,6 +90,8 @@ fn every_field_is_where_the_bindings_have_it() {
         let of_fields = fields.iter().map(|(field, at)| (format!("{name}.{field}"), *at));
         for (name, ours) in std::iter::once(((*name).to_owned(), *size)).chain(of_fields) {
             match theirs.get(&name) {
+                // The program says how long its own is.
+                Some(&there) if GROWN.contains(&&*name) && there >= ours => compared += 1,
                 Some(&there) if there != ours => {
                     wrong.push(format!("{name}: {ours}, of the bindings {there}"))
                 }
