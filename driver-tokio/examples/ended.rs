@@ -1,4 +1,4 @@
-// The example of the crate's page: ends of requests, awaited.
+//! The example of the crate's page: ends of requests, awaited.
 
 use tessera_driver::{CompletionQueue, Status};
 use tessera_driver_tokio::{Completions, CompletionsError};

@@ -1,4 +1,4 @@
-// The example of the crate's page: a message from one NIC to another.
+//! The example of the crate's page: a message from one NIC to another.
 
 use std::sync::Arc;
 use tessera_driver::*;

@@ -59,7 +59,8 @@ impl Reached {
         if let Some((_, _, number)) = self.0.get() {
             return Ok(*number);
         }
-        let mut queue = nic.context.create_cq((2 * entries).clamp(64, 1 << 15)).map_err(|error| error.errno())?;
+        let mut queue =
+            nic.context.create_cq((2 * entries).clamp(64, 1 << 15)).map_err(|error| error.errno())?;
         queue.set_yielding(false);
         let options = EndpointOptions { qkey: QKEY, send_entries: 2, ..EndpointOptions::default() };
         let endpoint = domain
