@@ -8,6 +8,7 @@ mod bench;
 mod coverage;
 mod demo;
 mod export;
+mod fabric;
 mod interval;
 mod model;
 mod mutate;

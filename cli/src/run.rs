@@ -29,6 +29,7 @@ use tessera_sim::serve::{MemoryWay, Server};
 use tessera_sim::verilator::Trace;
 
 use crate::args;
+use crate::fabric;
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure};
 
@@ -64,6 +65,10 @@ pub struct RunArgs {
     /// Delay of the slowest path beyond the fastest, microseconds
     #[arg(long, default_value_t = 0.0, value_parser = args::skew)]
     pub skew_us: f64,
+    /// A fabric from a JSON file: delays of its paths, bursts of loss, copies, damage, marks,
+    /// dead paths, speeds of links (docs/co-verification.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "loss", "skew_us"])]
+    pub fabric: Option<PathBuf>,
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -100,7 +105,8 @@ struct Report {
     configuration: &'static str,
     revision: String,
     nics: u16,
-    paths: u16,
+    paths: usize,
+    fabric: Option<String>,
     loss: f64,
     skew_us: f64,
     seed: u64,
@@ -240,16 +246,22 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     for path in [&args.json, &args.pcap].into_iter().flatten() {
         output::check_writable(path)?;
     }
+    let options = match &args.fabric {
+        Some(path) => fabric::read(path, args.seed)?,
+        None => {
+            let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
+            let loss = if args.loss > 0.0 { Loss::Uniform(args.loss) } else { Loss::None };
+            let options = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);
+            FabricOptions { faults: Faults { loss, ..Faults::default() }, ..options }
+        }
+    };
+    let paths = options.path_delays.len();
     let config = args.model.config()?;
     let export = model::export(config)?;
     let library = build(&["--lib"], "libtessera_verbs.so")?;
     let model = args.model.build(&export, Trace::Off)?;
-    let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
-    let mut fabric = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);
-    let loss = if args.loss > 0.0 { Loss::Uniform(args.loss) } else { Loss::None };
-    fabric.faults = Faults { loss, ..Faults::default() };
     let nic = NicOptions { seed: args.seed, ..NicOptions::default() };
-    let mut cluster = Cluster::new(&model, args.nics.into(), &nic, fabric)?;
+    let mut cluster = Cluster::new(&model, args.nics.into(), &nic, options)?;
     if let Some(path) = &args.pcap {
         cluster.fabric_mut().start_capture(Capture::create(path, args.nics.into())?);
     }
@@ -269,9 +281,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = stopped.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
     let address = format!("socket:{}?nic=any", socket.display());
-    let paths = (regs::PATH_COUNT, u32::from(args.paths));
+    let path_count = (regs::PATH_COUNT, paths as u32);
     let settings =
-        std::iter::once(&paths).chain(&args.set).map(|(reg, value)| format!("{}={value}", reg.name));
+        std::iter::once(&path_count).chain(&args.set).map(|(reg, value)| format!("{}={value}", reg.name));
     let settings = settings.collect::<Vec<_>>().join(",");
     let begun = Instant::now();
     let mut copies = Vec::new();
@@ -298,7 +310,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         configuration: config.name,
         revision: model::revision(),
         nics: args.nics,
-        paths: args.paths,
+        paths,
+        fabric: args.fabric.as_ref().map(|path| path.display().to_string()),
         loss: args.loss,
         skew_us: args.skew_us,
         seed: args.seed,

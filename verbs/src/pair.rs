@@ -3,15 +3,15 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tessera_abi::wire::GRH_LEN;
+use tessera_abi::wire::{gid_ipv4, GRH_LEN};
 use tessera_driver::{
     Access, AddressHandle, CompletionQueue, DatagramRequest, DeviceError, DmaMemory, Endpoint, EndpointKind,
-    EndpointOptions, MemoryRegion, PostError, RecvRequest, SharedReceive, WorkCompletion,
+    EndpointOptions, MemoryRegion, PostError, RecvRequest, SendRequest, SharedReceive, WorkCompletion,
 };
 
 use crate::ffi::{ibv_ah, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
 use crate::memory::{check, find, gather, scatter, total, Domain, Member};
-use crate::nic::{lock, Errno, Nic};
+use crate::nic::{lock, say, Errno, Nic};
 use crate::queue::{flushed, Queue, WC_RECV, WC_SEND};
 use crate::rc::shared::Reached;
 use crate::rc::RcPair;
@@ -49,6 +49,20 @@ pub struct HandleObject {
     pub member: Member,
 }
 
+/// Asks for reliable messages under UD queue pairs.
+const UD: &str = "TESSERA_UD";
+
+/// What receives are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Datagrams, none longer than the MTU.
+    Datagrams,
+    /// Datagrams or messages of RC queue pairs, of any length.
+    Shared,
+    /// Messages that are told of as datagrams: with a GRH area.
+    Messages,
+}
+
 /// Where receives come from, and what is outstanding there.
 pub struct Receives(Mutex<Slots>);
 
@@ -58,7 +72,7 @@ impl Receives {
     }
 
     /// A receive has ended: its number, its bytes being where the program wants them.
-    pub fn ended(&self, done: &WorkCompletion) -> Option<u64> {
+    pub fn ended(&self, nic: &Nic, done: &WorkCompletion) -> Option<u64> {
         let mut slots = lock(&self.0);
         let slot = u32::try_from(done.work_id).ok()?;
         let request = slots.take(done.work_id)?;
@@ -67,40 +81,54 @@ impl Receives {
                 Some(own) => (own.memory().clone(), 0),
                 None => (slots.bounced()?.memory().clone(), slots.bounce_at(slot)),
             };
+            let mut len = done.len as usize;
+            if request.fills_grh {
+                memory.write(at, &grh(nic, done));
+                len += GRH_LEN;
+            }
             // SAFETY: the program said so when it posted the receive; nobody else has the
             // slot until the next post, for which the lock is held.
-            unsafe { scatter(&request.scatter, &memory, at, done.len as usize) };
+            unsafe { scatter(&request.scatter, &memory, at, len) };
+        } else if let (true, Some((registered, range))) = (request.fills_grh, &request.there) {
+            registered.region.memory().write(range.start, &grh(nic, done));
         }
         Some(request.wr_id)
     }
 
-    /// Posts one, for messages of any length or for datagrams.
+    /// Posts one.
     fn post(
         &self,
         (nic, domain): (&Nic, &Arc<Domain>),
-        (wr_id, list, long): (u64, &[ibv_sge], bool),
+        (wr_id, list, what): (u64, &[ibv_sge], For),
         post: impl FnOnce(&RecvRequest<'_>) -> Result<(), PostError>,
     ) -> Result<(), c_int> {
         let mut slots = lock(&self.0);
         let put = |slots: &mut Slots, request: Request| {
             slots.put(Request { wr_id, signaled: true, ..request }).ok_or(libc::ENOMEM)
         };
-        let scattered = || Request { scatter: list.to_vec(), bounced: true, ..Request::default() };
+        // The area is in front of what the NIC receives.
+        let fills_grh = what == For::Messages;
+        let skip = if fills_grh { GRH_LEN } else { 0 };
+        if total(list) < skip {
+            return Err(libc::EINVAL);
+        }
+        let scattered = || Request { scatter: list.to_vec(), bounced: true, fills_grh, ..Request::default() };
         let (slot, posted) = match list {
             [one] => {
                 let (region, range) = find(nic, domain, one)?;
-                let there = long.then(|| (region.clone(), range.clone()));
-                let slot = put(&mut slots, Request { there, ..Request::default() })?;
+                let there = (what != For::Datagrams).then(|| (region.clone(), range.clone()));
+                let slot = put(&mut slots, Request { there, fills_grh, ..Request::default() })?;
+                let range = range.start + skip..range.end;
                 (slot, post(&RecvRequest { work_id: slot.into(), region: &region.region, range }))
             }
-            list if long && total(list) > slots.bounce_len() => {
+            list if what != For::Datagrams && total(list) > slots.bounce_len() => {
                 check(nic, domain, list)?;
                 let memory = DmaMemory::new(total(list));
                 let region =
                     domain.pd.register(&memory, Access::LOCAL_WRITE).map_err(|error| error.errno())?;
                 let own = Arc::new(region);
                 let slot = put(&mut slots, Request { own: Some(own.clone()), ..scattered() })?;
-                (slot, post(&RecvRequest { work_id: slot.into(), region: &own, range: 0..own.len() }))
+                (slot, post(&RecvRequest { work_id: slot.into(), region: &own, range: skip..own.len() }))
             }
             list => {
                 check(nic, domain, list)?;
@@ -108,7 +136,10 @@ impl Receives {
                 let region = slots.bounce(&domain.pd).map_err(|error| error.errno())?;
                 let slot = put(&mut slots, scattered())?;
                 let at = slots.bounce_at(slot);
-                (slot, post(&RecvRequest { work_id: slot.into(), region: &region, range: at..at + len }))
+                (
+                    slot,
+                    post(&RecvRequest { work_id: slot.into(), region: &region, range: at + skip..at + len }),
+                )
             }
         };
         posted.map_err(|error| {
@@ -116,6 +147,30 @@ impl Receives {
             error.errno()
         })
     }
+}
+
+/// The IP header that a datagram would have had, as in the area in front of it.
+fn grh(nic: &Nic, done: &WorkCompletion) -> [u8; GRH_LEN] {
+    let mut area = [0; GRH_LEN];
+    let from = gid_ipv4(&done.peer_gid);
+    let own = nic.context.gids().into_iter().find(|gid| gid_ipv4(gid).is_some() == from.is_some());
+    let (len, to) = (done.len as u16, own.unwrap_or_default());
+    match (from, gid_ipv4(&to)) {
+        (Some(from), Some(to)) => {
+            let header = &mut area[GRH_LEN - 20..];
+            (header[0], header[8], header[9]) = (0x45, 64, 17);
+            header[2..4].copy_from_slice(&len.to_be_bytes());
+            header[12..16].copy_from_slice(&from);
+            header[16..20].copy_from_slice(&to);
+        }
+        _ => {
+            (area[0], area[6], area[7]) = (0x60, 17, 64);
+            area[4..6].copy_from_slice(&len.to_be_bytes());
+            area[8..24].copy_from_slice(&done.peer_gid);
+            area[24..40].copy_from_slice(&to);
+        }
+    }
+    area
 }
 
 /// A queue pair.
@@ -127,6 +182,8 @@ pub struct Pair {
     /// Room that it takes in them.
     promised: [usize; 2],
     pub shared: bool,
+    /// Its datagrams are reliable messages, as long as there is memory for them.
+    pub reliable: bool,
     pub inside: Mutex<Inside>,
     member: Member,
 }
@@ -203,7 +260,7 @@ impl SharedQueue {
                     |wr| &*wr,
                     |wr| {
                         let list = buffers(wr.sg_list, wr.num_sge, MAX_SGE)?;
-                        let request = (wr.wr_id, list, true);
+                        let request = (wr.wr_id, list, For::Shared);
                         self.receives.post((nic, domain), request, |request| ring.post_recv(request))
                     },
                 )
@@ -221,8 +278,8 @@ impl SharedQueue {
     }
 
     /// A receive has ended: its number.
-    pub fn ended(&self, done: &WorkCompletion) -> Option<u64> {
-        self.receives.ended(done)
+    pub fn ended(&self, nic: &Nic, done: &WorkCompletion) -> Option<u64> {
+        self.receives.ended(nic, done)
     }
 
     /// Posts a receive anew that a message took of which nobody hears.
@@ -330,6 +387,18 @@ impl Pair {
         if too_many {
             return Err(libc::EINVAL);
         }
+        let reliable = match std::env::var(UD).as_deref() {
+            Err(_) | Ok("" | "plain") => false,
+            Ok("reliable") => true,
+            Ok(other) => {
+                say(format_args!("{UD} is {other}: it may be plain or reliable"));
+                return Err(libc::EINVAL);
+            }
+        };
+        if reliable && wanted.shared.is_some() {
+            // Its receives would be those of datagrams too.
+            return Err(libc::EOPNOTSUPP);
+        }
         let send_entries = ring(cap.max_send_wr).map_err(|error| error.errno())?;
         let recv_entries = match wanted.shared {
             Some(_) => 2,
@@ -339,7 +408,7 @@ impl Pair {
         cap.max_recv_wr = if wanted.shared.is_some() { 0 } else { recv_entries as u32 };
         (cap.max_send_sge, cap.max_recv_sge) = (cap.max_send_sge.max(1), cap.max_recv_sge.max(1));
         let options = EndpointOptions {
-            kind: EndpointKind::Datagrams,
+            kind: if reliable { EndpointKind::Messages } else { EndpointKind::Datagrams },
             send_entries,
             recv_entries,
             ..EndpointOptions::default()
@@ -377,6 +446,7 @@ impl Pair {
             queues: [sent.clone(), received.clone()],
             promised,
             shared: wanted.shared.is_some(),
+            reliable,
             inside: Mutex::new(Inside { endpoint: Some(endpoint), attr, all_signaled: wanted.all_signaled }),
             member: Member::of(domain),
         });
@@ -479,10 +549,12 @@ impl Pair {
         if attr.qp_state != QPS_RTS {
             return Err((first, libc::EINVAL));
         }
-        let (cap, all_signaled) = (attr.cap, *all_signaled);
+        let (cap, all_signaled, qkey) = (attr.cap, *all_signaled, attr.qkey);
         let posted = endpoint.batch(|endpoint| {
             // SAFETY: as the caller says.
-            unsafe { each(first, |wr| &*wr, |wr| self.post_send(nic, endpoint, (&cap, all_signaled), wr)) }
+            unsafe {
+                each(first, |wr| &*wr, |wr| self.post_send(nic, endpoint, (&cap, all_signaled, qkey), wr))
+            }
         });
         posted.map_err(|error| (first, lost(nic, &error)))?
     }
@@ -491,7 +563,7 @@ impl Pair {
         &self,
         nic: &Nic,
         endpoint: &mut Endpoint,
-        (cap, all_signaled): (&ibv_qp_cap, bool),
+        (cap, all_signaled, attr_qkey): (&ibv_qp_cap, bool, u32),
         wr: &ibv_send_wr,
     ) -> Result<(), c_int> {
         let immediate = match wr.opcode {
@@ -508,16 +580,34 @@ impl Pair {
         let handle = unsafe { &*ud.ah.cast::<HandleObject>() };
         let len = total(list);
         let inline = wr.send_flags & SEND_INLINE != 0;
-        if len > MTU || inline && len > cap.max_inline_data as usize {
+        if len > MTU && !self.reliable || inline && len > cap.max_inline_data as usize {
             return Err(libc::EINVAL);
         }
-        let to = AddressHandle { endpoint: ud.remote_qpn, qkey: ud.remote_qkey, ..handle.to };
+        // Of messages the driver refuses any Q_Key but the own.
+        let qkey = match ud.remote_qkey >> 31 {
+            1 if self.reliable => attr_qkey,
+            _ => ud.remote_qkey,
+        };
+        let to = AddressHandle { endpoint: ud.remote_qpn, qkey, ..handle.to };
         let domain = &self.member.0;
         let mut slots = lock(&self.sends);
         let signaled = all_signaled || wr.send_flags & SEND_SIGNALED != 0;
         let request = Request { wr_id: wr.wr_id, signaled, ..Request::default() };
         let post = |endpoint: &mut Endpoint, slot: u32, region: &MemoryRegion, range| {
             let work_id = slot.into();
+            if self.reliable {
+                let (tag, round, payload_size) = (0, None, MTU as u32);
+                return endpoint.post_send(&SendRequest {
+                    work_id,
+                    region,
+                    range,
+                    to,
+                    tag,
+                    immediate,
+                    round,
+                    payload_size,
+                });
+            }
             endpoint.post_datagram(&DatagramRequest {
                 work_id,
                 region,
@@ -532,6 +622,16 @@ impl Pair {
                 let (region, range) = find(nic, domain, one)?;
                 let slot = slots.put(request).ok_or(libc::ENOMEM)?;
                 (slot, post(endpoint, slot, &region.region, range))
+            }
+            list if len > MTU => {
+                check(nic, domain, list)?;
+                let memory = DmaMemory::new(len);
+                let region = domain.pd.register(&memory, Access::READ).map_err(|error| error.errno())?;
+                let own = Arc::new(region);
+                let slot = slots.put(Request { own: Some(own.clone()), ..request }).ok_or(libc::ENOMEM)?;
+                // SAFETY: the program's buffers are to be read, by what it says.
+                unsafe { gather(list, own.memory(), 0) };
+                (slot, post(endpoint, slot, &own, 0..len))
             }
             list => {
                 if !inline {
@@ -576,6 +676,7 @@ impl Pair {
             return Err((first, libc::EINVAL));
         }
         let most = attr.cap.max_recv_sge;
+        let what = if self.reliable { For::Messages } else { For::Datagrams };
         let posted = endpoint.batch(|endpoint| {
             // SAFETY: as the caller says.
             unsafe {
@@ -585,7 +686,7 @@ impl Pair {
                     |wr| {
                         let list = buffers(wr.sg_list, wr.num_sge, most)?;
                         let post = |request: &RecvRequest<'_>| endpoint.post_recv(request);
-                        self.receives.post((nic, &self.member.0), (wr.wr_id, list, false), post)
+                        self.receives.post((nic, &self.member.0), (wr.wr_id, list, what), post)
                     },
                 )
             }

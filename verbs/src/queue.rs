@@ -6,16 +6,20 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tessera_abi::wire::gid_ipv4;
+use tessera_abi::wire::{gid_ipv4, GRH_LEN};
 use tessera_driver::{CompletionEvent, CompletionQueue, Status, WorkCompletion};
 
 use crate::ffi::{ibv_comp_channel, ibv_cq, ibv_wc};
 use crate::nic::{lock, Errno, Nic};
 
 const WC_SUCCESS: c_uint = 0;
+const WC_LOC_LEN_ERR: c_uint = 1;
 pub const WC_LOC_QP_OP_ERR: c_uint = 2;
 const WC_LOC_PROT_ERR: c_uint = 4;
 pub const WC_WR_FLUSH_ERR: c_uint = 5;
+const WC_REM_INV_REQ_ERR: c_uint = 9;
+const WC_RETRY_EXC_ERR: c_uint = 12;
+const WC_RNR_RETRY_EXC_ERR: c_uint = 13;
 const WC_GENERAL_ERR: c_uint = 21;
 
 pub const WC_SEND: c_uint = 0;
@@ -255,45 +259,62 @@ impl Inside {
                 return Err(libc::EIO);
             }
         };
-        self.ready.extend(self.batch[..read].iter().filter_map(|done| convert(nic, done)));
+        for done in &self.batch[..read] {
+            convert(nic, done, &mut self.ready);
+        }
         Ok(read)
     }
 }
 
-fn status(status: Status) -> c_uint {
+fn status(status: Status, receive: bool) -> c_uint {
     match status {
         Status::Success => WC_SUCCESS,
         Status::LocalProtection | Status::LocalDma => WC_LOC_PROT_ERR,
         Status::BadRequest => WC_LOC_QP_OP_ERR,
         Status::Flushed | Status::Destroyed => WC_WR_FLUSH_ERR,
+        // Of messages.
+        Status::Length if receive => WC_LOC_LEN_ERR,
+        Status::Length => WC_REM_INV_REQ_ERR,
+        Status::ReceiverNotReady => WC_RNR_RETRY_EXC_ERR,
+        Status::Unheard | Status::RetryExceeded | Status::GrantTimeout => WC_RETRY_EXC_ERR,
         _ => WC_GENERAL_ERR,
     }
 }
 
 /// What a program is told of the end of a request.
-fn convert(nic: &Nic, done: &WorkCompletion) -> Option<ibv_wc> {
+fn convert(nic: &Nic, done: &WorkCompletion, ready: &mut VecDeque<ibv_wc>) {
     // Of a queue pair that is gone nobody hears.
-    let pair = nic.pair(done.endpoint)?;
+    let Some(pair) = nic.pair(done.endpoint) else { return };
     if done.event != CompletionEvent::Ended {
-        return None;
+        return;
     }
     let success = done.status == Status::Success;
     let mut wc = ibv_wc {
-        status: status(done.status),
+        status: status(done.status, done.receive),
         vendor_err: if success { 0 } else { done.status as u32 },
         byte_len: done.len,
         ..empty(0, pair.number)
     };
     if !done.receive {
-        let request = lock(&pair.sends).take(done.work_id)?;
-        wc.wr_id = request.wr_id;
-        return (request.signaled || !success).then_some(wc);
+        // In the order of their posts, which messages do not end in.
+        let mut sends = lock(&pair.sends);
+        sends.end(done.work_id, wc);
+        while let Some((request, end)) = sends.take_ended() {
+            if request.signaled || end.status != WC_SUCCESS {
+                ready.push_back(ibv_wc { wr_id: request.wr_id, ..end });
+            }
+        }
+        return;
     }
-    wc.wr_id = pair.receives.ended(done)?;
+    let Some(wr_id) = pair.receives.ended(nic, done) else { return };
+    wc.wr_id = wr_id;
     wc.opcode = WC_RECV;
-    if let Some(source) = done.datagram {
+    if pair.reliable {
+        wc.byte_len += GRH_LEN as u32;
+    }
+    if done.datagram.is_some() || pair.reliable {
         wc.wc_flags |= WC_GRH;
-        wc.pkey_index = source.pkey_index;
+        wc.pkey_index = done.datagram.map_or(0, |source| source.pkey_index);
         wc.src_qp = done.peer_endpoint;
         wc.sl = if gid_ipv4(&done.peer_gid).is_some() { SL_ROCE_IPV4 } else { SL_ROCE_IPV6 };
     }
@@ -301,7 +322,7 @@ fn convert(nic: &Nic, done: &WorkCompletion) -> Option<ibv_wc> {
         wc.wc_flags |= WC_WITH_IMM;
         wc.imm_data = immediate.to_be();
     }
-    Some(wc)
+    ready.push_back(wc);
 }
 
 /// The end of a request that never began.

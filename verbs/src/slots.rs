@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tessera_driver::{Access, CreateError, DmaMemory, MemoryRegion, ProtectionDomain, RegisterError};
 
-use crate::ffi::ibv_sge;
+use crate::ffi::{ibv_sge, ibv_wc};
 use crate::memory::Registered;
 
 /// A request.
@@ -18,6 +18,10 @@ pub struct Request {
     pub scatter: Vec<ibv_sge>,
     /// Whether they are.
     pub bounced: bool,
+    /// Of a send that has ended before others that were posted earlier: how.
+    pub end: Option<ibv_wc>,
+    /// The GRH area in front of them is this library's to fill.
+    pub fills_grh: bool,
     /// Where they are received, if the slot's own memory is too small for them.
     pub own: Option<Arc<MemoryRegion>>,
     /// Of a receive in one buffer: where that is.
@@ -62,6 +66,21 @@ impl Slots {
         self.order.remove(at);
         self.free.push(slot);
         Some(std::mem::take(&mut self.requests[slot as usize]))
+    }
+
+    /// A request has ended with this; those before it may not have.
+    pub fn end(&mut self, slot: u64, end: ibv_wc) {
+        let request = usize::try_from(slot).ok().and_then(|slot| self.requests.get_mut(slot));
+        if let Some(request) = request {
+            request.end = Some(end);
+        }
+    }
+
+    /// The oldest request, if it has ended.
+    pub fn take_ended(&mut self) -> Option<(Request, ibv_wc)> {
+        let slot = *self.order.front()?;
+        let end = self.requests[slot as usize].end?;
+        Some((self.take(slot.into())?, end))
     }
 
     /// The request of a slot, which keeps it.

@@ -75,6 +75,14 @@ const LOSSY: &[&str] = &["--loss", "0.01", "--paths", "4", "--skew-us", "2"];
 const LOSSY_FOUR: &[&str] = &["--nics", "4", "--loss", "0.01", "--paths", "4", "--skew-us", "2"];
 const RC_BUILD: Option<(&str, &str, &str)> =
     Some(("rc.c", include_str!("rc.c"), "cc -Wall -Wextra -Werror -O1 -o rc rc.c -libverbs"));
+const RELIABLE_BUILD: Option<(&str, &str, &str)> = Some((
+    "reliable.c",
+    include_str!("reliable.c"),
+    "cc -Wall -Wextra -Werror -O1 -o reliable reliable.c -libverbs",
+));
+/// Programs without a retry of their own.
+const BURSTS: &str = r#"{ "path_delays_us": [1, 3], "loss": { "mean": 0.05, "burst": 3 },
+    "duplicate": 0.02, "corrupt": 0.02, "dead_paths": [{ "path": 1, "from_us": 100, "until_us": 200 }] }"#;
 const COLLECTIVES: &str = include_str!("collectives.c");
 const OPENMPI_BUILD: Option<(&str, &str, &str)> =
     Some(("collectives.c", COLLECTIVES, "mpicc.openmpi -O1 -o collectives collectives.c"));
@@ -153,6 +161,38 @@ const PEERS: &[Peer] = &[
                  ibv_ud_pingpong -p 18602 -g 1 -s 4096 -n 100 -c -e localhost && wait",
         expects: &["100 iters in"],
         frames: 200,
+        ..PEER
+    },
+    Peer {
+        name: "reliable datagrams of any length, 5 % loss",
+        needs: HEADERS,
+        options: &["--loss", "0.05", "--paths", "4", "--skew-us", "2"],
+        build: RELIABLE_BUILD,
+        script: "TESSERA_UD=reliable ./reliable && TESSERA_UD=reliable ./reliable 1",
+        expects: &["0 wrong"],
+        frames: 500,
+        ..PEER
+    },
+    Peer {
+        name: "ibv_ud_pingpong, reliable, bursts of loss",
+        needs: UTILS,
+        options: &["--fabric", "bursts.json"],
+        build: Some(("bursts.json", BURSTS, "true")),
+        script: "export TESSERA_UD=reliable; ibv_ud_pingpong -p 18620 -g 0 -n 100 -c & listening 18620; \
+                 ibv_ud_pingpong -p 18620 -g 0 -n 100 -c localhost && wait",
+        expects: &["100 iters in"],
+        frames: 300,
+        ..PEER
+    },
+    Peer {
+        name: "ib_send_bw -c UD, reliable, 1 % loss",
+        needs: PERFTEST,
+        options: LOSSY,
+        script:
+            "export TESSERA_UD=reliable; ib_send_bw -p 18621 -c UD -x 0 -n 500 -s 4096 & listening 18621; \
+                 ib_send_bw -p 18621 -c UD -x 0 -n 500 -s 4096 localhost && wait",
+        expects: &[" 4096       500 "],
+        frames: 600,
         ..PEER
     },
     Peer {

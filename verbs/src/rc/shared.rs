@@ -101,7 +101,7 @@ impl SharedQueue {
             let pair = nic.rc_pair(came.pair).filter(|pair| pair.takes_shared());
             match pair {
                 Some(pair) => {
-                    if let Some(wr_id) = self.ended(done) {
+                    if let Some(wr_id) = self.ended(nic, done) {
                         pair.shared_came(nic, came, done, wr_id);
                     }
                 }
