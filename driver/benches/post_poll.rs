@@ -130,6 +130,15 @@ fn post_poll(criterion: &mut Criterion) {
             assert_eq!(cq.poll(&mut taken), Ok(BATCH));
         });
     });
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("a send that is slept for", |bencher| {
+        bencher.iter(|| {
+            cq.arm().unwrap();
+            endpoint.post_send(&send(&region, 0)).unwrap();
+            assert_eq!(cq.wait_event(None), Ok(true));
+            assert_eq!(cq.poll(&mut taken), Ok(1));
+        });
+    });
     group.finish();
 }
 
