@@ -9,6 +9,7 @@ mod coverage;
 mod demo;
 mod export;
 mod fabric;
+mod guest;
 mod interval;
 mod model;
 mod mutate;
