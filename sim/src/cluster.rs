@@ -6,12 +6,14 @@
 //! their NIC between windows.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use tessera_abi::regs;
 use tessera_abi::wire::ipv4_gid;
 
 use crate::device::{Shared, Simulation};
+use crate::ethernet::Ethernet;
 use crate::fabric::{CaptureError, Fabric, FabricOptions};
 use crate::nic::{NicEvent, NicOptions, SimNic};
 use crate::verilator::{Model, ModelError};
@@ -63,6 +65,8 @@ pub struct Cluster {
     /// Doorbells of each NIC that this window's end rings, if hosts batch them.
     doorbells: Option<Vec<Vec<(u32, u32)>>>,
     failed: Option<String>,
+    /// The fabric's end outside, and its port.
+    ethernet: Option<(Arc<Ethernet>, usize)>,
 }
 
 /// Whether only the last value written in a window matters: a ring's tail or head.
@@ -94,7 +98,7 @@ impl Cluster {
         let port_rate = fabric.port_rate.min(port_beat as f64);
         let fabric = Fabric::new(&macs, FabricOptions { port_rate, port_beat, ..fabric });
         let window = fabric.min_delay().min(MAX_WINDOW);
-        Ok(Self { nics, fabric, clock: 0, window, doorbells: None, failed: None })
+        Ok(Self { nics, fabric, clock: 0, window, doorbells: None, failed: None, ethernet: None })
     }
 
     /// From here on a host rings each doorbell once per look at its NIC, as one
@@ -102,6 +106,13 @@ impl Cluster {
     /// for each would be what is measured.
     pub fn batch_doorbells(&mut self) {
         self.doorbells.get_or_insert_with(|| vec![Vec::new(); self.nics.len()]);
+    }
+
+    /// Joins the fabric to an outside Ethernet: frames that no NIC has the address of go
+    /// there, and what comes from there is sent at the beginning of a window.
+    pub fn connect(&mut self, ethernet: Arc<Ethernet>) {
+        let port = self.fabric.open_outside();
+        self.ethernet = Some((ethernet, port));
     }
 
     /// Clocks since reset.
@@ -159,8 +170,16 @@ impl Cluster {
     pub fn advance(&mut self) -> Result<(), ClusterError> {
         (0..self.nics.len()).for_each(|nic| self.ring(nic));
         let until = self.clock + self.window;
+        if let Some((ethernet, port)) = &self.ethernet {
+            for frame in ethernet.take() {
+                self.fabric.send(self.clock, *port, frame)?;
+            }
+        }
         for delivery in self.fabric.deliver(until)? {
-            self.nics[delivery.port].receive(delivery.at, delivery.frame);
+            match &self.ethernet {
+                Some((ethernet, port)) if delivery.port == *port => ethernet.send(&delivery.frame),
+                _ => self.nics[delivery.port].receive(delivery.at, delivery.frame),
+            }
         }
         self.nics.par_iter_mut().enumerate().try_for_each(|(nic, instance)| {
             instance.run(until).map_err(|error| ClusterError::Nic { nic, error })
@@ -211,6 +230,10 @@ impl Simulation for Cluster {
 
     fn failed(&mut self) -> &mut Option<String> {
         &mut self.failed
+    }
+
+    fn ethernet(&self) -> Option<Arc<Ethernet>> {
+        self.ethernet.as_ref().map(|(ethernet, _)| ethernet.clone())
     }
 }
 

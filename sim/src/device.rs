@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tessera_driver::{Device, DeviceError, DmaMemory};
 
+use crate::ethernet::Ethernet;
 use crate::nic::{HostMemory, SimNic};
 
 /// Windows after which a register access counts as lost.
@@ -33,6 +34,11 @@ pub trait Simulation: Send + 'static {
 
     /// Why no window passes any more.
     fn failed(&mut self) -> &mut Option<String>;
+
+    /// The end to an outside Ethernet, if the simulation has one.
+    fn ethernet(&self) -> Option<Arc<Ethernet>> {
+        None
+    }
 }
 
 /// A simulation that its hosts share.

@@ -10,6 +10,7 @@
 //! | [`device`] | what the driver sees of a simulated NIC |
 //! | [`peers`] | one NIC among very many software peers |
 //! | [`serve`] | NICs for programs in other processes, over a Unix socket or as PCI functions |
+//! | [`ethernet`] | an end of the fabric to an outside Ethernet, by datagram socket |
 //! | [`pci`] | the configuration space of a simulated NIC that is a PCI function |
 //! | [`session`] | hosts with endpoints on a cluster: what demos, benchmarks and whole-NIC tests are made of |
 //! | [`counterpart`] | go-back-N and selective repeat on the same fabric, to compare with |
@@ -22,6 +23,7 @@ pub mod cluster;
 pub mod counterpart;
 pub mod coverage;
 pub mod device;
+pub mod ethernet;
 pub mod fabric;
 pub mod judged;
 pub mod mutate;

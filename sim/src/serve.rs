@@ -362,7 +362,7 @@ impl<S: Simulation> Hall<S> {
                     let mut gid = [0; 16];
                     gid[..8].copy_from_slice(&b.to_be_bytes());
                     gid[8..].copy_from_slice(&c.to_be_bytes());
-                    self.find(&gid, (kind == FIND).then_some(a)).send(stream)?;
+                    self.find(nic, &gid, (kind == FIND).then_some(a)).send(stream)?;
                     continue;
                 }
                 kind => Err(DeviceError::Gone(format!("{kind} is no request"))),
@@ -382,8 +382,15 @@ impl<S: Simulation> Hall<S> {
         (device, memory)
     }
 
-    /// Who has a GID, and which endpoint a number there stands for.
-    fn find(&self, gid: &[u8; 16], number: Option<u32>) -> Answer {
+    /// Who has a GID, and which endpoint a number there stands for: outside, none.
+    fn find(&self, asker: usize, gid: &[u8; 16], number: Option<u32>) -> Answer {
+        if number.is_none() && cluster::nic_of(gid, self.seats.len()).is_none() {
+            // Not with the simulation locked: an answer takes its time.
+            let ethernet = self.simulation.lock().ethernet();
+            if let Some(mac) = ethernet.and_then(|ethernet| ethernet.resolve(asker, gid)) {
+                return Answer { text: mac_text(mac), ..Answer::ok(0) };
+            }
+        }
         let found = cluster::nic_of(gid, self.seats.len()).and_then(|nic| {
             let endpoint = match number {
                 Some(number) => *lock(&self.names).get(&(nic, number))?,

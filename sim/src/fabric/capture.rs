@@ -48,16 +48,26 @@ impl Capture {
         let file = File::create(&path)
             .map_err(|error| CaptureError { path: path.clone(), reason: error.to_string() })?;
         let fail = |error: PcapError| CaptureError { path: path.clone(), reason: error.to_string() };
-        let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(fail)?;
+        let writer = PcapNgWriter::new(BufWriter::new(file)).map_err(fail)?;
+        let mut capture = Self { path, writer };
         for port in 0..ports {
-            let options = vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(format!("nic{port}"))),
-                InterfaceDescriptionOption::IfTsResol(9),
-            ];
-            let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
-            writer.write_pcapng_block(block).map_err(fail)?;
+            capture.interface(format!("nic{port}"))?;
         }
-        Ok(Self { path, writer })
+        Ok(capture)
+    }
+
+    /// Adds an interface, behind the others: of the fabric's port of that number.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn interface(&mut self, name: String) -> Result<(), CaptureError> {
+        let options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(name)),
+            InterfaceDescriptionOption::IfTsResol(9),
+        ];
+        let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
+        let written = self.writer.write_pcapng_block(block);
+        written.map(drop).map_err(|error| CaptureError { path: self.path.clone(), reason: error.to_string() })
     }
 
     pub(super) fn write(

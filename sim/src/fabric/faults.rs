@@ -211,6 +211,8 @@ impl FaultState {
         // the fabric does not model; TOS, TTL, IP checksum, UDP checksum and
         // BTH byte 4 are outside the ICRC and change nothing when flipped.
         let from = wire::Form::of(frame).map_or(wire::ETH_LEN, wire::Form::deth_at);
+        // Short frames from outside may say that they are what they are not.
+        let from = if from < frame.len() { from } else { 0 };
         let at = self.rng.random_range(from..frame.len());
         frame[at] ^= 1 << self.rng.random_range(0..8);
     }

@@ -147,6 +147,8 @@ pub struct Fabric {
     options: FabricOptions,
     faults: FaultState,
     ports: HashMap<[u8; 6], usize>,
+    /// The port where all addresses are that no other has.
+    outside: Option<usize>,
     flights: BinaryHeap<Reverse<Flight>>,
     sequence: u64,
     /// When each path's link is free again, clocks.
@@ -173,6 +175,7 @@ impl Fabric {
         Self {
             faults: FaultState::new(&options.faults, options.seed, options.path_delays.len()),
             ports: macs.iter().enumerate().map(|(port, mac)| (*mac, port)).collect(),
+            outside: None,
             flights: BinaryHeap::new(),
             sequence: 0,
             path_free: vec![0.0; options.path_delays.len()],
@@ -183,6 +186,15 @@ impl Fabric {
             script: None,
             options,
         }
+    }
+
+    /// Adds a port, behind all others, to which frames go whose address no other has; its
+    /// number.
+    pub fn open_outside(&mut self) -> usize {
+        *self.outside.get_or_insert_with(|| {
+            self.port_free.push(0.0);
+            self.port_free.len() - 1
+        })
     }
 
     /// The shortest path's delay, clocks: a frame handed in at `t` cannot
@@ -263,6 +275,7 @@ impl Fabric {
         let class = PacketClass::of(&frame);
         self.tracker.sent(&frame, class);
         let port = frame.first_chunk::<6>().and_then(|mac| self.ports.get(mac)).copied();
+        let port = port.or(self.outside).filter(|&port| Some(port) != self.outside || port != from);
         let Some(port) = port else {
             self.stats.unroutable += 1;
             return Ok(());
