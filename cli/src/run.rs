@@ -23,6 +23,7 @@ use serde_json::Value;
 use tessera_abi::params::CLOCK_MHZ;
 use tessera_abi::regs::{self, Reg};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::ethernet::{Ethernet, EthernetStats};
 use tessera_sim::fabric::{Capture, FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::serve::{MemoryWay, Server};
@@ -82,6 +83,10 @@ pub struct RunArgs {
     /// in this directory: to programs of the driver, by vfio-user:DIRECTORY/nic0
     #[arg(long, value_name = "DIRECTORY")]
     pub vfio_user: Option<PathBuf>,
+    /// Join the fabric to an outside Ethernet: a Unix datagram socket to receive frames at, and
+    /// one to send them to, as in QEMU's -netdev dgram,local.type=unix
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = sockets)]
+    pub ethernet: Option<(PathBuf, PathBuf)>,
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -116,6 +121,41 @@ struct Report {
     clocks: u64,
     wall_s: f64,
     visits: Vec<Visit>,
+    /// What passed between the fabric and outside, if they were joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ethernet: Option<Outside>,
+}
+
+/// Frames between the fabric and an outside Ethernet.
+#[derive(Serialize)]
+struct Outside {
+    received: u64,
+    sent: u64,
+    /// Questions for the address of a NIC.
+    answered: u64,
+    /// For no NIC.
+    ignored: u64,
+    /// That came faster than simulated time took them.
+    overflowed: u64,
+    /// That nobody outside took.
+    untaken: u64,
+}
+
+impl Outside {
+    fn of(stats: EthernetStats) -> Self {
+        let EthernetStats { received, sent, answered, ignored, overflowed, untaken } = stats;
+        Self { received, sent, answered, ignored, overflowed, untaken }
+    }
+}
+
+/// Two sockets' paths.
+fn sockets(text: &str) -> Result<(PathBuf, PathBuf), String> {
+    match text.split_once(',') {
+        Some((local, remote)) if !local.is_empty() && !remote.is_empty() && local != remote => {
+            Ok((local.into(), remote.into()))
+        }
+        _ => Err("two paths are wanted, LOCAL,REMOTE: where frames are received and where they go".into()),
+    }
 }
 
 /// What a NIC did for a process.
@@ -263,7 +303,20 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let nic = NicOptions { seed: args.seed, ..NicOptions::default() };
     let mut cluster = Cluster::new(&model, args.nics.into(), &nic, options)?;
     if let Some(path) = &args.pcap {
-        cluster.fabric_mut().start_capture(Capture::create(path, args.nics.into())?);
+        let mut capture = Capture::create(path, args.nics.into())?;
+        if args.ethernet.is_some() {
+            capture.interface("ethernet".into())?;
+        }
+        cluster.fabric_mut().start_capture(capture);
+    }
+    let ethernet = args.ethernet.as_ref().map(|(local, remote)| {
+        let end = Ethernet::bind(local, remote, args.nics.into());
+        let cannot = |error| Failure::new(format!("cannot receive frames at {}: {error}", local.display()));
+        end.map(Arc::new).map_err(cannot)
+    });
+    let ethernet = ethernet.transpose()?;
+    if let Some(ethernet) = &ethernet {
+        cluster.connect(ethernet.clone());
     }
     let cluster = SharedCluster::new(cluster);
     // Gone with the run, however that ends.
@@ -328,6 +381,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
                 counters: visit.counters.into_iter().collect(),
             })
             .collect(),
+        ethernet: ethernet.map(|ethernet| Outside::of(ethernet.stats())),
     };
     report.print();
     if let Some(path) = &args.json {
@@ -348,6 +402,12 @@ impl Report {
             "fabric   {} frames, {} bytes, {} lost; {} clocks of {} NICs in {:.1} s",
             self.frames, self.bytes, self.lost, self.clocks, self.nics, self.wall_s
         );
+        if let Some(Outside { received, sent, answered, ignored, overflowed, untaken }) = &self.ethernet {
+            println!(
+                "Ethernet {received} frames in, {sent} out; {answered} questions answered, {ignored} for no NIC, \
+                 {overflowed} too many, {untaken} taken by nobody"
+            );
+        }
         for Visit { nic, process, counters } in &self.visits {
             let [a, b, c, d] = addresses(*nic).1;
             let counters: Vec<_> = counters.iter().map(|(name, value)| format!("{name} {value}")).collect();
