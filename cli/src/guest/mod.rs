@@ -39,7 +39,7 @@ fn bytes(command: &mut Command) -> Result<Vec<u8>, Failure> {
 }
 
 /// The file below a folder that `wanted` takes by its name.
-fn find(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
+pub fn find(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let mut folders = Vec::new();
     for path in entries.map(|entry| entry.path()) {

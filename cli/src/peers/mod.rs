@@ -14,6 +14,8 @@ use tessera_sim::tools;
 use crate::output::{self, Failure};
 
 mod board;
+mod rxe;
+mod tap;
 
 /// What a program is of: a file that its Debian package brings.
 type Needs = &'static [(&'static str, &'static str)];
@@ -55,8 +57,8 @@ struct Peer {
 struct Alone {
     /// Sees to what it takes, besides packages.
     ready: fn() -> Result<(), Failure>,
-    /// Runs it in its folder; says what was wrong.
-    run: fn(&Path) -> Result<Option<String>, Failure>,
+    /// Runs it in its folder; says what was wrong, and how many frames went.
+    run: fn(&Path) -> Result<(Option<String>, u64), Failure>,
 }
 
 const PEER: Peer = Peer {
@@ -450,6 +452,13 @@ const PEERS: &[Peer] = &[
         ),
         ..PEER
     },
+    Peer {
+        name: "soft-RoCE: every length, wrong frames between",
+        needs: rxe::NEEDS,
+        alone: Some(rxe::DATAGRAMS),
+        ..PEER
+    },
+    Peer { name: "ibv_ud_pingpong with soft-RoCE", needs: rxe::NEEDS, alone: Some(rxe::PINGPONG), ..PEER },
     Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
 ];
 
@@ -503,7 +512,8 @@ impl Peer {
     /// Runs it; what was wrong, and frames sent and lost.
     fn run(&self, folder: &Path) -> Result<(Option<String>, u64, u64), Failure> {
         if let Some(alone) = self.alone {
-            return Ok(((alone.run)(folder)?, 0, 0));
+            let (why, frames) = (alone.run)(folder)?;
+            return Ok((why, frames, 0));
         }
         if let Some((file, source, build)) = self.build {
             std::fs::write(folder.join(file), source)?;
