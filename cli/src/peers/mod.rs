@@ -57,9 +57,12 @@ struct Peer {
 struct Alone {
     /// Sees to what it takes, besides packages.
     ready: fn() -> Result<(), Failure>,
-    /// Runs it in its folder; says what was wrong, and how many frames went.
-    run: fn(&Path) -> Result<(Option<String>, u64), Failure>,
+    /// Runs it in its folder.
+    run: fn(&Path) -> Ran,
 }
+
+/// What was wrong, and how many frames went.
+type Ran = Result<(Option<String>, u64), Failure>;
 
 const PEER: Peer = Peer {
     name: "",

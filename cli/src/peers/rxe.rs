@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::tap::{End, Seen, Tap, Wrong};
-use super::{shell, Needs, PRELUDE};
+use super::{shell, Needs, Ran, PRELUDE};
 use crate::guest::{self, Image, Kernel, Options, Qemu, SERVE};
 use crate::output::Failure;
 
@@ -92,9 +92,6 @@ impl Drop for Running {
 fn ready() -> Result<(), Failure> {
     Kernel::get().map(|_| ())
 }
-
-/// Of a run: what was wrong, and how many frames went.
-type Ran = Result<(Option<String>, u64), Failure>;
 
 /// `tessera run`'s report, and what its program said.
 struct Report {
