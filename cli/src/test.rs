@@ -26,7 +26,7 @@ pub struct TestArgs {
     #[arg(long)]
     coverage: bool,
     /// Run programs that nobody here wrote instead, on simulated NICs: verbs tools,
-    /// UCX, MPI, and a guest whose VFIO the driver uses (Debian packages). Only those whose name
+    /// UCX, MPI, soft-RoCE in a guest, and one whose VFIO the driver uses (Debian packages). Only those whose name
     /// contains the filter
     #[arg(long, conflicts_with = "coverage")]
     peers: bool,
