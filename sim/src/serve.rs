@@ -13,11 +13,15 @@
 
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::ops::Range;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::sys::signal::kill;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::sys::uio::{process_vm_readv, process_vm_writev, RemoteIoVec};
 use nix::unistd::Pid;
@@ -39,6 +43,10 @@ pub use vfio_user::Functions;
 
 /// Windows that a NIC has to let go of a program that is gone.
 const RESET_WINDOWS: u32 = 10_000;
+
+/// How long a NIC of a program that is gone is waited for, and how often looked at.
+const CLEARING: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How the memory of programs is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,15 +268,15 @@ impl<S: Simulation> Hall<S> {
                 let text = identity(nic).to_string();
                 return Answer { text, ..Answer::ok(taken.into()) }.send(&mut stream);
             }
-            HELLO if hello.a == ANY => match (0..self.seats.len()).find(|&nic| self.take(nic, pid).is_ok()) {
-                Some(nic) => nic,
-                None => {
+            HELLO if hello.a == ANY => match self.take_one_of(0..self.seats.len(), pid) {
+                Ok(nic) => nic,
+                Err(_) => {
                     let nics = self.seats.len();
                     return refuse(&mut stream, format!("all {nics} NICs are open: start with more of them"));
                 }
             },
             HELLO => {
-                if let Err(other) = self.take(nic, pid) {
+                if let Err(other) = self.take_one_of(nic..nic + 1, pid) {
                     let why = format!("NIC {nic} is open in process {other}: use another, or end that");
                     return refuse(&mut stream, why);
                 }
@@ -309,6 +317,26 @@ impl<S: Simulation> Hall<S> {
                 *taken = Some(process);
                 Ok(())
             }
+        }
+    }
+
+    /// The first of some NICs that is free. One whose process is gone is waited for: whoever
+    /// starts a program behind another finds its NIC.
+    fn take_one_of(&self, nics: Range<usize>, process: i32) -> Result<usize, i32> {
+        let begun = Instant::now();
+        loop {
+            let mut others = Vec::new();
+            for nic in nics.clone() {
+                match self.take(nic, process) {
+                    Ok(()) => return Ok(nic),
+                    Err(other) => others.push(other),
+                }
+            }
+            let is_gone = |&other: &i32| kill(Pid::from_raw(other), None) == Err(Errno::ESRCH);
+            if !others.iter().any(is_gone) || begun.elapsed() > CLEARING {
+                return Err(others.first().copied().unwrap_or(0));
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 

@@ -171,7 +171,7 @@ const PEERS: &[Peer] = &[
     Peer {
         name: "reliable datagrams of any length, 5 % loss",
         needs: HEADERS,
-        options: &["--loss", "0.05", "--paths", "4", "--skew-us", "2"],
+        options: &["--nics", "1", "--loss", "0.05", "--paths", "4", "--skew-us", "2"],
         build: RELIABLE_BUILD,
         script: "TESSERA_UD=reliable ./reliable && TESSERA_UD=reliable ./reliable 1",
         expects: &["0 wrong"],
