@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::{Device, DeviceError};
+use crate::pci::sysfs::Sysfs;
 use crate::pci::vfio::Vfio;
 use crate::pci::vfio_user::VfioUser;
 use crate::pci::{Function, PciError};
@@ -15,7 +16,7 @@ use crate::remote::{self, Remote, ANY};
 pub enum AddressError {
     /// It says nothing known here.
     #[error(
-        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0, with the address of a board"
+        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0 (pci:0000:01:00.0 where there is no IOMMU), with the address of a board"
     )]
     Unknown(String),
     /// It may be a device, but is no simulator that can be asked for its fabric.
@@ -69,6 +70,7 @@ pub fn open_socket(address: &str) -> Result<Arc<Remote>, AddressError> {
 /// | `socket:PATH?nic=N` | NIC N (0 if not said; `any`: the first that is free) of a simulator process that listens at PATH |
 /// | `vfio-user:PATH` | the PCI function that a process makes which listens at PATH |
 /// | `vfio:ADDRESS` | the PCI function of this machine, such as 0000:01:00.0, through Linux VFIO |
+/// | `pci:ADDRESS` | the same where there is no IOMMU, with memory in huge pages: [`pci::sysfs`](crate::pci::sysfs) |
 ///
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
@@ -77,6 +79,7 @@ pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
     match address.split_once(':').filter(|(_, rest)| !rest.is_empty()).ok_or_else(unknown)? {
         ("vfio-user", path) => Ok(Function::open(Box::new(VfioUser::connect(Path::new(path))?))?),
         ("vfio", function) => Ok(Function::open(Box::new(Vfio::open(function)?))?),
+        ("pci", function) => Ok(Function::open(Box::new(Sysfs::open(function)?))?),
         ("socket", _) => Ok(open_socket(address)?),
         _ => Err(unknown()),
     }
@@ -89,13 +92,14 @@ mod tests {
     #[test]
     fn wrong_addresses_are_named() {
         let error = |address: &str| open_device(address).err().expect("no such device").to_string();
-        for unknown in ["", "pci:0", "socket:", "socket:?nic=1", "vfio-user:", "vfio:"] {
+        for unknown in ["", "disk:0", "socket:", "socket:?nic=1", "vfio-user:", "vfio:", "pci:"] {
             let said = error(unknown);
             assert!(said.contains(&format!("`{unknown}`")) && said.contains("socket:PATH"), "{said}");
         }
         assert!(error("socket:/tmp/x?nic=one").contains("`one` is no number"));
         let other = open_socket("vfio:0000:01:00.0").unwrap_err();
         assert_eq!(other, AddressError::NotSocket("vfio:0000:01:00.0".into()));
+        assert!(error("pci:eth0").contains("`eth0` is no address of a PCI function"));
         assert!(error("vfio:eth0").contains("`eth0` is no address of a PCI function"));
         let nobody = error("vfio-user:/nonexistent/nic0");
         assert!(nobody.contains("/nonexistent/nic0") && nobody.contains("--vfio-user"), "{nobody}");

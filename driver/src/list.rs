@@ -26,7 +26,7 @@ pub struct ListedDevice {
 
 /// The devices that this program may open: those at the address in the environment variable
 /// `TESSERA_DEVICE`, if that is set, and the PCI functions of this machine with the numbers of
-/// a Tessera NIC. What verbs call `ibv_get_device_list`; nothing is opened.
+/// a Tessera NIC: by `pci:` those behind no IOMMU. What verbs call `ibv_get_device_list`; nothing is opened.
 ///
 /// # Errors
 /// Those of [`devices_at`].
@@ -35,8 +35,10 @@ pub fn devices() -> Result<Vec<ListedDevice>, AddressError> {
         Ok(address) if !address.is_empty() => devices_at(&address)?,
         _ => Vec::new(),
     };
-    for function in functions(Path::new("/sys/bus/pci/devices")) {
-        let address = format!("vfio:{function}");
+    let folder = Path::new("/sys/bus/pci/devices");
+    for function in functions(folder) {
+        let kind = if folder.join(&function).join("iommu_group").exists() { "vfio" } else { "pci" };
+        let address = format!("{kind}:{function}");
         if listed.iter().all(|other| other.address != address) {
             listed.push(ListedDevice { address, identity: None, is_open: None });
         }
@@ -69,7 +71,7 @@ fn functions(folder: &Path) -> Vec<String> {
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
 pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
-    if let Some(("vfio" | "vfio-user", rest)) = address.split_once(':') {
+    if let Some(("vfio" | "vfio-user" | "pci", rest)) = address.split_once(':') {
         if !rest.is_empty() {
             return Ok(vec![ListedDevice { address: address.into(), identity: None, is_open: None }]);
         }
@@ -195,7 +197,8 @@ mod tests {
         let listed = devices_at("vfio:0000:01:00.0").unwrap();
         let one = ListedDevice { address: "vfio:0000:01:00.0".into(), identity: None, is_open: None };
         assert_eq!(listed, [one]);
-        for unknown in ["", "vfio:", "disk:0"] {
+        assert_eq!(devices_at("pci:0000:00:05.0").unwrap()[0].address, "pci:0000:00:05.0");
+        for unknown in ["", "vfio:", "pci:", "disk:0"] {
             assert!(devices_at(unknown).is_err(), "{unknown}");
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::arena::Range;
 use crate::context::Shared;
 use crate::device::{Device, DeviceError};
+use crate::huge;
 use crate::reset::State;
 
 pub(crate) const PAGE: usize = 4096;
@@ -30,6 +31,8 @@ pub struct DmaMemory {
 enum Source {
     /// Of the file that other processes can be shown.
     Shared(Range),
+    /// Of huge pages, for a device behind no IOMMU.
+    Huge(huge::Range),
     /// Of the heap, where there is no such file.
     Heap,
     /// Somebody else's.
@@ -59,6 +62,10 @@ impl DmaMemory {
     /// When they are more than an address space holds, as vectors do.
     pub fn new(len: usize) -> Arc<Self> {
         let layout = Self::layout(len);
+        // Where there are none left, mapping it says so.
+        if let Some(Ok(Some(range))) = NonZeroUsize::new(layout.size()).map(huge::Range::new) {
+            return Arc::new(Self { start: range.start(), len, source: Source::Huge(range) });
+        }
         if let Some(range) = NonZeroUsize::new(layout.size()).and_then(|size| Range::new(size).ok()) {
             return Arc::new(Self { start: range.start(), len, source: Source::Shared(range) });
         }
@@ -75,7 +82,17 @@ impl DmaMemory {
     pub fn shared_file(&self) -> Option<(&File, u64)> {
         match &self.source {
             Source::Shared(range) => Some(range.place()),
-            Source::Heap | Source::Borrowed => None,
+            Source::Huge(_) | Source::Heap | Source::Borrowed => None,
+        }
+    }
+
+    /// Where in physical memory these bytes begin: they are adjacent there. `None` of memory
+    /// that was allocated while no device behind no IOMMU was open, or when no huge pages were
+    /// left, and of memory that was [`borrowed`](Self::borrowed).
+    pub fn physical_address(&self) -> Option<u64> {
+        match &self.source {
+            Source::Huge(range) => Some(range.physical()),
+            _ => None,
         }
     }
 

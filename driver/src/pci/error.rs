@@ -27,6 +27,26 @@ pub enum PciError {
     /// The machine has no IOMMU that works.
     #[error("no IOMMU stands between {0} and memory, without which a device could write anywhere: switch VT-d or AMD-Vi on in the firmware, and boot with intel_iommu=on (AMD: nothing more)")]
     NoIommu(String),
+    /// An IOMMU knows other addresses than those of memory.
+    #[error("an IOMMU stands between {0} and memory: open it as vfio:{0}, which uses it; `pci:` is for machines without")]
+    Guarded(String),
+    /// The kernel drives it.
+    #[error("{name} is bound to the driver {driver}: as root, `echo {name} > /sys/bus/pci/devices/{name}/driver/unbind`")]
+    Driven {
+        /// The function.
+        name: String,
+        /// Who has it.
+        driver: String,
+    },
+    /// There are no huge pages.
+    #[error("there are no huge pages of 2 MiB left ({0}), which a device behind no IOMMU needs: as root, `echo 32 > /proc/sys/vm/nr_hugepages`, or boot with hugepages=32")]
+    HugePages(String),
+    /// Where memory lies is not told.
+    #[error("this program may not know where its memory lies ({0}), which a device behind no IOMMU must be told: run it as root (CAP_SYS_ADMIN)")]
+    Physical(String),
+    /// Another program has it.
+    #[error("{0} is open in another program: end that")]
+    Taken(String),
     /// Somebody else drives it.
     #[error("{name} is bound to {}, not to vfio-pci: as root, `modprobe vfio-pci`, then `echo vfio-pci > /sys/bus/pci/devices/{name}/driver_override`{} and `echo {name} > /sys/bus/pci/drivers_probe`", bound(driver.as_deref()), if driver.is_some() { format!(", `echo {name} > /sys/bus/pci/devices/{name}/driver/unbind`") } else { String::new() })]
     NotBound {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   Context ── Device ── Function ──┬── Bus: vfio       /dev/vfio, BAR 0 mapped, IOMMU
-//!                 ids, bus master,  └── Bus: vfio_user  a Unix socket, memory by its file
-//!                 device addresses
+//!                 ids, bus master,  ├── Bus: vfio_user  a Unix socket, memory by its file
+//!                 device addresses  └── Bus: sysfs      BAR 0 mapped, huge pages, no IOMMU
 //! ```
 //!
 //! A [`Bus`] carries accesses and knows nothing of NICs; [`Function`] checks that what is
@@ -11,7 +11,9 @@
 //! `driver/examples/edu.rs` uses a bus alone.
 
 mod error;
+mod mapping;
 pub mod message;
+pub mod sysfs;
 pub mod vfio;
 pub mod vfio_user;
 
@@ -59,8 +61,18 @@ pub trait Bus: Send + Sync {
     /// If it is outside, or nobody answers.
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError>;
 
-    /// Device addresses that memory can have.
+    /// Device addresses that memory can have, where it has none of its own.
     fn addresses(&self) -> Ranges;
+
+    /// The device address that the first of the pages has by itself, on a bus where it is not
+    /// given one.
+    ///
+    /// # Errors
+    /// If the device cannot reach it.
+    fn place(&self, memory: &DmaMemory) -> Result<Option<u64>, DeviceError> {
+        let _ = memory;
+        Ok(None)
+    }
 
     /// Lets the device reach the pages that `memory` lies in: the first of them at `address`.
     ///
@@ -101,6 +113,8 @@ struct Mapped {
     memory: Arc<DmaMemory>,
     len: u64,
     times: u32,
+    /// Whether its address was taken from those of the bus.
+    taken: bool,
 }
 
 #[derive(Default)]
@@ -188,15 +202,19 @@ impl Device for Function {
             mapped.times += 1;
             return Ok(address + before);
         }
-        let address = space.addresses.take(len).ok_or_else(|| DeviceError::Map {
+        let own = self.bus.place(memory)?;
+        let taken = own.is_none();
+        let address = own.or_else(|| space.addresses.take(len)).ok_or_else(|| DeviceError::Map {
             len: memory.len(),
             reason: format!("{} has no device addresses left: map less", self.bus.name()),
         })?;
         if let Err(error) = self.bus.map(address, memory) {
-            space.addresses.give_back(address, len);
+            if taken {
+                space.addresses.give_back(address, len);
+            }
             return Err(error);
         }
-        space.mapped.insert(address, Mapped { memory: memory.clone(), len, times: 1 });
+        space.mapped.insert(address, Mapped { memory: memory.clone(), len, times: 1, taken });
         Ok(address + before)
     }
 
@@ -207,9 +225,11 @@ impl Device for Function {
         mapped.times -= 1;
         if mapped.times == 0 {
             self.bus.unmap(address, mapped.len);
-            let len = mapped.len;
+            let (len, taken) = (mapped.len, mapped.taken);
             space.mapped.remove(&address);
-            space.addresses.give_back(address, len);
+            if taken {
+                space.addresses.give_back(address, len);
+            }
         }
     }
 

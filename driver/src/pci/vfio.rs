@@ -12,14 +12,13 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
-use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
 use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
 use vfio_bindings::bindings::vfio::*;
 
+use super::mapping::{inside, Mapping};
 use super::{pages, Bus, PciError, Ranges};
 use crate::device::DeviceError;
 use crate::memory::{DmaMemory, PAGE};
@@ -60,7 +59,7 @@ impl Default for Places {
 }
 
 /// `01:00.0` and `0000:01:00.0` as the kernel names it.
-fn canonical(address: &str) -> Option<String> {
+pub(super) fn canonical(address: &str) -> Option<String> {
     let full = if address.matches(':').count() == 1 { format!("0000:{address}") } else { address.into() };
     let (domain, rest) = full.split_once(':')?;
     let (bus, rest) = rest.split_once(':')?;
@@ -78,7 +77,7 @@ fn target(link: &Path) -> Option<String> {
 }
 
 /// The driver that a function is bound to.
-fn driver(function: &Path) -> Option<String> {
+pub(super) fn driver(function: &Path) -> Option<String> {
     target(&function.join("driver"))
 }
 
@@ -87,7 +86,7 @@ fn is_vfio(driver: &str) -> bool {
     driver == "vfio-pci" || driver.ends_with("-vfio-pci") || driver.ends_with("_vfio_pci")
 }
 
-fn open_node(path: PathBuf, absent: &str, busy: &str) -> Result<File, PciError> {
+pub(super) fn open_node(path: PathBuf, absent: &str, busy: &str) -> Result<File, PciError> {
     OpenOptions::new().read(true).write(true).open(&path).map_err(|error| {
         let remedy = match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => absent.into(),
@@ -133,24 +132,6 @@ fn look(places: &Places, address: &str) -> Result<(String, u32), PciError> {
     match driver(&function) {
         Some(driver) if is_vfio(&driver) => Ok((name, group)),
         driver => Err(PciError::NotBound { name, driver }),
-    }
-}
-
-/// BAR 0 in this process.
-struct Mapping {
-    start: NonNull<u8>,
-    len: NonZeroUsize,
-}
-
-// SAFETY: it is accessed by volatile accesses of aligned words, which any thread may do.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped once, and known to nobody else.
-        let _ = unsafe { munmap(self.start.cast(), self.len.get()) };
     }
 }
 
@@ -284,12 +265,7 @@ impl Vfio {
             region(&device, VFIO_PCI_CONFIG_REGION_INDEX).map_err(step("asking for its configuration"))?;
         let mappable = bar.flags & VFIO_REGION_INFO_FLAG_MMAP != 0;
         let len = NonZeroUsize::new(bar.size as usize).filter(|_| mappable);
-        let rights = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        let map = |len: NonZeroUsize| {
-            // SAFETY: a new mapping, where nothing is.
-            let start = unsafe { mmap(None, len, rights, MapFlags::MAP_SHARED, &device, bar.offset as i64) };
-            start.map(|start| Mapping { start: start.cast(), len })
-        };
+        let map = |len: NonZeroUsize| Mapping::new(&device, bar.offset, len);
         let mapping = len.map(map).transpose().map_err(step("mapping BAR 0"))?;
         let iommu = iommu(&container).map_err(step("asking for the IOMMU's ranges"))?;
         // Kernels before 5.4 do not say. All IOMMUs that are left have 39 bits.
@@ -312,14 +288,6 @@ impl Vfio {
             _group: group,
             container,
         })
-    }
-
-    fn inside(&self, offset: u32) -> Result<(), DeviceError> {
-        if offset.is_multiple_of(4) && u64::from(offset) + 4 <= self.bar_len {
-            return Ok(());
-        }
-        let reason = format!("it is no word of the {} bytes of BAR 0", self.bar_len);
-        Err(DeviceError::Register { offset, reason })
     }
 
     fn register(offset: u32) -> impl Fn(Error) -> DeviceError {
@@ -365,25 +333,22 @@ impl Bus for Vfio {
     }
 
     fn read(&self, offset: u32) -> Result<u32, DeviceError> {
-        self.inside(offset)?;
-        let Some(bar) = &self.bar else {
-            let mut bytes = [0; 4];
-            let read = self.device.read_exact_at(&mut bytes, self.bar_at + u64::from(offset));
-            return read.map(|()| u32::from_le_bytes(bytes)).map_err(Self::register(offset));
-        };
-        // SAFETY: inside the mapping, and aligned.
-        Ok(u32::from_le(unsafe { bar.start.as_ptr().add(offset as usize).cast::<u32>().read_volatile() }))
+        if let Some(bar) = &self.bar {
+            return bar.read(offset);
+        }
+        inside(self.bar_len, offset)?;
+        let mut bytes = [0; 4];
+        let read = self.device.read_exact_at(&mut bytes, self.bar_at + u64::from(offset));
+        read.map(|()| u32::from_le_bytes(bytes)).map_err(Self::register(offset))
     }
 
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
-        self.inside(offset)?;
-        let Some(bar) = &self.bar else {
-            let written = self.device.write_all_at(&value.to_le_bytes(), self.bar_at + u64::from(offset));
-            return written.map_err(Self::register(offset));
-        };
-        // SAFETY: inside the mapping, and aligned.
-        unsafe { bar.start.as_ptr().add(offset as usize).cast::<u32>().write_volatile(value.to_le()) }
-        Ok(())
+        if let Some(bar) = &self.bar {
+            return bar.write(offset, value);
+        }
+        inside(self.bar_len, offset)?;
+        let written = self.device.write_all_at(&value.to_le_bytes(), self.bar_at + u64::from(offset));
+        written.map_err(Self::register(offset))
     }
 
     fn addresses(&self) -> Ranges {
