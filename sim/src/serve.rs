@@ -37,6 +37,7 @@ use crate::cluster;
 use crate::device::{Shared, Simulation};
 use crate::nic::{HostMemory, HostRegion};
 
+mod pci_proxy;
 mod vfio_user;
 
 pub use vfio_user::Functions;

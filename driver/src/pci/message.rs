@@ -170,11 +170,15 @@ pub fn send(
     stream.write_all(&bytes[sent..])
 }
 
-/// Waits for the next message; `None` if the other side has gone, between two of them.
+/// 16 bytes, and the files that came with them.
+pub type Head = ([u8; 16], Vec<OwnedFd>);
+
+/// Waits for the next 16 bytes and the files that come with them; `None` if the other side has
+/// gone before the first.
 ///
 /// # Errors
-/// Those of the stream, and `InvalidData` for what is no message.
-pub fn receive(stream: &mut UnixStream) -> Result<Option<Message>, Error> {
+/// Those of the stream, and `InvalidData` for more files than a message has.
+pub fn receive_head(stream: &mut UnixStream) -> Result<Option<Head>, Error> {
     let mut head = [0; 16];
     let mut files = Vec::new();
     let got = loop {
@@ -197,6 +201,15 @@ pub fn receive(stream: &mut UnixStream) -> Result<Option<Message>, Error> {
         return Ok(None);
     }
     stream.read_exact(&mut head[got..])?;
+    Ok(Some((head, files)))
+}
+
+/// Waits for the next message; `None` if the other side has gone, between two of them.
+///
+/// # Errors
+/// Those of the stream, and `InvalidData` for what is no message.
+pub fn receive(stream: &mut UnixStream) -> Result<Option<Message>, Error> {
+    let Some((head, files)) = receive_head(stream)? else { return Ok(None) };
     let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
     let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
     let len = (word(4) as usize).checked_sub(16).filter(|&len| len <= MAX_BODY);

@@ -198,7 +198,7 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
 }
 
 /// A NIC that a client has.
-struct Function {
+pub(super) struct Function {
     device: Arc<dyn Device>,
     memory: Arc<HostMemory>,
     config: ConfigSpace,
@@ -217,13 +217,13 @@ fn errno(error: DeviceError) -> Errno {
 }
 
 impl Function {
-    fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>) -> Self {
+    pub(super) fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>) -> Self {
         let (config, bus_master) = (ConfigSpace::default(), Arc::default());
         Self { device, memory, config, bus_master, shown: Vec::new(), under_way: 0 }
     }
 
     /// Waits for a request, or until time shall pass.
-    fn asked(&self, stream: &UnixStream) -> bool {
+    pub(super) fn asked(&self, stream: &UnixStream) -> bool {
         let patience = match self.under_way {
             _ if !self.bus_master.load(Ordering::Acquire) => PollTimeout::NONE,
             0 => PollTimeout::from(SELDOM),
@@ -233,7 +233,7 @@ impl Function {
         poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], patience) != Ok(0)
     }
 
-    fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
         // Of a simulation that has ended the next request hears.
         if self.device.wait().is_err() {
@@ -242,7 +242,7 @@ impl Function {
     }
 
     /// `reset` resets the NIC, which takes long and is left out where it has done nothing.
-    fn reset(&mut self, reset: impl FnOnce()) -> Result<Vec<u8>, Errno> {
+    pub(super) fn reset(&mut self, reset: impl FnOnce()) -> Result<Vec<u8>, Errno> {
         self.config = ConfigSpace::default();
         self.bus_master.store(false, Ordering::Release);
         let used = self.device.read(regs::CONTROL.offset).map_err(errno)? & 1 == 1;
@@ -302,9 +302,10 @@ impl Function {
                     self.memory.unmap_all();
                     self.shown.clear();
                 } else {
-                    let found = self.shown.iter().position(|&shown| shown == (address, len));
-                    self.shown.swap_remove(found.ok_or(Errno::ENOENT)?);
-                    self.memory.unmap(address);
+                    if !self.shown.contains(&(address, len)) {
+                        return Err(Errno::ENOENT);
+                    }
+                    self.hide(address);
                 }
                 Ok(body.get(..24).ok_or(Errno::EINVAL)?.to_vec())
             }
@@ -312,7 +313,13 @@ impl Function {
         }
     }
 
-    fn map(
+    /// Takes away what was mapped at an address; nothing else can be there.
+    pub(super) fn hide(&mut self, address: u64) {
+        self.shown.retain(|&(other, _)| other != address);
+        self.memory.unmap(address);
+    }
+
+    pub(super) fn map(
         &mut self,
         flags: u32,
         offset: u64,
@@ -345,7 +352,7 @@ impl Function {
         (whole && inside).then(|| (offset as u32..).step_by(4)).ok_or(Errno::EINVAL)
     }
 
-    fn read(&self, region: u32, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
+    pub(super) fn read(&self, region: u32, offset: u64, data: &mut [u8]) -> Result<(), Errno> {
         match region {
             message::REGION_CONFIG => self.config.read(offset, data).then_some(()).ok_or(Errno::EINVAL),
             message::REGION_BAR0 => {
@@ -363,7 +370,7 @@ impl Function {
         }
     }
 
-    fn write(&mut self, region: u32, offset: u64, data: &[u8]) -> Result<(), Errno> {
+    pub(super) fn write(&mut self, region: u32, offset: u64, data: &[u8]) -> Result<(), Errno> {
         match region {
             message::REGION_CONFIG => {
                 let written = self.config.write(offset, data);
@@ -387,14 +394,14 @@ impl Function {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::sync::Mutex;
     use tessera_driver::DmaMemory;
 
     /// Registers that are all different, and what was written.
     #[derive(Default)]
-    struct Registers(Mutex<Vec<(u32, u32)>>);
+    pub(crate) struct Registers(pub(crate) Mutex<Vec<(u32, u32)>>);
 
     impl Device for Registers {
         fn read(&self, offset: u32) -> Result<u32, DeviceError> {
