@@ -17,6 +17,7 @@ mod output;
 mod peers;
 mod run;
 mod setup;
+mod simulated;
 mod soak;
 mod sweep;
 mod test;

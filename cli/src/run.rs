@@ -20,22 +20,12 @@ use nix::sys::signal::{killpg, Signal};
 use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::Value;
-use tessera_abi::params::CLOCK_MHZ;
-use tessera_abi::regs::{self, Reg};
-use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::ethernet::{Ethernet, EthernetStats};
-use tessera_sim::fabric::{Capture, FabricOptions, Faults, Loss};
-use tessera_sim::nic::NicOptions;
-use tessera_sim::serve::{MemoryWay, Server};
-use tessera_sim::verilator::Trace;
+use tessera_sim::serve::MemoryWay;
 
-use crate::args;
-use crate::fabric;
-use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure};
+use crate::simulated::{FabricArgs, Happened};
 
-/// Shortest path's delay, clocks: 1 us.
-const BASE_DELAY: u64 = CLOCK_MHZ as u64;
 /// How long processes that the program left behind may go on.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often somebody looks whether the program has ended.
@@ -51,31 +41,9 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct RunArgs {
-    /// NICs
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub nics: u16,
     /// Start the program once for every NIC, with its number in TESSERA_NIC
     #[arg(long)]
     pub each: bool,
-    /// Paths of the fabric: with more than one, datagrams may overtake each other
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub paths: u16,
-    /// Probability that a frame is lost, 0 to 0.5
-    #[arg(long, default_value_t = 0.0, value_parser = args::probability)]
-    pub loss: f64,
-    /// Delay of the slowest path beyond the fastest, microseconds
-    #[arg(long, default_value_t = 0.0, value_parser = args::skew)]
-    pub skew_us: f64,
-    /// A fabric from a JSON file: delays of its paths, bursts of loss, copies, damage, marks,
-    /// dead paths, speeds of links (docs/co-verification.md)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "loss", "skew_us"])]
-    pub fabric: Option<PathBuf>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// A register to set on every NIC, besides PATH_COUNT; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = tessera_driver::setting)]
-    pub set: Vec<(Reg, u32)>,
     /// Ask programs for their memory instead of reading it where it is
     #[arg(long)]
     pub ask_for_memory: bool,
@@ -90,11 +58,8 @@ pub struct RunArgs {
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write every frame as pcapng, for Wireshark
-    #[arg(long, value_name = "FILE")]
-    pub pcap: Option<PathBuf>,
     #[command(flatten)]
-    pub model: ModelArgs,
+    pub simulated: FabricArgs,
     /// The program and its arguments, behind `--`
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -107,20 +72,8 @@ struct Report {
     program: Vec<String>,
     /// How each copy ended: its exit code, or 128 and a signal's number.
     exits: Vec<i32>,
-    configuration: &'static str,
-    revision: String,
-    nics: u16,
-    paths: usize,
-    fabric: Option<String>,
-    loss: f64,
-    skew_us: f64,
-    seed: u64,
-    frames: u64,
-    bytes: u64,
-    lost: u64,
-    clocks: u64,
-    wall_s: f64,
-    visits: Vec<Visit>,
+    #[serde(flatten)]
+    happened: Happened,
     /// What passed between the fabric and outside, if they were joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     ethernet: Option<Outside>,
@@ -156,14 +109,6 @@ fn sockets(text: &str) -> Result<(PathBuf, PathBuf), String> {
         }
         _ => Err("two paths are wanted, LOCAL,REMOTE: where frames are received and where they go".into()),
     }
-}
-
-/// What a NIC did for a process.
-#[derive(Serialize)]
-struct Visit {
-    nic: usize,
-    process: i32,
-    counters: std::collections::BTreeMap<&'static str, u32>,
 }
 
 /// Builds something of tessera-verbs, and says where it is.
@@ -283,47 +228,24 @@ fn wait(copies: &mut [Copy], stopped: &AtomicBool) -> Result<Vec<i32>, Failure> 
 
 /// Runs the program.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    for path in [&args.json, &args.pcap].into_iter().flatten() {
+    if let Some(path) = &args.json {
         output::check_writable(path)?;
     }
-    let options = match &args.fabric {
-        Some(path) => fabric::read(path, args.seed)?,
-        None => {
-            let skew = (args.skew_us * f64::from(CLOCK_MHZ)).round() as u64;
-            let loss = if args.loss > 0.0 { Loss::Uniform(args.loss) } else { Loss::None };
-            let options = FabricOptions::new(args.paths.into(), BASE_DELAY, skew, args.seed);
-            FabricOptions { faults: Faults { loss, ..Faults::default() }, ..options }
-        }
-    };
-    let paths = options.path_delays.len();
-    let config = args.model.config()?;
-    let export = model::export(config)?;
+    let nics = args.simulated.nics;
+    args.simulated.check()?;
     let library = build(&["--lib"], "libtessera_verbs.so")?;
-    let model = args.model.build(&export, Trace::Off)?;
-    let nic = NicOptions { seed: args.seed, ..NicOptions::default() };
-    let mut cluster = Cluster::new(&model, args.nics.into(), &nic, options)?;
-    if let Some(path) = &args.pcap {
-        let mut capture = Capture::create(path, args.nics.into())?;
-        if args.ethernet.is_some() {
-            capture.interface("ethernet".into())?;
-        }
-        cluster.fabric_mut().start_capture(capture);
-    }
     let ethernet = args.ethernet.as_ref().map(|(local, remote)| {
-        let end = Ethernet::bind(local, remote, args.nics.into());
+        let end = Ethernet::bind(local, remote, nics.into());
         let cannot = |error| Failure::new(format!("cannot receive frames at {}: {error}", local.display()));
         end.map(Arc::new).map_err(cannot)
     });
     let ethernet = ethernet.transpose()?;
-    if let Some(ethernet) = &ethernet {
-        cluster.connect(ethernet.clone());
-    }
-    let cluster = SharedCluster::new(cluster);
     // Gone with the run, however that ends.
     let folder = tempfile::Builder::new().prefix("tessera-").tempdir()?;
     let way = if args.ask_for_memory { MemoryWay::Asked } else { MemoryWay::Found };
     let socket = folder.path().join("nics");
-    let server = Server::bind(&socket, cluster.clone(), args.nics.into(), way)?;
+    let simulated = args.simulated.serve(&socket, way, ethernet.as_ref())?;
+    let server = &simulated.server;
     let functions = args.vfio_user.as_ref().map(|folder| {
         let cannot =
             |error| Failure::new(format!("cannot listen at {}/nic0 and so on: {error}", folder.display()));
@@ -334,14 +256,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = stopped.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
     let address = format!("socket:{}?nic=any", socket.display());
-    let path_count = (regs::PATH_COUNT, paths as u32);
-    let settings =
-        std::iter::once(&path_count).chain(&args.set).map(|(reg, value)| format!("{}={value}", reg.name));
-    let settings = settings.collect::<Vec<_>>().join(",");
-    let begun = Instant::now();
+    let settings = &simulated.settings;
     let mut copies = Vec::new();
-    for copy in 0..if args.each { args.nics } else { 1 } {
-        copies.push(Copy::start(&args.command, (&address, &settings), &library, args.each.then_some(copy))?);
+    for copy in 0..if args.each { nics } else { 1 } {
+        copies.push(Copy::start(&args.command, (&address, settings), &library, args.each.then_some(copy))?);
     }
     let ended = wait(&mut copies, &stopped);
     drop(copies);
@@ -351,36 +269,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     while server.programs().iter().any(Option::is_some) && begun_clearing.elapsed() < PATIENCE {
         std::thread::sleep(LOOK);
     }
-    let visits = server.visits();
-    drop((functions, server));
-    let mut locked = cluster.lock();
-    locked.fabric_mut().finish_capture()?;
-    let stats = locked.fabric().stats();
+    drop(functions);
     let report = Report {
         ok: exits.iter().all(|&exit| exit == 0),
         program: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         exits,
-        configuration: config.name,
-        revision: model::revision(),
-        nics: args.nics,
-        paths,
-        fabric: args.fabric.as_ref().map(|path| path.display().to_string()),
-        loss: args.loss,
-        skew_us: args.skew_us,
-        seed: args.seed,
-        frames: stats.frames,
-        bytes: stats.bytes,
-        lost: stats.dropped(),
-        clocks: locked.clock(),
-        wall_s: begun.elapsed().as_secs_f64(),
-        visits: visits
-            .into_iter()
-            .map(|visit| Visit {
-                nic: visit.nic,
-                process: visit.process,
-                counters: visit.counters.into_iter().collect(),
-            })
-            .collect(),
+        happened: simulated.finish(&args.simulated)?,
         ethernet: ethernet.map(|ethernet| Outside::of(ethernet.stats())),
     };
     report.print();
@@ -398,20 +292,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
 impl Report {
     fn print(&self) {
-        println!(
-            "fabric   {} frames, {} bytes, {} lost; {} clocks of {} NICs in {:.1} s",
-            self.frames, self.bytes, self.lost, self.clocks, self.nics, self.wall_s
-        );
+        self.happened.print_fabric();
         if let Some(Outside { received, sent, answered, ignored, overflowed, untaken }) = &self.ethernet {
             println!(
                 "Ethernet {received} frames in, {sent} out; {answered} questions answered, {ignored} for no NIC, \
                  {overflowed} too many, {untaken} taken by nobody"
             );
         }
-        for Visit { nic, process, counters } in &self.visits {
-            let [a, b, c, d] = addresses(*nic).1;
-            let counters: Vec<_> = counters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-            println!("NIC {nic}    {a}.{b}.{c}.{d}, process {process}: {}", counters.join(", "));
-        }
+        self.happened.print_visits();
     }
 }
