@@ -45,6 +45,7 @@ enum Verb {
     Sweep(sweep::SweepArgs),
     Soak(soak::SoakArgs),
     Run(run::RunArgs),
+    Guest(guest::command::GuestArgs),
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
 }
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Soak(args) => soak::run(&args),
         Verb::Run(args) => run::run(&args),
+        Verb::Guest(args) => guest::command::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
     };

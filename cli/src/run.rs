@@ -134,14 +134,16 @@ pub fn build(what: &[&str], file: &str) -> Result<PathBuf, Failure> {
 }
 
 /// A copy of the program, and all processes that it starts.
-struct Copy {
+pub struct Copy {
     child: Child,
     group: Pid,
     status: Option<ExitStatus>,
 }
 
 impl Copy {
-    fn start(
+    /// Starts it: with the address of a device, registers to set, the library to preload, and
+    /// the number of a NIC if it is to have that.
+    pub fn start(
         command: &[OsString],
         (address, settings): (&str, &str),
         library: &Path,
@@ -172,7 +174,7 @@ impl Copy {
     }
 
     /// Whether it has ended, by itself.
-    fn ended(&mut self) -> Result<bool, Failure> {
+    pub fn ended(&mut self) -> Result<bool, Failure> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
         }
@@ -185,7 +187,7 @@ impl Copy {
     }
 
     /// 128 and the signal's number where one has ended it, as shells say.
-    fn exit(&self) -> i32 {
+    pub fn exit(&self) -> i32 {
         self.status.map_or(128 + Signal::SIGKILL as i32, |status| {
             status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
         })

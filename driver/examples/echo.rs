@@ -6,6 +6,7 @@
 //! four it sends messages there and checks the answers, the last of which ends the other. Host
 //! n has the addresses of the n-th NIC of a simulated fabric: 10.0.0.n.
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ struct Host {
     endpoint: Endpoint,
     sent: Slots,
     received: Slots,
+    /// Slots of `sent` that no send is reading: sends end in any order.
+    free: Vec<u64>,
 }
 
 impl Host {
@@ -69,7 +72,8 @@ impl Host {
         let cq = context.create_cq(256)?;
         let endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq)?;
         let (sent, received) = (Slots::new(&pd, Access::READ)?, Slots::new(&pd, Access::LOCAL_WRITE)?);
-        let mut host = Self { context, cq, endpoint, sent, received };
+        let free = (0..WINDOW).collect();
+        let mut host = Self { context, cq, endpoint, sent, received, free };
         for slot in 0..WINDOW {
             host.listen(slot)?;
         }
@@ -81,23 +85,43 @@ impl Host {
         Ok(self.endpoint.post_recv(&RecvRequest { work_id: slot, region: &self.received.region, range })?)
     }
 
-    fn send(&mut self, slot: u64, len: usize, to: AddressHandle, tag: u64) -> Outcome<()> {
-        Ok(self.endpoint.post_send(&SendRequest {
+    /// Sends bytes from a slot that is free; `false` if none is, or the ring is full.
+    fn send(&mut self, bytes: &[u8], to: AddressHandle, tag: u64) -> Outcome<bool> {
+        let Some(slot) = self.free.pop() else { return Ok(false) };
+        self.sent.memory().write(Slots::at(slot), bytes);
+        let posted = self.endpoint.post_send(&SendRequest {
             work_id: slot,
             region: &self.sent.region,
-            range: Slots::at(slot)..Slots::at(slot) + len,
+            range: Slots::at(slot)..Slots::at(slot) + bytes.len(),
             to,
             tag,
             immediate: None,
             round: None,
             payload_size: 4096,
-        })?)
+        });
+        match posted {
+            Ok(()) => Ok(true),
+            // Behind one that waits for a receive, places of others are not free yet.
+            Err(PostError::RingFull { .. }) => {
+                self.free.push(slot);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a receive has brought.
+    fn bytes(&self, done: &WorkCompletion) -> Vec<u8> {
+        self.received.memory().to_vec(Slots::at(done.work_id), done.len as usize)
     }
 
     fn wait(&mut self) -> Outcome<WorkCompletion> {
         let mut done = [WorkCompletion::default()];
         while self.cq.poll(&mut done)? == 0 {
             self.context.wait()?;
+        }
+        if !done[0].receive {
+            self.free.push(done[0].work_id);
         }
         match done[0].status {
             Status::Success => Ok(done[0]),
@@ -107,25 +131,26 @@ impl Host {
 
     /// Answers until the last message; how many there were.
     fn answer(&mut self) -> Outcome<u64> {
-        let (mut count, mut last, mut under_way) = (0, false, 0);
-        while !last || under_way > 0 {
+        let (mut count, mut last) = (0, false);
+        // Not answered yet; their slots receive nothing new.
+        let mut waiting = VecDeque::new();
+        while !last || !waiting.is_empty() || self.free.len() < WINDOW as usize {
             let done = self.wait()?;
-            if !done.receive {
-                under_way -= 1;
-                continue;
+            if done.receive {
+                waiting.push_back(done);
             }
-            let (slot, len) = (done.work_id, done.len as usize);
-            let bytes = self.received.memory().to_vec(Slots::at(slot), len);
-            self.sent.memory().write(Slots::at(slot), &bytes);
-            self.listen(slot)?;
-            let to = AddressHandle::new(
-                mac(done.peer_gid[15]),
-                done.peer_gid,
-                done.peer_endpoint,
-                self.endpoint.address().qkey,
-            );
-            self.send(slot, len, to, done.tag)?;
-            (count, last, under_way) = (count + 1, last || done.tag == LAST, under_way + 1);
+            while let Some(done) = waiting.front() {
+                let host = mac(done.peer_gid[15]);
+                let qkey = self.endpoint.address().qkey;
+                let to = AddressHandle::new(host, done.peer_gid, done.peer_endpoint, qkey);
+                let (slot, tag, bytes) = (done.work_id, done.tag, self.bytes(done));
+                if !self.send(&bytes, to, tag)? {
+                    break;
+                }
+                waiting.pop_front();
+                self.listen(slot)?;
+                (count, last) = (count + 1, last || tag == LAST);
+            }
         }
         Ok(count)
     }
@@ -133,21 +158,18 @@ impl Host {
     /// Sends a message, and waits for the same back.
     fn ask(&mut self, to: AddressHandle, len: usize, tag: u64) -> Outcome<()> {
         let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251 + tag as usize) as u8).collect();
-        self.sent.memory().write(0, &bytes);
-        self.send(0, len, to, tag)?;
-        let (mut sent, mut came) = (false, false);
-        while !(sent && came) {
+        self.send(&bytes, to, tag)?;
+        let mut came = false;
+        while !came || self.free.len() < WINDOW as usize {
             let done = self.wait()?;
             if !done.receive {
-                sent = true;
                 continue;
             }
-            let slot = done.work_id;
-            let got = self.received.memory().to_vec(Slots::at(slot), done.len as usize);
+            let got = self.bytes(&done);
             if done.tag != tag || got != bytes {
                 return Err(format!("of {len} bytes {} came back, or others", got.len()).into());
             }
-            self.listen(slot)?;
+            self.listen(done.work_id)?;
             came = true;
         }
         Ok(())
@@ -155,24 +177,19 @@ impl Host {
 
     /// Sends many short ones, and waits for all of them.
     fn ask_many(&mut self, to: AddressHandle) -> Outcome<()> {
-        let (mut posted, mut sent, mut came) = (0, 0, vec![false; SHORT as usize]);
-        while sent < SHORT || came.contains(&false) {
-            while posted < SHORT && posted < sent + WINDOW {
-                self.sent.memory().write(Slots::at(posted), &posted.to_le_bytes().repeat(8));
-                self.send(posted, 64, to, posted)?;
+        let bytes = |message: u64| message.to_le_bytes().repeat(8);
+        let (mut posted, mut came) = (0, vec![false; SHORT as usize]);
+        while came.contains(&false) || self.free.len() < WINDOW as usize {
+            while posted < SHORT && self.send(&bytes(posted), to, posted)? {
                 posted += 1;
             }
             let done = self.wait()?;
             if !done.receive {
-                sent += 1;
                 continue;
             }
-            let got = self.received.memory().to_vec(Slots::at(done.work_id), done.len as usize);
             let place = came.get_mut(done.tag as usize).filter(|place| !**place);
-            if got != done.tag.to_le_bytes().repeat(8) || place.is_none() {
-                return Err(format!("message {} came back as another, or again", done.tag).into());
-            }
-            place.into_iter().for_each(|place| *place = true);
+            let place = place.filter(|_| self.bytes(&done) == bytes(done.tag));
+            *place.ok_or_else(|| format!("message {} came back as another, or again", done.tag))? = true;
             self.listen(done.work_id)?;
         }
         Ok(())

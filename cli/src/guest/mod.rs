@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use crate::output::Failure;
 
+pub mod command;
 mod image;
 mod qemu;
 

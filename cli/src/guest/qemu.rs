@@ -1,7 +1,9 @@
 //! QEMU with a guest: its console is read from the start, and it ends with us.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -79,24 +81,66 @@ impl Qemu {
     /// # Errors
     /// If they do not come in time: what it said instead.
     pub fn wait_for(&mut self, words: &str, limit: Duration) -> Result<String, Failure> {
+        let mut before = String::new();
+        match self.follow(words, limit, &mut |text| before += text) {
+            Ok(()) => Ok(before),
+            Err(error) => Err(Failure::new(format!("{error}:\n{}", tail(&before)))),
+        }
+    }
+
+    /// The same, and shows what comes before them as it comes.
+    ///
+    /// # Errors
+    /// If they do not come in time.
+    pub fn follow(
+        &mut self,
+        words: &str,
+        limit: Duration,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<(), Failure> {
         let until = self.until.min(Instant::now() + limit);
         let (said, news) = &*self.said;
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let rest = &said.text[self.taken..];
             if let Some(at) = rest.find(words) {
-                let before = rest[..at].to_owned();
+                show(&rest[..at]);
                 self.taken += at + words.len();
-                return Ok(before);
+                return Ok(());
             }
             let left = until.saturating_duration_since(Instant::now());
-            if said.over || left.is_zero() {
+            let over = said.over || left.is_zero();
+            // The end of it may be the beginning of the words.
+            let begun = (1..words.len()).rev().find(|&len| rest.ends_with(&words[..len]));
+            let len = rest.len() - begun.filter(|_| !over).unwrap_or(0);
+            show(&rest[..len]);
+            self.taken += len;
+            if over {
                 let why = if said.over { "ended" } else { "takes too long" };
-                let rest = tail(rest);
-                return Err(Failure::new(format!("the guest {why} before it says `{words}`:\n{rest}")));
+                return Err(Failure::new(format!("the guest {why} before it says `{words}`")));
             }
             said = news.wait_timeout(said, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Has an init that ends in [`SERVE`](super::SERVE) do a line, and shows what it prints
+    /// as it comes; its exit code.
+    ///
+    /// # Errors
+    /// If the guest does not come back in time.
+    pub fn show(&mut self, line: &str, limit: Duration, show: &mut dyn FnMut(&str)) -> Result<i32, Failure> {
+        writeln!(self.console, "{line}").and_then(|()| self.console.flush()).map_err(deaf)?;
+        self.follow("@ ended with ", limit, show)?;
+        let code = self.wait_for("\n", limit)?;
+        code.trim().parse().map_err(|_| Failure::new(format!("`{code}` is no exit code")))
+    }
+
+    /// What the guest reads, for somebody else to write to.
+    ///
+    /// # Errors
+    /// If the system has no descriptors left.
+    pub fn console(&self) -> Result<File, Failure> {
+        Ok(File::from(self.console.as_fd().try_clone_to_owned()?))
     }
 
     /// Has an init that ends in [`SERVE`](super::SERVE) do a line; what it printed, and
@@ -105,12 +149,11 @@ impl Qemu {
     /// # Errors
     /// If the guest does not come back in time.
     pub fn run(&mut self, line: &str, limit: Duration) -> Result<(String, i32), Failure> {
-        let written = writeln!(self.console, "{line}").and_then(|()| self.console.flush());
-        written.map_err(|error| Failure::new(format!("the guest does not listen: {error}")))?;
-        let text = self.wait_for("@ ended with ", limit)?;
-        let code = self.wait_for("\n", limit)?;
-        let code = code.trim().parse().map_err(|_| Failure::new(format!("`{code}` is no exit code")))?;
-        Ok((text, code))
+        let mut printed = String::new();
+        match self.show(line, limit, &mut |text| printed += text) {
+            Ok(code) => Ok((printed, code)),
+            Err(error) => Err(Failure::new(format!("{error}:\n{}", tail(&printed)))),
+        }
     }
 
     /// Waits until the guest has powered itself off; all that it said since the last call.
@@ -136,6 +179,10 @@ impl Drop for Qemu {
             let _ = self.child.wait();
         }
     }
+}
+
+fn deaf(error: std::io::Error) -> Failure {
+    Failure::new(format!("the guest does not listen: {error}"))
 }
 
 /// The last lines.

@@ -10,13 +10,11 @@
 //! What must be refused is, one step after the other: unbound, a group that is shared, no
 //! rights, too little memory to lock; then it works, as root and as a user.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::guest::{self, output, Image, Kernel, Options, Qemu};
+use crate::guest::command::example;
+use crate::guest::{self, Image, Kernel, Options, Qemu};
 use crate::output::Failure;
 
 /// What a guest needs of the host.
@@ -67,18 +65,6 @@ const WORKS: &[&str] = &[
     "is the PCI device 1234:11e8, not a Tessera NIC (1234:5453)",
 ];
 
-/// The example, built.
-fn example() -> Result<PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", "tessera-driver", "--example", "edu"]);
-    build.args(["--message-format", "json"]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let lines = output(&mut build)?;
-    let messages = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut files = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    files.find(|file| file.ends_with("edu")).ok_or_else(|| Failure::new("cargo built no example `edu`"))
-}
-
 /// What the guest's output says of a step: its own words, and how it ended.
 fn step<'a>(text: &'a str, name: &str) -> Option<(&'a str, i32)> {
     let (_, rest) = text.split_once(&format!("@ {name}\n"))?;
@@ -98,7 +84,7 @@ fn run(folder: &Path) -> super::Ran {
 
 fn steps(folder: &Path) -> Result<Option<String>, Failure> {
     let kernel = Kernel::get()?;
-    let image = Image::new(&kernel, INIT)?.modules(&MODULES)?.program(&example()?, "/edu")?;
+    let image = Image::new(&kernel, INIT)?.modules(&MODULES)?.program(&example("edu")?, "/edu")?;
     let devices = ["intel-iommu,intremap=on", "pcie-pci-bridge,id=b", "edu,bus=b", "e1000,bus=b,romfile="];
     let options = Options {
         machine: "q35,kernel-irqchip=split",
