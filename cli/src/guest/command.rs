@@ -178,7 +178,7 @@ fn init(devices: &[String], settings: &str, memory: u32) -> String {
     let (first, all) = (&devices[0], devices.join(" "));
     format!(
         "echo {pages} > /proc/sys/vm/nr_hugepages\n\
-         export TESSERA_DEVICE={first} TESSERA_DEVICES='{all}' TESSERA_SET='{settings}'\n{SERVE}"
+         export PATH=/usr/bin:/bin TESSERA_DEVICE={first} TESSERA_DEVICES='{all}' TESSERA_SET='{settings}'\n{SERVE}"
     )
 }
 
@@ -249,16 +249,19 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     }
     let mut words: Vec<String> =
         args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let program = echo.as_deref().or(words.first().filter(|word| word.contains('/')).map(Path::new));
-    if let Some(program) = program {
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let file = echo.as_deref().or(words.first().filter(|word| word.contains('/')).map(Path::new));
+    if let Some(file) = file {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let at = format!("/usr/bin/{name}");
-        image = image.program(program, &at)?;
+        image = image.program(file, &at)?;
         match words.first_mut() {
             Some(first) => *first = at,
             None => words = vec![at, devices[0].clone(), "1".into(), (inside + 1).to_string()],
         }
     }
+    // By a file: what is said on the console has lines, and they are short.
+    let program = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let image = image.file("/program", format!("exec {program} \"$@\"\n").as_bytes());
     let ends = (0..inside).map(|nic| simulated.server.proxy(nic.into())).collect::<Result<Vec<_>, _>>()?;
     let options = Options {
         machine: "q35,memory-backend=memory",
@@ -276,7 +279,6 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     let (release, _) = qemu.run("uname -r", limit)?;
     println!("guest    Linux {}, up in {boot_s:.1} s, with {}", release.trim(), devices.join(" "));
     let answerer = echo.as_ref().map(|program| Answerer::start(program, &simulated, inside)).transpose()?;
-    words.extend(answerer.iter().map(|answerer| answerer.endpoint.clone()));
     let mut copy = match (&args.outside, &library) {
         (Some(line), Some(library)) => {
             let socket = folder.path().join("nics");
@@ -286,7 +288,10 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
         }
         _ => None,
     };
-    let mut line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let mut line = "sh /program".to_owned();
+    if let Some(Answerer { endpoint, .. }) = &answerer {
+        line += &format!(" {endpoint}");
+    }
     if args.interactive {
         line += " < /dev/console";
         forward(qemu.console()?);
@@ -316,7 +321,7 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     }
     let report = Report {
         ok: exit == 0 && outside.is_none_or(|exit| exit == 0),
-        program: line,
+        program,
         exit,
         outside,
         kernel: release.trim().into(),

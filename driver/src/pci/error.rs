@@ -25,7 +25,7 @@ pub enum PciError {
     #[error("there is no PCI function {0}: `lspci -D` lists those there are; a board that was just programmed needs `echo 1 > /sys/bus/pci/rescan`")]
     NoFunction(String),
     /// The machine has no IOMMU that works.
-    #[error("no IOMMU stands between {0} and memory, without which a device could write anywhere: switch VT-d or AMD-Vi on in the firmware, and boot with intel_iommu=on (AMD: nothing more)")]
+    #[error("no IOMMU stands between {0} and memory, without which a device could write anywhere: switch VT-d or AMD-Vi on in the firmware, and boot with intel_iommu=on (AMD: nothing more); where a virtual machine has none, pci:{0} does without")]
     NoIommu(String),
     /// An IOMMU knows other addresses than those of memory.
     #[error("an IOMMU stands between {0} and memory: open it as vfio:{0}, which uses it; `pci:` is for machines without")]

@@ -29,7 +29,8 @@ use crate::memory::DmaMemory;
 /// A function of this machine.
 pub struct Sysfs {
     name: String,
-    bar: Mapping,
+    /// None where the function has no BAR 0.
+    bar: Option<Mapping>,
     bar_len: u64,
     config: Flock<File>,
     reset: PathBuf,
@@ -89,11 +90,13 @@ impl Sysfs {
             std::fs::write(&enable, "1").map_err(|error| refused(&enable, &error))?;
         }
         let registers = function.join("resource0");
-        let bar = open(registers.clone())?;
-        let bar_len = bar.metadata().map_err(|error| refused(&registers, &error))?.len();
-        let len = NonZeroUsize::new(bar_len as usize);
-        let len = len.ok_or_else(|| PciError::Bar { name: name.clone(), len: bar_len })?;
-        let bar = Mapping::new(&bar, 0, len).map_err(|error| refused(&registers, &error.into()))?;
+        let (mut bar, mut bar_len) = (None, 0);
+        if registers.exists() {
+            let file = open(registers.clone())?;
+            bar_len = file.metadata().map_err(|error| refused(&registers, &error))?.len();
+            let map = |len| Mapping::new(&file, 0, len).map_err(|error| refused(&registers, &error.into()));
+            bar = NonZeroUsize::new(bar_len as usize).map(map).transpose()?;
+        }
         want().map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => PciError::Physical(error.to_string()),
             _ => PciError::HugePages(error.to_string()),
@@ -107,6 +110,10 @@ impl Sysfs {
             _ => DeviceError::Register { offset: offset as u32, reason: error.to_string() },
         }
     }
+}
+
+fn outside(offset: u32) -> DeviceError {
+    DeviceError::Register { offset, reason: "the function has no BAR 0".into() }
 }
 
 impl Bus for Sysfs {
@@ -127,11 +134,11 @@ impl Bus for Sysfs {
     }
 
     fn read(&self, offset: u32) -> Result<u32, DeviceError> {
-        self.bar.read(offset)
+        self.bar.as_ref().ok_or_else(|| outside(offset))?.read(offset)
     }
 
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
-        self.bar.write(offset, value)
+        self.bar.as_ref().ok_or_else(|| outside(offset))?.write(offset, value)
     }
 
     fn addresses(&self) -> Ranges {
@@ -206,10 +213,11 @@ mod tests {
         write(function.join("config"), [0; 256]).unwrap();
         refusal(&["/enable"], &ready);
         write(function.join("enable"), "0\n").unwrap();
-        refusal(&["/resource0"], &ready);
+        let none_there = open(&ready).unwrap();
         assert_eq!(read_to_string(function.join("enable")).unwrap(), "1");
-        write(function.join("resource0"), []).unwrap();
-        assert_eq!(open(&ready).err(), Some(PciError::Bar { name: name.into(), len: 0 }));
+        assert_eq!(none_there.bar_len(), 0);
+        assert!(none_there.read(0).is_err() && none_there.write(0, 0).is_err());
+        drop(none_there);
         write(function.join("resource0"), [0; 8192]).unwrap();
         refusal(&["nr_hugepages"], &none);
         refusal(&["as root"], &secret);
