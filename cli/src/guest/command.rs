@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -27,6 +28,8 @@ use crate::simulated::{FabricArgs, Happened, Simulated};
 
 /// PCI slot of the first NIC; the others follow.
 const SLOT: u16 = 5;
+/// Where the guest has the driver's example.
+const ECHO: &str = "/usr/bin/tessera-echo";
 /// How long a guest takes to come up, at most; it takes a tenth of it.
 const BOOT: Duration = Duration::from_secs(60);
 /// How long what is behind the guest's program may take.
@@ -39,8 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// the driver, and check them.
 ///
 /// A program that is named with a slash is one of this machine: it is copied into the guest with
-/// the libraries that it is linked with. Others are the guest's own, which are busybox's. It
-/// finds its NIC in TESSERA_DEVICE, as programs outside do.
+/// the libraries that it is linked with. Others are the guest's own: busybox's, and tessera-echo
+/// (driver/examples/echo.rs). It finds its NIC in TESSERA_DEVICE, as programs outside do.
 ///
 ///     cargo tessera guest
 ///     cargo tessera guest -i -- sh
@@ -233,7 +236,7 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     }
     tools::require_packages("the guest is run with", &NEEDS)?;
     let kernel = Kernel::get()?;
-    let echo = exchange.then(|| example("echo")).transpose()?;
+    let echo = example("echo")?;
     let library = match &args.outside {
         Some(_) => Some(run::build(&["--lib"], "libtessera_verbs.so")?),
         None => None,
@@ -243,21 +246,21 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     let simulated = args.simulated.serve(&folder.path().join("nics"), MemoryWay::Found, None)?;
     let devices: Vec<_> = (0..inside).map(|nic| format!("pci:0000:00:{:02x}.0", SLOT + nic)).collect();
     let init = init(&devices, &simulated.settings, args.memory);
-    let mut image = Image::new(&kernel, &init)?;
+    let mut image = Image::new(&kernel, &init)?.program(&echo, ECHO)?;
     for (file, at) in &args.file {
         image = add(image, file, at)?;
     }
     let mut words: Vec<String> =
         args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let file = echo.as_deref().or(words.first().filter(|word| word.contains('/')).map(Path::new));
-    if let Some(file) = file {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let at = format!("/usr/bin/{name}");
-        image = image.program(file, &at)?;
-        match words.first_mut() {
-            Some(first) => *first = at,
-            None => words = vec![at, devices[0].clone(), "1".into(), (inside + 1).to_string()],
+    match words.first_mut() {
+        None => words = vec![ECHO.into(), devices[0].clone(), "1".into(), (inside + 1).to_string()],
+        Some(first) if first.contains('/') => {
+            let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy();
+            let at = format!("/usr/bin/{name}");
+            image = image.program(Path::new(first), &at)?;
+            *first = at;
         }
+        Some(_) => {}
     }
     // By a file: what is said on the console has lines, and they are short.
     let program = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
@@ -273,12 +276,14 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut qemu = Qemu::start(&kernel, &image.write(folder.path())?, &options)?;
     drop(ends);
+    let stop = qemu.stop();
+    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
     qemu.wait_for("@ ready\n", BOOT)?;
     let boot_s = begun.elapsed().as_secs_f64();
     let limit = Duration::from_secs(args.limit);
     let (release, _) = qemu.run("uname -r", limit)?;
     println!("guest    Linux {}, up in {boot_s:.1} s, with {}", release.trim(), devices.join(" "));
-    let answerer = echo.as_ref().map(|program| Answerer::start(program, &simulated, inside)).transpose()?;
+    let answerer = exchange.then(|| Answerer::start(&echo, &simulated, inside)).transpose()?;
     let mut copy = match (&args.outside, &library) {
         (Some(line), Some(library)) => {
             let socket = folder.path().join("nics");

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ use nix::unistd::Pid;
 
 use super::Kernel;
 use crate::output::Failure;
+
+/// How often somebody looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What a guest's machine is.
 pub struct Options<'a> {
@@ -44,6 +48,8 @@ pub struct Qemu {
     /// What of the console has been taken.
     taken: usize,
     until: Instant,
+    /// Whether somebody wants it ended.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Qemu {
@@ -72,7 +78,19 @@ impl Qemu {
         let said = Arc::new((Mutex::new(Said::default()), Condvar::new()));
         listen(out, said.clone(), true);
         listen(error, said.clone(), false);
-        Ok(Self { child, console, said, taken: 0, until: Instant::now() + options.limit })
+        Ok(Self {
+            child,
+            console,
+            said,
+            taken: 0,
+            until: Instant::now() + options.limit,
+            stopped: Arc::default(),
+        })
+    }
+
+    /// What ends every wait for the guest, when it is set.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        self.stopped.clone()
     }
 
     /// Waits until the guest's console has these words; what came before them, since the
@@ -109,16 +127,21 @@ impl Qemu {
                 return Ok(());
             }
             let left = until.saturating_duration_since(Instant::now());
-            let over = said.over || left.is_zero();
+            let stopped = self.stopped.load(Ordering::Relaxed);
+            let over = said.over || left.is_zero() || stopped;
             // The end of it may be the beginning of the words.
             let begun = (1..words.len()).rev().find(|&len| rest.ends_with(&words[..len]));
             let len = rest.len() - begun.filter(|_| !over).unwrap_or(0);
             show(&rest[..len]);
             self.taken += len;
+            if stopped {
+                return Err(Failure::new("stopped"));
+            }
             if over {
                 let why = if said.over { "ended" } else { "takes too long" };
                 return Err(Failure::new(format!("the guest {why} before it says `{words}`")));
             }
+            let left = left.min(LOOK);
             said = news.wait_timeout(said, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tessera_sim::tools;
 
+use crate::guest::{self, Kernel};
 use crate::output::{self, Failure};
 
 mod board;
@@ -36,7 +37,9 @@ const TSHARK: Needs = &[("/usr/bin/tshark", "tshark"), ("/usr/bin/ibv_ud_pingpon
 struct Peer {
     name: &'static str,
     needs: Needs,
-    /// Options of `tessera run`.
+    /// `run`, or `guest`, which takes no script.
+    verb: &'static str,
+    /// Its options.
     options: &'static [&'static str],
     /// Run by a shell before, in a folder of its own with this source.
     build: Option<(&'static str, &'static str, &'static str)>,
@@ -67,6 +70,7 @@ type Ran = Result<(Option<String>, u64), Failure>;
 const PEER: Peer = Peer {
     name: "",
     needs: &[],
+    verb: "run",
     options: &[],
     build: None,
     script: "",
@@ -462,8 +466,51 @@ const PEERS: &[Peer] = &[
         ..PEER
     },
     Peer { name: "ibv_ud_pingpong with soft-RoCE", needs: rxe::NEEDS, alone: Some(rxe::PINGPONG), ..PEER },
+    Peer {
+        name: "a NIC in a guest",
+        needs: &guest::NEEDS,
+        verb: "guest",
+        expects: &["128 times 64 bytes, 16 at a time: right", "answered 135 messages"],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "two NICs in a guest, 2 % loss, 4 paths",
+        needs: &guest::NEEDS,
+        verb: "guest",
+        options: &["--inside", "2", "--nics", "3", "--loss", "0.02", "--paths", "4", "--skew-us", "2"],
+        expects: &["128 times 64 bytes, 16 at a time: right", "answered 135 messages"],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "a NIC in a guest: what is refused",
+        needs: &guest::NEEDS,
+        verb: "guest",
+        options: &["--nics", "1"],
+        script: GUEST_REFUSALS,
+        expects: &[
+            "0000:00:00.0 is the PCI device 8086:29c0, not a Tessera NIC",
+            "there is no PCI function 0000:00:09.0",
+            "pci:0000:00:05.0 does without",
+            "/config (Permission denied",
+            "no huge pages of 2 MiB left",
+            "is open in another program",
+            "after one that was killed: endpoint",
+        ],
+        ..PEER
+    },
     Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
 ];
+
+/// By a guest that has what it needs, but for one thing each time.
+const GUEST_REFUSALS: &str = "e=tessera-echo nic=0000:00:05.0; \
+    $e pci:0000:00:00.0 1; $e pci:0000:00:09.0 1; $e vfio:$nic 1; $e pci:0000:00:1f.2 1; \
+    su nobody -s /bin/sh -c \"$e pci:$nic 1\"; \
+    echo 0 > /proc/sys/vm/nr_hugepages; $e pci:$nic 1; echo 16 > /proc/sys/vm/nr_hugepages; \
+    opened() { until grep endpoint $1; do sleep 0.1; done; }; \
+    $e pci:$nic 1 > /tmp/a & opened /tmp/a; $e pci:$nic 1; kill -9 $!; wait; \
+    $e pci:$nic 1 > /tmp/b & echo after one that was killed: $(opened /tmp/b)";
 
 /// For scripts: waits until somebody listens at a TCP port; whoever hangs is ended.
 const PRELUDE: &str = "listening() { for i in $(seq 600); do \
@@ -509,7 +556,9 @@ impl Peer {
             return format!("cargo tessera test --peers '{}'", self.name);
         }
         let options = self.options.iter().map(|option| format!(" {option}")).collect::<String>();
-        format!("cargo tessera run{options} -- sh -c '{}'", self.script)
+        let script =
+            if self.script.is_empty() { String::new() } else { format!(" -- sh -c '{}'", self.script) };
+        format!("cargo tessera {}{options}{script}", self.verb)
     }
 
     /// Runs it; what was wrong, and frames sent and lost.
@@ -527,15 +576,14 @@ impl Peer {
         }
         let script = format!("{PRELUDE}{}", self.script);
         let json: PathBuf = folder.join("run.json");
-        let out = Command::new(std::env::current_exe()?)
-            .arg("run")
-            .args(self.options)
-            .arg("--json")
-            .arg(&json)
-            .args(["--", "timeout", LIMIT, "sh", "-c", &script])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(self.verb).args(self.options).arg("--json").arg(&json);
+        match self.verb {
+            "guest" if self.script.is_empty() => command.args(["--limit", LIMIT]),
+            "guest" => command.args(["--limit", LIMIT, "--", "sh", "-c", self.script]),
+            _ => command.args(["--", "timeout", LIMIT, "sh", "-c", &script]),
+        };
+        let out = command.current_dir(folder).stdin(Stdio::null()).output()?;
         let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
         let report: Value = std::fs::read(&json)
             .ok()
@@ -579,7 +627,11 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
             why: String::new(),
         };
         let packages = tools::require_packages("it is tested with", peer.needs).map_err(Failure::from);
-        let ready = packages.and_then(|()| peer.alone.map_or(Ok(()), |alone| (alone.ready)()));
+        let ready = packages.and_then(|()| match peer.alone {
+            Some(alone) => (alone.ready)(),
+            None if peer.verb == "guest" => Kernel::get().map(drop),
+            None => Ok(()),
+        });
         if let Err(error) = ready {
             println!("SKIPPED {}: {error}", peer.name);
             (row.skipped, row.why) = (true, error.to_string());
