@@ -30,6 +30,9 @@ pub struct TestArgs {
     /// contains the filter
     #[arg(long, conflicts_with = "coverage")]
     peers: bool,
+    /// Write what programs of others printed as a page, as docs/peers.md is
+    #[arg(long, value_name = "FILE", requires = "peers", conflicts_with = "filter")]
+    markdown: Option<PathBuf>,
     /// Leave out formatting and lints
     #[arg(long)]
     no_lints: bool,
@@ -232,7 +235,7 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
         return coverage::run(args.filter.as_deref(), args.json.as_deref());
     }
     if args.peers {
-        return peers::run(args.filter.as_deref(), args.json.as_deref());
+        return peers::run(args.filter.as_deref(), args.json.as_deref(), args.markdown.as_deref());
     }
     let begun = Instant::now();
     let mut outcome = Outcome::default();

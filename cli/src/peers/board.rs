@@ -78,11 +78,12 @@ fn ready() -> Result<(), Failure> {
 }
 
 /// Runs the guest; what was wrong.
-fn run(folder: &Path) -> super::Ran {
-    Ok((steps(folder)?, 0))
+fn run(folder: &Path) -> Result<super::Ran, Failure> {
+    let (why, output) = steps(folder)?;
+    Ok(super::Ran { why, output, ..super::Ran::default() })
 }
 
-fn steps(folder: &Path) -> Result<Option<String>, Failure> {
+fn steps(folder: &Path) -> Result<(Option<String>, String), Failure> {
     let kernel = Kernel::get()?;
     let image = Image::new(&kernel, INIT)?.modules(&MODULES)?.program(&example("edu")?, "/edu")?;
     let devices = ["intel-iommu,intremap=on", "pcie-pci-bridge,id=b", "edu,bus=b", "e1000,bus=b,romfile="];
@@ -94,18 +95,20 @@ fn steps(folder: &Path) -> Result<Option<String>, Failure> {
         limit: Duration::from_secs(120),
     };
     let text = Qemu::start(&kernel, &image.write(folder)?, &options)?.finish();
+    let said = text.find("@ ").map_or("", |at| &text[at..]).to_owned();
+    let wrong = |why: String| Ok((Some(why), String::new()));
     for (name, expected, words) in STEPS {
         let Some((said, ended)) = step(&text, name) else {
-            return Ok(Some(format!("the guest did not come to `{name}`:\n{}", guest::tail(&text))));
+            return wrong(format!("the guest did not come to `{name}`:\n{}", guest::tail(&text)));
         };
         if ended != expected {
-            return Ok(Some(format!("`{name}` ended with {ended}, not {expected}:\n{said}")));
+            return wrong(format!("`{name}` ended with {ended}, not {expected}:\n{said}"));
         }
         if let Some(word) = words.iter().find(|word| !said.contains(**word)) {
-            return Ok(Some(format!("no `{word}` in the output of `{name}`:\n{said}")));
+            return wrong(format!("no `{word}` in the output of `{name}`:\n{said}"));
         }
     }
-    Ok(None)
+    Ok((None, said))
 }
 
 #[cfg(test)]

@@ -11,27 +11,18 @@ use serde::Serialize;
 use serde_json::Value;
 use tessera_sim::tools;
 
-use crate::guest::{self, Kernel};
+use crate::guest::Kernel;
 use crate::output::{self, Failure};
+use list::PEERS;
 
 mod board;
+mod list;
+mod page;
 mod rxe;
 mod tap;
 
 /// What a program is of: a file that its Debian package brings.
 type Needs = &'static [(&'static str, &'static str)];
-
-const UTILS: Needs = &[("/usr/bin/ibv_ud_pingpong", "ibverbs-utils")];
-const PERFTEST: Needs = &[("/usr/bin/ib_send_bw", "perftest")];
-const UCX: Needs = &[("/usr/bin/ucx_perftest", "ucx-utils")];
-const HEADERS: Needs = &[("/usr/include/infiniband/verbs.h", "libibverbs-dev")];
-const OPENMPI: Needs = &[
-    ("/usr/bin/mpirun.openmpi", "openmpi-bin"),
-    ("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h", "libopenmpi-dev"),
-];
-const MPICH: Needs =
-    &[("/usr/bin/mpirun.mpich", "mpich"), ("/usr/include/x86_64-linux-gnu/mpich/mpi.h", "libmpich-dev")];
-const TSHARK: Needs = &[("/usr/bin/tshark", "tshark"), ("/usr/bin/ibv_ud_pingpong", "ibverbs-utils")];
 
 /// A program, or two that talk.
 struct Peer {
@@ -49,8 +40,8 @@ struct Peer {
     expects: &'static [&'static str],
     /// Fewest frames.
     frames: u64,
-    /// Run by a shell behind; must succeed.
-    after: Option<&'static str>,
+    /// The fabric turns bits over: frames of the capture need not be right.
+    damages: bool,
     /// Instead of all that.
     alone: Option<Alone>,
 }
@@ -61,456 +52,29 @@ struct Alone {
     /// Sees to what it takes, besides packages.
     ready: fn() -> Result<(), Failure>,
     /// Runs it in its folder.
-    run: fn(&Path) -> Ran,
+    run: fn(&Path) -> Result<Ran, Failure>,
 }
 
-/// What was wrong, and how many frames went.
-type Ran = Result<(Option<String>, u64), Failure>;
+/// What came of it.
+#[derive(Default)]
+struct Ran {
+    /// What was wrong.
+    why: Option<String>,
+    frames: u64,
+    lost: u64,
+    /// What it printed.
+    output: String,
+}
 
-const PEER: Peer = Peer {
-    name: "",
-    needs: &[],
-    verb: "run",
-    options: &[],
-    build: None,
-    script: "",
-    expects: &[],
-    frames: 0,
-    after: None,
-    alone: None,
-};
+/// What captures are read by.
+const READERS: Needs = &[("/usr/bin/tshark", "tshark"), ("/usr/bin/python3", "python3")];
 
-const LOSSY: &[&str] = &["--loss", "0.01", "--paths", "4", "--skew-us", "2"];
-const LOSSY_FOUR: &[&str] = &["--nics", "4", "--loss", "0.01", "--paths", "4", "--skew-us", "2"];
-const RC_BUILD: Option<(&str, &str, &str)> =
-    Some(("rc.c", include_str!("rc.c"), "cc -Wall -Wextra -Werror -O1 -o rc rc.c -libverbs"));
-const RELIABLE_BUILD: Option<(&str, &str, &str)> = Some((
-    "reliable.c",
-    include_str!("reliable.c"),
-    "cc -Wall -Wextra -Werror -O1 -o reliable reliable.c -libverbs",
-));
-/// Programs without a retry of their own.
-const BURSTS: &str = r#"{ "path_delays_us": [1, 3], "loss": { "mean": 0.05, "burst": 3 },
-    "duplicate": 0.02, "corrupt": 0.02, "dead_paths": [{ "path": 1, "from_us": 100, "until_us": 200 }] }"#;
-const COLLECTIVES: &str = include_str!("collectives.c");
-const OPENMPI_BUILD: Option<(&str, &str, &str)> =
-    Some(("collectives.c", COLLECTIVES, "mpicc.openmpi -O1 -o collectives collectives.c"));
-/// UCX alone carries it, and by our device alone.
-const OPENMPI_RUN: &str =
-    "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
-    --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
-
-/// The same over RC queue pairs, which UCX joins by datagrams.
-const OPENMPI_RC: &str =
-    "UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.openmpi --allow-run-as-root \
-    --oversubscribe -np 4 --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ./collectives";
-const ICRC: Option<(&str, &str, &str)> = Some(("icrc.py", include_str!("icrc.py"), "python3 --version"));
-
-const PEERS: &[Peer] = &[
-    Peer {
-        name: "rules of a verbs device",
-        needs: HEADERS,
-        options: &["--nics", "1"],
-        build: Some((
-            "rules.c",
-            include_str!("rules.c"),
-            "cc -Wall -Wextra -Werror -O1 -o rules rules.c -libverbs",
-        )),
-        script: "./rules",
-        expects: &["0 wrong"],
-        frames: 6,
-        ..PEER
-    },
-    Peer {
-        name: "rules, asked for its memory",
-        needs: HEADERS,
-        options: &["--nics", "1", "--ask-for-memory"],
-        build: Some((
-            "rules.c",
-            include_str!("rules.c"),
-            "cc -Wall -Wextra -Werror -O1 -o rules rules.c -libverbs",
-        )),
-        script: "./rules",
-        expects: &["0 wrong"],
-        frames: 6,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_devices",
-        needs: UTILS,
-        script: "ibv_devices",
-        expects: &["tessera0", "005453fffe000001"],
-        ..PEER
-    },
-    Peer {
-        name: "ibv_devinfo -v",
-        needs: UTILS,
-        script: "ibv_devinfo -v",
-        expects: &[
-            "PORT_ACTIVE",
-            "max_qp:\t\t\t\t256",
-            "::ffff:10.0.0.1, RoCE v2",
-            "fd54:5352:4100::1, RoCE v2",
-        ],
-        ..PEER
-    },
-    Peer {
-        name: "ibv_ud_pingpong, data checked",
-        needs: UTILS,
-        script: "ibv_ud_pingpong -p 18601 -g 0 -n 200 -c & listening 18601; \
-                 ibv_ud_pingpong -p 18601 -g 0 -n 200 -c localhost && wait",
-        expects: &["200 iters in"],
-        frames: 400,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_ud_pingpong, events, IPv6, 4096 B",
-        needs: UTILS,
-        script: "ibv_ud_pingpong -p 18602 -g 1 -s 4096 -n 100 -c -e & listening 18602; \
-                 ibv_ud_pingpong -p 18602 -g 1 -s 4096 -n 100 -c -e localhost && wait",
-        expects: &["100 iters in"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "reliable datagrams of any length, 5 % loss",
-        needs: HEADERS,
-        options: &["--nics", "1", "--loss", "0.05", "--paths", "4", "--skew-us", "2"],
-        build: RELIABLE_BUILD,
-        script: "TESSERA_UD=reliable ./reliable && TESSERA_UD=reliable ./reliable 1",
-        expects: &["0 wrong"],
-        frames: 500,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_ud_pingpong, reliable, bursts of loss",
-        needs: UTILS,
-        options: &["--fabric", "bursts.json"],
-        build: Some(("bursts.json", BURSTS, "true")),
-        script: "export TESSERA_UD=reliable; ibv_ud_pingpong -p 18620 -g 0 -n 100 -c & listening 18620; \
-                 ibv_ud_pingpong -p 18620 -g 0 -n 100 -c localhost && wait",
-        expects: &["100 iters in"],
-        frames: 300,
-        ..PEER
-    },
-    Peer {
-        name: "ib_send_bw -c UD, reliable, 1 % loss",
-        needs: PERFTEST,
-        options: LOSSY,
-        script:
-            "export TESSERA_UD=reliable; ib_send_bw -p 18621 -c UD -x 0 -n 500 -s 4096 & listening 18621; \
-                 ib_send_bw -p 18621 -c UD -x 0 -n 500 -s 4096 localhost && wait",
-        expects: &[" 4096       500 "],
-        frames: 600,
-        ..PEER
-    },
-    Peer {
-        name: "ib_send_bw -c UD",
-        needs: PERFTEST,
-        script: "ib_send_bw -p 18603 -c UD -x 0 -n 500 -s 1024 & listening 18603; \
-                 ib_send_bw -p 18603 -c UD -x 0 -n 500 -s 1024 localhost && wait",
-        expects: &[" 1024       500 "],
-        frames: 500,
-        ..PEER
-    },
-    Peer {
-        name: "ib_send_bw -c UD, both ways",
-        needs: PERFTEST,
-        script: "ib_send_bw -p 18604 -c UD -x 0 -n 500 -s 4096 -b & listening 18604; \
-                 ib_send_bw -p 18604 -c UD -x 0 -n 500 -s 4096 -b localhost && wait",
-        expects: &[" 4096       500 "],
-        frames: 1000,
-        ..PEER
-    },
-    Peer {
-        name: "ib_send_lat -c UD",
-        needs: PERFTEST,
-        script: "ib_send_lat -p 18605 -c UD -x 0 -n 100 -s 64 & listening 18605; \
-                 ib_send_lat -p 18605 -c UD -x 0 -n 100 -s 64 localhost && wait",
-        expects: &[" 64      100 "],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "what RC promises",
-        needs: HEADERS,
-        options: &["--nics", "1", "--set", "T_OPEN=20000"],
-        build: RC_BUILD,
-        script: "./rc",
-        expects: &["0 wrong"],
-        frames: 500,
-        ..PEER
-    },
-    Peer {
-        name: "what RC promises, 2 % loss, 4 paths",
-        needs: HEADERS,
-        options: &[
-            "--nics",
-            "1",
-            "--set",
-            "T_OPEN=20000",
-            "--loss",
-            "0.02",
-            "--paths",
-            "4",
-            "--skew-us",
-            "3",
-        ],
-        build: RC_BUILD,
-        script: "./rc",
-        expects: &["0 wrong"],
-        frames: 500,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_rc_pingpong, data checked",
-        needs: UTILS,
-        script: "ibv_rc_pingpong -p 18609 -g 0 -n 100 -c & listening 18609; \
-                 ibv_rc_pingpong -p 18609 -g 0 -n 100 -c localhost && wait",
-        expects: &["100 iters in"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_rc_pingpong, 100,000 B, 1 % loss",
-        needs: UTILS,
-        options: LOSSY,
-        script: "ibv_rc_pingpong -p 18610 -g 0 -n 20 -s 100000 -c -e & listening 18610; \
-                 ibv_rc_pingpong -p 18610 -g 0 -n 20 -s 100000 -c -e localhost && wait",
-        expects: &["20 iters in"],
-        frames: 4000,
-        ..PEER
-    },
-    Peer {
-        name: "ib_send_bw -c RC, 8 queue pairs",
-        needs: PERFTEST,
-        script: "ib_send_bw -p 18611 -c RC -x 0 -n 50 -s 4096 -q 8 & listening 18611; \
-                 ib_send_bw -p 18611 -c RC -x 0 -n 50 -s 4096 -q 8 localhost && wait",
-        expects: &[" 4096       400 "],
-        frames: 400,
-        ..PEER
-    },
-    Peer {
-        name: "ib_write_bw, 1 % loss",
-        needs: PERFTEST,
-        options: LOSSY,
-        script: "ib_write_bw -p 18612 -x 0 -n 20 -s 65536 & listening 18612; \
-                 ib_write_bw -p 18612 -x 0 -n 20 -s 65536 localhost && wait",
-        expects: &[" 65536      20 "],
-        frames: 320,
-        ..PEER
-    },
-    Peer {
-        name: "ib_write_lat",
-        needs: PERFTEST,
-        script: "ib_write_lat -p 18613 -x 0 -n 50 -s 8 & listening 18613; \
-                 ib_write_lat -p 18613 -x 0 -n 50 -s 8 localhost && wait",
-        expects: &[" 8       50 "],
-        frames: 100,
-        ..PEER
-    },
-    Peer {
-        name: "ibv_srq_pingpong, 4 queue pairs, 1 % loss",
-        needs: UTILS,
-        options: LOSSY,
-        script: "ibv_srq_pingpong -p 18614 -g 0 -n 100 -q 4 -c & listening 18614; \
-                 ibv_srq_pingpong -p 18614 -g 0 -n 100 -q 4 -c localhost && wait",
-        expects: &["100 iters in"],
-        frames: 400,
-        ..PEER
-    },
-    Peer {
-        name: "ib_read_bw, 1 % loss",
-        needs: PERFTEST,
-        options: LOSSY,
-        script: "ib_read_bw -p 18615 -x 0 -n 20 -s 65536 & listening 18615; \
-                 ib_read_bw -p 18615 -x 0 -n 20 -s 65536 localhost && wait",
-        expects: &[" 65536      20 "],
-        frames: 320,
-        ..PEER
-    },
-    Peer {
-        name: "ib_read_lat",
-        needs: PERFTEST,
-        script: "ib_read_lat -p 18616 -x 0 -n 50 -s 8 & listening 18616; \
-                 ib_read_lat -p 18616 -x 0 -n 50 -s 8 localhost && wait",
-        expects: &[" 8       50 "],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "ib_atomic_bw",
-        needs: PERFTEST,
-        script: "ib_atomic_bw -p 18617 -x 0 -n 50 -A FETCH_AND_ADD & listening 18617; \
-                 ib_atomic_bw -p 18617 -x 0 -n 50 -A FETCH_AND_ADD localhost && wait",
-        expects: &[" 8          50 "],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "ucx_info -d",
-        needs: UCX,
-        script: "ucx_info -d",
-        expects: &[
-            "Memory domain: tessera0",
-            "Transport: ud_verbs",
-            "Transport: rc_verbs",
-            "Device: tessera0:1",
-        ],
-        ..PEER
-    },
-    Peer {
-        name: "ucx_perftest tag_lat",
-        needs: UCX,
-        script: "export UCX_TLS=ud_verbs UCX_NET_DEVICES=tessera0:1; \
-                 ucx_perftest -p 18606 -t tag_lat -n 100 -s 2048 -w 5 & listening 18606; \
-                 ucx_perftest -p 18606 -t tag_lat -n 100 -s 2048 -w 5 localhost && wait",
-        expects: &["Final:                   100"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "ucx_perftest tag_bw, 1 % loss, 4 paths",
-        needs: UCX,
-        options: LOSSY,
-        script: "export UCX_TLS=ud_verbs UCX_NET_DEVICES=tessera0:1; \
-                 ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 & listening 18607; \
-                 ucx_perftest -p 18607 -t tag_bw -n 100 -s 4096 -w 2 localhost && wait",
-        expects: &["Final:                   100"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "ucx_perftest tag_bw, rc_verbs, 1 % loss",
-        needs: UCX,
-        options: LOSSY,
-        script: "export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES=tessera0:1; \
-                 ucx_perftest -p 18618 -t tag_bw -n 30 -s 100000 -w 2 & listening 18618; \
-                 ucx_perftest -p 18618 -t tag_bw -n 30 -s 100000 -w 2 localhost && wait",
-        expects: &["Final:                    30"],
-        frames: 800,
-        ..PEER
-    },
-    Peer {
-        name: "Open MPI over rc_verbs, 4 ranks, 1 % loss",
-        needs: OPENMPI,
-        options: LOSSY_FOUR,
-        build: OPENMPI_BUILD,
-        script: OPENMPI_RC,
-        expects: &["4 ranks, 0 elements wrong"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "Open MPI, 4 ranks",
-        needs: OPENMPI,
-        options: &["--nics", "4"],
-        build: OPENMPI_BUILD,
-        script: OPENMPI_RUN,
-        expects: &["4 ranks, 0 elements wrong"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "Open MPI, 4 ranks, 1 % loss, 4 paths",
-        needs: OPENMPI,
-        options: LOSSY_FOUR,
-        build: OPENMPI_BUILD,
-        script: OPENMPI_RUN,
-        expects: &["4 ranks, 0 elements wrong"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "MPICH, 4 ranks",
-        needs: MPICH,
-        options: &["--nics", "4"],
-        build: Some(("collectives.c", COLLECTIVES, "mpicc.mpich -O1 -o collectives collectives.c")),
-        script: "UCX_TLS=ud_verbs,self UCX_NET_DEVICES=tessera0:1 mpirun.mpich -np 4 ./collectives",
-        expects: &["4 ranks, 0 elements wrong"],
-        frames: 200,
-        ..PEER
-    },
-    Peer {
-        name: "every ICRC, RC over IPv6, 1 % loss",
-        needs: UTILS,
-        options: &["--pcap", "frames.pcapng", "--loss", "0.01", "--paths", "4", "--skew-us", "2"],
-        build: ICRC,
-        script: "ibv_rc_pingpong -p 18619 -g 1 -n 20 -s 50001 -c & listening 18619; \
-                 ibv_rc_pingpong -p 18619 -g 1 -n 20 -s 50001 -c localhost && wait",
-        expects: &["20 iters in"],
-        frames: 2000,
-        after: Some("python3 icrc.py frames.pcapng"),
-        ..PEER
-    },
-    Peer {
-        name: "tshark, and every ICRC",
-        needs: TSHARK,
-        options: &["--pcap", "frames.pcapng"],
-        build: ICRC,
-        script: "ibv_ud_pingpong -p 18608 -g 0 -n 50 & listening 18608; \
-                 ibv_ud_pingpong -p 18608 -g 0 -n 50 localhost && wait",
-        expects: &["50 iters in"],
-        frames: 100,
-        after: Some(
-            "count() { tshark -r frames.pcapng -Y \"$1\" 2>/dev/null | wc -l; }; \
-             test $(count _ws.malformed) = 0 && test $(count 'infiniband.bth.opcode == 0x64') = 200 && \
-             python3 icrc.py frames.pcapng",
-        ),
-        ..PEER
-    },
-    Peer {
-        name: "soft-RoCE: every length, wrong frames between",
-        needs: rxe::NEEDS,
-        alone: Some(rxe::DATAGRAMS),
-        ..PEER
-    },
-    Peer { name: "ibv_ud_pingpong with soft-RoCE", needs: rxe::NEEDS, alone: Some(rxe::PINGPONG), ..PEER },
-    Peer {
-        name: "a NIC in a guest",
-        needs: &guest::NEEDS,
-        verb: "guest",
-        expects: &["128 times 64 bytes, 16 at a time: right", "answered 135 messages"],
-        frames: 400,
-        ..PEER
-    },
-    Peer {
-        name: "two NICs in a guest, 2 % loss, 4 paths",
-        needs: &guest::NEEDS,
-        verb: "guest",
-        options: &["--inside", "2", "--nics", "3", "--loss", "0.02", "--paths", "4", "--skew-us", "2"],
-        expects: &["128 times 64 bytes, 16 at a time: right", "answered 135 messages"],
-        frames: 400,
-        ..PEER
-    },
-    Peer {
-        name: "a NIC in a guest: what is refused",
-        needs: &guest::NEEDS,
-        verb: "guest",
-        options: &["--nics", "1"],
-        script: GUEST_REFUSALS,
-        expects: &[
-            "0000:00:00.0 is the PCI device 8086:29c0, not a Tessera NIC",
-            "there is no PCI function 0000:00:09.0",
-            "pci:0000:00:05.0 does without",
-            "/config (Permission denied",
-            "no huge pages of 2 MiB left",
-            "is open in another program",
-            "after one that was killed: endpoint",
-        ],
-        ..PEER
-    },
-    Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
-];
-
-/// By a guest that has what it needs, but for one thing each time.
-const GUEST_REFUSALS: &str = "e=tessera-echo nic=0000:00:05.0; \
-    $e pci:0000:00:00.0 1; $e pci:0000:00:09.0 1; $e vfio:$nic 1; $e pci:0000:00:1f.2 1; \
-    su nobody -s /bin/sh -c \"$e pci:$nic 1\"; \
-    echo 0 > /proc/sys/vm/nr_hugepages; $e pci:$nic 1; echo 16 > /proc/sys/vm/nr_hugepages; \
-    opened() { until grep endpoint $1; do sleep 0.1; done; }; \
-    $e pci:$nic 1 > /tmp/a & opened /tmp/a; $e pci:$nic 1; kill -9 $!; wait; \
-    $e pci:$nic 1 > /tmp/b & echo after one that was killed: $(opened /tmp/b)";
+/// Sees that no frame is malformed for Wireshark, that it takes all that are for UDP port 4791
+/// for RoCEv2's, and that each ICRC is what zlib makes of the frame. Wireshark tries every payload
+/// for Ethernet over InfiniBand, and finds those of 0 bytes malformed.
+const READ: &str = "count() { tshark --disable-protocol infiniband.eoib -r frames.pcapng -Y \"$1\" 2> /dev/null | wc -l; }; \
+    test \"$(count _ws.malformed)\" = 0 && test \"$(count udp.dstport==4791)\" = \"$(count infiniband.bth)\" && \
+    python3 icrc.py frames.pcapng";
 
 /// For scripts: waits until somebody listens at a TCP port; whoever hangs is ended.
 const PRELUDE: &str = "listening() { for i in $(seq 600); do \
@@ -530,6 +94,10 @@ struct Row {
     lost: u64,
     command: String,
     why: String,
+    output: String,
+    /// What is compiled before, and by which command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -556,28 +124,32 @@ impl Peer {
             return format!("cargo tessera test --peers '{}'", self.name);
         }
         let options = self.options.iter().map(|option| format!(" {option}")).collect::<String>();
-        let script =
-            if self.script.is_empty() { String::new() } else { format!(" -- sh -c '{}'", self.script) };
+        // Who does it by hand has patience.
+        let mut words: Vec<_> = self.script.split_whitespace().collect();
+        while let Some(at) = words.iter().position(|&word| word == "listening") {
+            words.splice(at..words.len().min(at + 2), ["sleep", "2;"]);
+        }
+        let script = words.join(" ");
+        let script = if script.is_empty() { script } else { format!(" -- sh -c '{script}'") };
         format!("cargo tessera {}{options}{script}", self.verb)
     }
 
-    /// Runs it; what was wrong, and frames sent and lost.
-    fn run(&self, folder: &Path) -> Result<(Option<String>, u64, u64), Failure> {
+    /// Runs it.
+    fn run(&self, folder: &Path) -> Result<Ran, Failure> {
         if let Some(alone) = self.alone {
-            let (why, frames) = (alone.run)(folder)?;
-            return Ok((why, frames, 0));
+            return (alone.run)(folder);
         }
         if let Some((file, source, build)) = self.build {
             std::fs::write(folder.join(file), source)?;
             let (built, text) = shell(folder, build)?;
             if !built {
-                return Ok((Some(format!("`{build}` failed:\n{text}")), 0, 0));
+                return Ok(Ran { why: Some(format!("`{build}` failed:\n{text}")), ..Ran::default() });
             }
         }
         let script = format!("{PRELUDE}{}", self.script);
         let json: PathBuf = folder.join("run.json");
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(self.verb).args(self.options).arg("--json").arg(&json);
+        command.arg(self.verb).args(self.options).args(["--pcap", "frames.pcapng"]).arg("--json").arg(&json);
         match self.verb {
             "guest" if self.script.is_empty() => command.args(["--limit", LIMIT]),
             "guest" => command.args(["--limit", LIMIT, "--", "sh", "-c", self.script]),
@@ -592,7 +164,7 @@ impl Peer {
         let number = |name: &str| report[name].as_u64().unwrap_or(0);
         let (frames, lost) = (number("frames"), number("lost"));
         let absent = self.expects.iter().find(|expected| !text.contains(**expected));
-        let why = match absent {
+        let mut why = match absent {
             _ if !out.status.success() => Some(format!("it ended with {}:\n{text}", out.status)),
             Some(expected) => Some(format!("no `{expected}` in its output:\n{text}")),
             None if frames < self.frames => {
@@ -600,19 +172,20 @@ impl Peer {
             }
             None => None,
         };
-        let why = match (why, self.after) {
-            (None, Some(after)) => {
-                let (right, text) = shell(folder, after)?;
-                (!right).then(|| format!("`{after}` failed:\n{text}"))
-            }
-            (why, _) => why,
-        };
-        Ok((why, frames, lost))
+        if why.is_none() && frames > 0 && !self.damages {
+            std::fs::write(folder.join("icrc.py"), include_str!("icrc.py"))?;
+            let (right, said) = shell(folder, READ)?;
+            why = (!right).then(|| format!("its capture is not right:\n{said}"));
+        }
+        Ok(Ran { why, frames, lost, output: text })
     }
 }
 
 /// Runs all whose name contains `filter`.
-pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
+pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -> Result<(), Failure> {
+    for path in [json, markdown].into_iter().flatten() {
+        output::check_writable(path)?;
+    }
     let begun = Instant::now();
     let mut rows = Vec::new();
     for peer in PEERS.iter().filter(|peer| filter.is_none_or(|filter| peer.name.contains(filter))) {
@@ -625,8 +198,14 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
             lost: 0,
             command: peer.command(),
             why: String::new(),
+            output: String::new(),
+            build: peer.build.map(|(file, _, build)| match build {
+                "true" => format!("With `{file}` (`cli/src/peers/list.rs`):"),
+                build => format!("With `cli/src/peers/{file}`, by `{build}`:"),
+            }),
         };
-        let packages = tools::require_packages("it is tested with", peer.needs).map_err(Failure::from);
+        let packages = [peer.needs, if peer.alone.is_some() { &[] } else { READERS }].concat();
+        let packages = tools::require_packages("it is tested with", &packages).map_err(Failure::from);
         let ready = packages.and_then(|()| match peer.alone {
             Some(alone) => (alone.ready)(),
             None if peer.verb == "guest" => Kernel::get().map(drop),
@@ -640,10 +219,10 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
         }
         let folder = tempfile::Builder::new().prefix("tessera-peer-").tempdir()?;
         let started = Instant::now();
-        let (why, frames, lost) = peer.run(folder.path())?;
+        let Ran { why, frames, lost, output } = peer.run(folder.path())?;
         (row.seconds, row.frames, row.lost) = (started.elapsed().as_secs_f64(), frames, lost);
         row.ok = why.is_none();
-        row.why = why.unwrap_or_default();
+        (row.why, row.output) = (why.unwrap_or_default(), output);
         let verdict = if row.ok { "ok    " } else { "FAILED" };
         println!("{verdict} {:<42} {:>6.1} s {:>7} frames {:>5} lost", row.name, row.seconds, frames, lost);
         if !row.ok {
@@ -660,6 +239,9 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
     println!("{passed} passed, {failed} failed, {skipped} skipped");
     if let Some(path) = json {
         output::write_json(path, &outcome)?;
+    }
+    if let Some(path) = markdown {
+        output::write(path, page::page(&outcome.rows).as_bytes())?;
     }
     match (failed, outcome.rows.is_empty()) {
         (_, true) => Err(Failure::new("no program's name contains that")),

@@ -215,7 +215,7 @@ fn icrcs(seen: &[Seen; 2]) -> Option<String> {
 
 /// All lengths both ways over IPv4 and IPv6; before each frame one that the other side must
 /// not take.
-fn datagrams(folder: &Path) -> Ran {
+fn datagrams(folder: &Path) -> Result<Ran, Failure> {
     let mut bed = Bed::new(folder, true)?;
     let [v4, v6, ..] = PORTS;
     bed.guest(&format!("datagrams 10.0.0.100 {v4} > /tmp/4 2>&1 & listening {v4}"))?;
@@ -233,7 +233,11 @@ fn datagrams(folder: &Path) -> Ran {
     let accepted = bed.accepted()? - before;
     let all = report.text.clone() + "in the guest:\n" + &guest;
     if !report.ended || all.matches("there and back").count() != 4 || all.contains("FAILED") {
-        return Ok((Some(format!("not all datagrams went there and back:\n{all}")), frames));
+        return Ok(Ran {
+            why: Some(format!("not all datagrams went there and back:\n{all}")),
+            frames,
+            ..Ran::default()
+        });
     }
     if accepted != nic.frames {
         let sent: u64 = nic.wrong.iter().sum();
@@ -241,7 +245,7 @@ fn datagrams(folder: &Path) -> Ran {
             "soft-RoCE took {accepted} packets: {} right and {sent} wrong ones were sent",
             nic.frames
         );
-        return Ok((Some(why), frames));
+        return Ok(Ran { why: Some(why), frames, ..Ran::default() });
     }
     let sent =
         |wrong: Wrong| Wrong::ALL.iter().zip(rxe.wrong).find(|(at, _)| **at == wrong).map_or(0, |(_, n)| n);
@@ -256,10 +260,10 @@ fn datagrams(folder: &Path) -> Ran {
         let counted = report.counted(name);
         if counted != sent || sent == 0 {
             let why = format!("the NIC counts {counted} frames as {name}, of {sent}:\n{}", report.text);
-            return Ok((Some(why), frames));
+            return Ok(Ran { why: Some(why), frames, ..Ran::default() });
         }
     }
-    Ok((icrcs(&seen), frames))
+    Ok(Ran { why: icrcs(&seen), frames, output: all, ..Ran::default() })
 }
 
 /// Waits until somebody listens at a TCP port of this machine.
@@ -283,7 +287,7 @@ fn listening(port: u16) -> Result<(), Failure> {
 }
 
 /// `ibv_ud_pingpong`: begun by the host over IPv4 and IPv6, then by the guest.
-fn pingpong(folder: &Path) -> Ran {
+fn pingpong(folder: &Path) -> Result<Ran, Failure> {
     let mut bed = Bed::new(folder, false)?;
     let (v4, v6) = (PORTS[2], PORTS[3]);
     let long = "-s 4096 -n 50 -c";
@@ -310,7 +314,11 @@ fn pingpong(folder: &Path) -> Ran {
     let right =
         report.ended && all.matches("100 iters in").count() == 2 && all.matches("50 iters in").count() == 4;
     if !right || all.contains("invalid data") || frames != 400 {
-        return Ok((Some(format!("{frames} frames of 400 went:\n{all}")), frames));
+        return Ok(Ran {
+            why: Some(format!("{frames} frames of 400 went:\n{all}")),
+            frames,
+            ..Ran::default()
+        });
     }
-    Ok((icrcs(&seen), frames))
+    Ok(Ran { why: icrcs(&seen), frames, output: all, ..Ran::default() })
 }
