@@ -23,6 +23,7 @@ pub mod multipath;
 pub mod prelude;
 pub mod recovery;
 pub mod rx;
+pub mod shell;
 pub mod stream;
 pub mod top;
 pub mod tx;

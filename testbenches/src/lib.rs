@@ -3,6 +3,7 @@
 //! The tests are in `testbenches/tests`, one file per block; here is what they
 //! share.
 
+pub mod axi;
 pub mod host;
 pub mod packets;
 pub mod pair;
