@@ -3,6 +3,8 @@
 use tessera_abi::params::{Config, CORE_BITS};
 
 use crate::emit::{export_with_header, with_big_stack, EmitError, Export, Header};
+use crate::shell::axi_nic::AxiNic;
+use crate::shell::narrow_axi_nic::NarrowAxiNic;
 use crate::top::{NarrowNic, TesseraNic};
 
 /// Exports a whole NIC, with the source revision in the file's head.
@@ -21,6 +23,27 @@ pub fn nic(config: &'static Config, revision: &str) -> Result<Export, EmitError>
             128 => export_with_header(&mut NarrowNic::<128, 16>::new(config), &top, &header),
             256 => export_with_header(&mut NarrowNic::<256, 32>::new(config), &top, &header),
             CORE_BITS => export_with_header(&mut TesseraNic::new(config), &top, &header),
+            other => panic!("{}: no gear for streams of {other} bits", config.name),
+        }
+    })
+}
+
+/// Exports a whole NIC whose host memory is behind one AXI4 master.
+///
+/// # Errors
+/// As [`nic`].
+///
+/// # Panics
+/// As [`nic`].
+pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+    with_big_stack(|| {
+        let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
+        let top = format!("tessera_{}_axi", config.name);
+        match config.data_bits {
+            64 => export_with_header(&mut NarrowAxiNic::<64, 8>::new(config), &top, &header),
+            128 => export_with_header(&mut NarrowAxiNic::<128, 16>::new(config), &top, &header),
+            256 => export_with_header(&mut NarrowAxiNic::<256, 32>::new(config), &top, &header),
+            CORE_BITS => export_with_header(&mut AxiNic::new(config), &top, &header),
             other => panic!("{}: no gear for streams of {other} bits", config.name),
         }
     })

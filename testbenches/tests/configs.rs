@@ -13,7 +13,7 @@ use tessera_rtl::export;
 use tessera_rtl::memories::memories;
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
-use tessera_sim::nic::{NicOptions, ReplayError};
+use tessera_sim::nic::{DmaOptions, NicOptions, ReplayError};
 use tessera_sim::session::{untag, Session};
 use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
 
@@ -61,19 +61,38 @@ fn reset_at_work(cluster: &SharedCluster, seed: u64) {
 }
 
 fn delivers_files(config: &'static Config) {
-    let seed = tessera_testbenches::seed(&format!("configs::{}", config.name));
-    let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
+    let export = export::nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    delivers_files_as(config, &Design::from(&export), &NicOptions::default());
+}
+
+/// The same behind an AXI4 bus, which does not take everything at once.
+fn delivers_files_over_axi(config: &'static Config) {
+    let export = export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    let design = Design::from(&export);
+    let port = |name: &str| design.ports.iter().find(|port| port.name == name).map(|port| port.width);
+    let (bits, bytes) = (config.data_bits, config.data_bits / 8);
+    assert_eq!(
+        [port("m_axi_rdata"), port("m_axi_wdata"), port("m_axi_wstrb")],
+        [Some(bits), Some(bits), Some(bytes)]
+    );
+    assert!(design.ports.iter().all(|port| !port.name.starts_with("dma_")));
+    let dma = DmaOptions { read_delay: (150, 350), write_delay: (50, 250), ready: 0.7 };
+    delivers_files_as(config, &design, &NicOptions { dma_ctrl: dma, dma_data: dma, ..NicOptions::default() });
+}
+
+fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions) {
+    let seed = tessera_testbenches::seed(&format!("configs::{}", design.top));
     for port in design.ports.iter().filter(|port| port.name.ends_with("tdata")) {
         assert_eq!(port.width, config.data_bits, "{}", port.name);
     }
     assert!(design.ports.iter().any(|port| port.name == "m_axis_tdata" && port.direction == Direction::Out));
     // Every warning of Verilator's ends the build.
     let options = BuildOptions { hurried: true, ..BuildOptions::default() };
-    let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
+    let model = Model::build(design, &options).unwrap_or_else(|error| panic!("{error}"));
 
     let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
     let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
-    let cluster = Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap();
+    let cluster = Cluster::new(&model, 2, nic, fabric).unwrap();
     let cluster = SharedCluster::new(cluster);
     reset_at_work(&cluster, seed);
     let settings = [(regs::PATH_COUNT, 4)];
@@ -118,8 +137,20 @@ fn delivers_files(config: &'static Config) {
         });
         assert!(returned, "NIC {nic} keeps slots or contexts");
         assert!(context.counter(Counter::TxRetransmitted).unwrap() > 0, "NIC {nic}: nothing was lost");
-        assert_eq!(session.cluster.lock().nics()[nic].dma_faults(), 0, "NIC {nic}: DMA");
+        let cluster = session.cluster.lock();
+        let nic = &cluster.nics()[nic];
+        assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
     }
+}
+
+#[test]
+fn tiny_behind_axi_delivers_files() {
+    delivers_files_over_axi(&TINY);
+}
+
+#[test]
+fn nic64_behind_axi_delivers_files() {
+    delivers_files_over_axi(Config::by_name("nic64").unwrap());
 }
 
 #[test]

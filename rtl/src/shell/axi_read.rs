@@ -17,7 +17,8 @@
 //!   share no bus beat with bytes behind them takes a clock more where it is not aligned;
 //! - bytes past the end are zero; the status comes with the last beat. Any RRESP but OKAY
 //!   and EXOKAY is an error of the descriptor;
-//! - one ID: data comes in the order of addresses. `rready` follows `data_ready` within the clock.
+//! - one ID: data comes in the order of addresses. `rready` follows `data_ready` within the
+//!   clock, and depends on registers but for that.
 //!
 //! Verified by `testbenches/tests/axi.rs`.
 
@@ -266,8 +267,8 @@ impl<const W: usize, const K: usize> Logic for AxiRead<W, K> {
         // Bus beats are rotated to where their bytes will stand.
         self.open.next = !self.out_valid.q.val() | self.data_ready.val();
         self.moves.next = self.beat_valid.q.val() & self.open.val() & !self.flush.q.val();
-        self.rready.next = self.tasks.out_valid.val() & (!self.beat_valid.q.val() | self.moves.val());
-        self.came.next = self.rvalid.val() & self.rready.val();
+        self.rready.next = !self.beat_valid.q.val() | self.moves.val();
+        self.came.next = self.rvalid.val() & self.rready.val() & self.tasks.out_valid.val();
         self.last.next = self.count.q.val() + 1 == self.tasks.out_data.val().beats;
         self.shift.next = bit_cast::<9, 6>(self.tasks.out_data.val().offset) << 3;
         self.back.next = (self.width.val() - bit_cast::<10, 9>(self.shift.val())).get_bits::<9>(0);

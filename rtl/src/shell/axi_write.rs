@@ -396,7 +396,7 @@ impl<const W: usize, const K: usize> Logic for AxiWrite<W, K> {
         self.wstrb.next = self.out_strb.q.val();
         self.wlast.next = self.out_last.q.val();
 
-        self.bready.next = self.awaited.out_valid.val();
+        self.bready.next = true;
         self.answered.next = self.bvalid.val() & self.awaited.out_valid.val();
         self.awaited.out_ready.next = self.answered.val();
         self.fails.next = self.failed.q.val() | self.bresp.val().get_bit(1);

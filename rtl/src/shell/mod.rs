@@ -1,7 +1,11 @@
 //! What joins the NIC to the buses of a shell.
 
+pub mod axi_bridge;
+pub mod axi_merge;
+pub mod axi_nic;
 pub mod axi_read;
 pub mod axi_write;
+pub mod narrow_axi_nic;
 
 /// Beats that a burst may have from a boundary on: 4 KiB of them, at most 256.
 fn window(bytes: usize) -> u64 {

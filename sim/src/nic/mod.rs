@@ -13,6 +13,7 @@
 //!
 //! Verified by the whole-NIC tests in `testbenches`.
 
+mod axi;
 mod axil;
 mod dma;
 mod memory;
@@ -27,6 +28,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::verilator::{Dut, Model, ModelError, Port, PortId};
+use axi::AxiHost;
 use axil::AxiLite;
 use dma::DmaPort;
 
@@ -135,6 +137,60 @@ struct Incoming {
     offset: usize,
 }
 
+/// Which way its host memory is reached.
+enum Host {
+    /// The thin ports: rings, payload.
+    Thin(Box<[DmaPort; 2]>),
+    /// One AXI4 master.
+    Axi(Box<AxiHost>),
+}
+
+impl Host {
+    fn new(dut: &Dut, options: &NicOptions) -> Result<Self, ModelError> {
+        let NicOptions { dma_ctrl: ctrl, dma_data: data, seed, .. } = *options;
+        if dut.port("m_axi_arvalid").is_ok() {
+            return Ok(Self::Axi(Box::new(AxiHost::new(dut, [ctrl, data], seed)?)));
+        }
+        let ctrl = DmaPort::new(dut, DmaClass::Ctrl, ctrl, seed)?;
+        Ok(Self::Thin(Box::new([ctrl, DmaPort::new(dut, DmaClass::Data, data, seed)?])))
+    }
+
+    fn before_clock(&mut self, dut: &mut Dut, now: u64, memory: &HostMemory) {
+        match self {
+            Self::Thin(ports) => ports.iter_mut().for_each(|port| port.before_clock(dut, now, memory)),
+            Self::Axi(host) => host.before_clock(dut, now, memory),
+        }
+    }
+
+    fn faults(&self) -> u64 {
+        match self {
+            Self::Thin(ports) => ports.iter().map(DmaPort::faults).sum(),
+            Self::Axi(host) => host.faults(),
+        }
+    }
+
+    fn taken_back(&self) -> u64 {
+        match self {
+            Self::Thin(ports) => ports.iter().map(DmaPort::taken_back).sum(),
+            Self::Axi(host) => host.taken_back(),
+        }
+    }
+
+    fn open(&self) -> usize {
+        match self {
+            Self::Thin(ports) => ports.iter().map(DmaPort::open).sum(),
+            Self::Axi(host) => host.open(),
+        }
+    }
+
+    fn hold(&mut self, holds: [DmaHold; 2]) {
+        match self {
+            Self::Thin(ports) => ports.iter_mut().zip(holds).for_each(|(port, hold)| port.hold(hold)),
+            Self::Axi(host) => host.hold(holds),
+        }
+    }
+}
+
 /// One NIC. See the module's page.
 pub struct SimNic {
     dut: Dut,
@@ -142,8 +198,7 @@ pub struct SimNic {
     beat: usize,
     clock: u64,
     axil: AxiLite,
-    dma_ctrl: DmaPort,
-    dma_data: DmaPort,
+    host: Host,
     memory: Arc<HostMemory>,
     rx: Axis,
     rx_tuser: PortId,
@@ -179,8 +234,7 @@ impl SimNic {
         let mut dut = model.instance()?;
         let rst = dut.port("rst")?;
         let axil = AxiLite::new(&dut)?;
-        let dma_ctrl = DmaPort::new(&dut, DmaClass::Ctrl, options.dma_ctrl, options.seed)?;
-        let dma_data = DmaPort::new(&dut, DmaClass::Data, options.dma_data, options.seed)?;
+        let host = Host::new(&dut, options)?;
         let rx = Axis::new(&dut, "s_axis")?;
         let rx_tuser = dut.port("s_axis_tuser")?;
         let tx = Axis::new(&dut, "m_axis")?;
@@ -189,8 +243,7 @@ impl SimNic {
             clock: 0,
             beat: rx.tdata.width() / 8,
             axil,
-            dma_ctrl,
-            dma_data,
+            host,
             memory: Arc::default(),
             rx,
             rx_tuser,
@@ -239,27 +292,26 @@ impl SimNic {
 
     /// DMA accesses outside mapped memory so far: always a fault of NIC or host.
     pub fn dma_faults(&self) -> u64 {
-        self.dma_ctrl.faults() + self.dma_data.faults()
+        self.host.faults()
     }
 
     /// Makes the MAC take nothing and DMA not end, or go on: of ring accesses, of
     /// payload.
     pub fn hold(&mut self, mac: bool, ctrl: DmaHold, data: DmaHold) {
         self.tx_hold = mac;
-        self.dma_ctrl.hold(ctrl);
-        self.dma_data.hold(data);
+        self.host.hold([ctrl, data]);
     }
 
     /// What its neighbours have begun with it and not ended: DMA accesses, and a
     /// frame of which the end is missing.
     pub fn open_accesses(&self) -> usize {
-        self.dma_ctrl.open() + self.dma_data.open() + usize::from(!self.outgoing.is_empty())
+        self.host.open() + usize::from(!self.outgoing.is_empty())
     }
 
     /// Descriptors and beats that it showed and took back before they were taken:
     /// always a fault of the NIC.
     pub fn offers_taken_back(&self) -> u64 {
-        self.tx_taken_back + self.dma_ctrl.taken_back() + self.dma_data.taken_back()
+        self.tx_taken_back + self.host.taken_back()
     }
 
     /// Starts a waveform file.
@@ -270,11 +322,12 @@ impl SimNic {
         self.dut.open_trace(path)
     }
 
-    /// Collects [`NicEvent`]s from here on.
+    /// Collects [`NicEvent`]s from here on; of an AXI bus, which knows no descriptors, none of DMA.
     pub fn observe(&mut self) {
         self.observe = true;
-        self.dma_ctrl.observe();
-        self.dma_data.observe();
+        if let Host::Thin(ports) = &mut self.host {
+            ports.iter_mut().for_each(DmaPort::observe);
+        }
     }
 
     /// Calls `watch` with offset and value of every register write from here on, while
@@ -361,8 +414,7 @@ impl SimNic {
         let now = self.clock;
         // Outputs as of the last edge, and the inputs this edge will see.
         self.axil.before_clock(&mut self.dut);
-        self.dma_ctrl.before_clock(&mut self.dut, now, &self.memory);
-        self.dma_data.before_clock(&mut self.dut, now, &self.memory);
+        self.host.before_clock(&mut self.dut, now, &self.memory);
         self.transmit(now);
         self.feed(now);
         if let Some(recorder) = &mut self.recorder {
@@ -377,11 +429,11 @@ impl SimNic {
             self.tx_ready = !self.tx_hold && self.rng.random::<f64>() >= self.tx_stall;
             self.dut.set(self.tx.tready, self.tx_ready);
         }
-        if self.observe {
-            let reads = self.dma_ctrl.take_reads().into_iter().chain(self.dma_data.take_reads());
-            self.events.extend(reads.map(NicEvent::Read));
-            let writes = self.dma_ctrl.take_writes().into_iter().chain(self.dma_data.take_writes());
-            self.events.extend(writes.map(NicEvent::Wrote));
+        if let Host::Thin(ports) = &mut self.host {
+            if self.observe {
+                self.events.extend(ports.iter_mut().flat_map(DmaPort::take_reads).map(NicEvent::Read));
+                self.events.extend(ports.iter_mut().flat_map(DmaPort::take_writes).map(NicEvent::Wrote));
+            }
         }
         Ok(())
     }
