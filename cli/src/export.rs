@@ -8,7 +8,7 @@ use serde::Serialize;
 use tessera_abi::params::{Config, CONFIGS};
 use tessera_rtl::memories::{memories, Memory};
 
-use crate::model;
+use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 
 /// Export a configuration as Verilog.
@@ -17,7 +17,10 @@ pub struct ExportArgs {
     /// Configuration of the NIC [default: nic512]
     #[arg(long, value_name = "NAME")]
     config: Option<String>,
-    /// The file to write [default: target/verilog/NAME.v]
+    /// What host memory is behind
+    #[arg(long, value_enum, default_value_t, conflicts_with = "sizes")]
+    shell: Shell,
+    /// The file to write [default: target/verilog/NAME.v, of AXI NAME_axi.v]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the port list and the memories as JSON; with --sizes the memories of
@@ -127,7 +130,8 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     }
     let config = model::config(args.config.as_deref().unwrap_or("nic512"))?;
     let file = args.out.clone().unwrap_or_else(|| {
-        tessera_sim::tools::cache_dir().join("verilog").join(format!("{}.v", config.name))
+        let kind = if args.shell == Shell::Axi { "_axi" } else { "" };
+        tessera_sim::tools::cache_dir().join("verilog").join(format!("{}{kind}.v", config.name))
     });
     if args.out.is_none() {
         if let Some(folder) = file.parent() {
@@ -136,7 +140,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         }
     }
     output::check_writable(&file)?;
-    let export = model::export_release(config)?;
+    let export = model::export_release(config, args.shell)?;
     output::write(&file, &export.verilog)?;
     let modules = export.verilog.lines().filter(|line| line.starts_with("module ")).count();
     let lines = export.verilog.lines().count();

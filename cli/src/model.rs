@@ -79,7 +79,20 @@ pub fn digest(export: &Export) -> String {
     Sha256::digest(&export.verilog).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What the NIC is to be joined to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// Thin DMA ports, for adapters (docs/architecture.md)
+    #[default]
+    Thin,
+    /// An AXI4 master for host memory
+    Axi,
+}
+
 /// Exports a configuration for others, with the source revision.
-pub fn export_release(config: &'static Config) -> Result<Export, Failure> {
-    Ok(tessera_rtl::export::nic(config, &revision())?)
+pub fn export_release(config: &'static Config, shell: Shell) -> Result<Export, Failure> {
+    Ok(match shell {
+        Shell::Thin => tessera_rtl::export::nic(config, &revision())?,
+        Shell::Axi => tessera_rtl::export::axi_nic(config, &revision())?,
+    })
 }

@@ -37,8 +37,11 @@ fn skipped(test: &str, error: &ToolError) {
 #[test]
 fn every_block_has_a_testbench() {
     let mut missing = BTreeMap::new();
-    for module in mutate::modules(&export().verilog) {
+    let axi = tessera_rtl::export::axi_nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
+    for module in mutate::modules(&export().verilog).chain(mutate::modules(&axi.verilog)) {
         let block = match module {
+            top if top == axi.top && config().gear() == 1 => "axi_nic".to_owned(),
+            top if top == axi.top => "narrow_axi_nic".to_owned(),
             // The block that wires a configuration is the same for all of a kind.
             top if top == export().top && config().gear() == 1 => "nic512".to_owned(),
             top if top == export().top => "narrow_nic".to_owned(),

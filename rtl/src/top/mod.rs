@@ -78,6 +78,11 @@ pub const PORT_DOCS: &[(&str, &str)] = &[
     ("dma_data_write_desc_length", "Bytes, 1..=4136."),
     ("dma_data_write_data_tdata", "Byte 0 of the first beat goes to the address."),
     ("dma_data_write_status_valid", "The bytes are visible to the host; any order."),
+    ("m_axi_awvalid", "Host memory, AXI4: ID 0 rings, ID 1 payload; no order between them."),
+    ("m_axi_awaddr", "Byte address, of a whole beat; no burst crosses 4 KiB."),
+    ("m_axi_bvalid", "The bytes are visible to the host."),
+    ("m_axi_rvalid", "In the order of an ID; beats of the two may mix."),
+    ("m_axi_rlast", "Not needed."),
 ];
 
 /// One configuration of the NIC, its streams 512 bits wide.

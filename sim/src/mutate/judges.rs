@@ -127,7 +127,11 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "payload_reader", blocks: &["payload_reader"] },
     Judge { test: "nic", blocks: &["nic512"] },
     Judge { test: "gears", blocks: &["widen", "split"] },
-    Judge { test: "configs", blocks: &["narrow_nic", "tessera_nic"] },
+    Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
+    Judge {
+        test: "configs",
+        blocks: &["narrow_nic", "axi_merge", "axi_bridge", "axi_nic", "narrow_axi_nic", "tessera_nic"],
+    },
 ];
 
 /// The testbenches that answer for blocks of this name; two blocks may share
