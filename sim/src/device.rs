@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tessera_abi::pci::BAR_LEN;
 use tessera_driver::{Device, DeviceError, DmaMemory};
 
 use crate::ethernet::Ethernet;
@@ -89,8 +90,19 @@ fn pass(simulation: &mut impl Simulation) -> Result<(), DeviceError> {
     })
 }
 
+/// What is no word of the register map has no place on the bus, and comes from a program that
+/// is broken: it must not end the simulation for all others.
+fn check(offset: u32) -> Result<(), DeviceError> {
+    if offset.is_multiple_of(4) && u64::from(offset) < BAR_LEN {
+        return Ok(());
+    }
+    let reason = format!("it is no word of the {BAR_LEN} bytes of registers");
+    Err(DeviceError::Register { offset, reason })
+}
+
 impl<S: Simulation> Device for CosimDevice<S> {
     fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+        check(offset)?;
         let mut simulation = self.simulation.lock();
         simulation.ring(self.nic);
         simulation.nic(self.nic).start_read(offset);
@@ -109,6 +121,7 @@ impl<S: Simulation> Device for CosimDevice<S> {
     }
 
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+        check(offset)?;
         self.simulation.lock().write(self.nic, offset, value);
         Ok(())
     }
