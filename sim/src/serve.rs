@@ -12,24 +12,24 @@
 //! killed, leaves its NIC reset, and free for the next.
 
 use std::collections::HashMap;
-use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::Error;
 use std::ops::Range;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::kill;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::sys::uio::{process_vm_readv, process_vm_writev, RemoteIoVec};
 use nix::unistd::Pid;
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::remote::{
-    mac_text, Answer, Identity, Request, ANNOUNCE, ANY, COOKIE, FETCH, FIND, GONE, HELLO, LOOK, MAP, MEMORY,
-    READ, REGISTER_FAILED, RESOLVE, STORE, UNKNOWN, UNMAP, VERSION, WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
+    mac_text, Answer, Identity, Request, ANNOUNCE, ANY, FIND, GONE, HELLO, LOOK, MAP, MEMORY, READ,
+    REGISTER_FAILED, RESOLVE, UNKNOWN, UNMAP, VERSION, WAIT, WAY_ASKED, WAY_DIRECT, WRITE,
 };
 use tessera_driver::{Device, DeviceError};
 
@@ -37,9 +37,13 @@ use crate::cluster;
 use crate::device::{Shared, Simulation};
 use crate::nic::{HostMemory, HostRegion};
 
+mod door;
+mod memory;
 mod pci_proxy;
 mod vfio_user;
 
+use door::Door;
+use memory::{Asked, Direct, Process};
 pub use vfio_user::Functions;
 
 /// Windows that a NIC has to let go of a program that is gone.
@@ -68,8 +72,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Seat {
     /// The process that has it.
     taken: Mutex<Option<i32>>,
+    /// By which that holds it.
+    connection: Mutex<Option<UnixStream>>,
     /// On which its memory is asked for.
     memory: Arc<Mutex<Option<UnixStream>>>,
+}
+
+impl Seat {
+    /// Whether its program is gone or has hung up, and what it had is still being cleared.
+    fn is_left(&self) -> bool {
+        let hung_up = |connection: &UnixStream| {
+            let mut look = [PollFd::new(connection.as_fd(), PollFlags::empty())];
+            let seen = poll(&mut look, PollTimeout::ZERO).ok().and_then(|_| look[0].revents());
+            seen.is_some_and(|seen| seen.contains(PollFlags::POLLHUP))
+        };
+        let is_gone = |process| kill(Pid::from_raw(process), None) == Err(Errno::ESRCH);
+        lock(&self.taken).is_some_and(is_gone) || lock(&self.connection).as_ref().is_some_and(hung_up)
+    }
 }
 
 /// What a NIC did for a program that is gone.
@@ -83,71 +102,6 @@ pub struct Visit {
     pub counters: Vec<(&'static str, u32)>,
 }
 
-/// Memory of a program that the server may read and write.
-struct Direct {
-    process: Pid,
-    address: usize,
-    len: usize,
-}
-
-impl HostRegion for Direct {
-    fn size(&self) -> usize {
-        self.len
-    }
-
-    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool {
-        let len = bytes.len();
-        let there = [RemoteIoVec { base: self.address + offset, len }];
-        len == 0 || process_vm_readv(self.process, &mut [IoSliceMut::new(bytes)], &there) == Ok(len)
-    }
-
-    fn store(&self, offset: usize, bytes: &[u8]) -> bool {
-        let put = |bytes: &[u8], base: usize| {
-            let there = [RemoteIoVec { base, len: bytes.len() }];
-            process_vm_writev(self.process, &[IoSlice::new(bytes)], &there) == Ok(bytes.len())
-        };
-        // The last byte after all others: it tells of a completion.
-        let Some((last, rest)) = bytes.split_last() else { return true };
-        let address = self.address + offset;
-        (rest.is_empty() || put(rest, address)) && put(std::slice::from_ref(last), address + rest.len())
-    }
-}
-
-/// Memory of a program that is asked.
-struct Asked {
-    stream: Arc<Mutex<Option<UnixStream>>>,
-    address: u64,
-    len: usize,
-}
-
-impl Asked {
-    fn ask(&self, request: Request, send: &[u8], fill: &mut [u8]) -> Result<bool, Error> {
-        let mut stream = lock(&self.stream);
-        let stream = stream.as_mut().ok_or(ErrorKind::NotConnected)?;
-        request.send(stream)?;
-        stream.write_all(send)?;
-        let answer = Answer::receive(stream)?;
-        stream.read_exact(fill)?;
-        Ok(answer.value == 0)
-    }
-}
-
-impl HostRegion for Asked {
-    fn size(&self) -> usize {
-        self.len
-    }
-
-    fn fetch(&self, offset: usize, bytes: &mut [u8]) -> bool {
-        let request = Request { kind: FETCH, a: 0, b: self.address + offset as u64, c: bytes.len() as u64 };
-        self.ask(request, &[], bytes).unwrap_or(false)
-    }
-
-    fn store(&self, offset: usize, bytes: &[u8]) -> bool {
-        let request = Request { kind: STORE, a: 0, b: self.address + offset as u64, c: bytes.len() as u64 };
-        self.ask(request, bytes, &mut []).unwrap_or(false)
-    }
-}
-
 /// What connections share.
 struct Hall<S> {
     simulation: Shared<S>,
@@ -156,22 +110,12 @@ struct Hall<S> {
     visits: Mutex<Vec<Visit>>,
     /// Endpoints by NIC and the number that a program gives one.
     names: Mutex<HashMap<(usize, u32), u32>>,
-    stopped: AtomicBool,
-}
-
-fn listen(path: &Path) -> Result<UnixListener, Error> {
-    // What a server that was killed has left behind is in the way, a living one not.
-    if path.exists() && UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
-    }
-    UnixListener::bind(path)
 }
 
 /// Serves the NICs of a simulation until it is dropped.
 pub struct Server<S: Simulation> {
     hall: Arc<Hall<S>>,
-    path: PathBuf,
-    accepts: Option<std::thread::JoinHandle<()>>,
+    door: Door,
 }
 
 impl<S: Simulation> Server<S> {
@@ -180,35 +124,19 @@ impl<S: Simulation> Server<S> {
     /// # Errors
     /// If the socket cannot be made, or somebody listens there already.
     pub fn bind(path: &Path, simulation: Shared<S>, nics: usize, way: MemoryWay) -> Result<Self, Error> {
-        let listener = listen(path)?;
         let seats = (0..nics).map(|_| Seat::default()).collect();
-        let hall = Arc::new(Hall {
-            simulation,
-            seats,
-            way,
-            visits: Mutex::default(),
-            names: Mutex::default(),
-            stopped: AtomicBool::new(false),
-        });
+        let hall =
+            Arc::new(Hall { simulation, seats, way, visits: Mutex::default(), names: Mutex::default() });
         let shared = hall.clone();
-        let accepts = std::thread::Builder::new().name("tessera-server".into()).spawn(move || {
-            for stream in listener.incoming() {
-                if shared.stopped.load(Ordering::Acquire) {
-                    return;
-                }
-                let (Ok(stream), hall) = (stream, shared.clone()) else { continue };
-                // Who cannot be served finds the connection closed.
-                let _ = std::thread::Builder::new().name("tessera-program".into()).spawn(move || {
-                    let _ = hall.serve(stream);
-                });
-            }
+        let door = Door::open(path, "tessera-program", move |stream| {
+            let _ = shared.serve(stream);
         })?;
-        Ok(Self { hall, path: path.to_owned(), accepts: Some(accepts) })
+        Ok(Self { hall, door })
     }
 
     /// The address by which a program opens one of the NICs.
     pub fn address(&self, nic: usize) -> String {
-        format!("socket:{}?nic={nic}", self.path.display())
+        format!("socket:{}?nic={nic}", self.door.path().display())
     }
 
     /// Processes that have a NIC open, by NIC.
@@ -224,15 +152,8 @@ impl<S: Simulation> Server<S> {
 
 impl<S: Simulation> Drop for Server<S> {
     fn drop(&mut self) {
-        self.hall.stopped.store(true, Ordering::Release);
         // What programs still ask for is refused.
         self.hall.simulation.lock().failed().get_or_insert_with(|| "the simulation has ended".into());
-        // Wakes who accepts.
-        let _ = UnixStream::connect(&self.path);
-        if let Some(accepts) = self.accepts.take() {
-            let _ = accepts.join();
-        }
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -284,23 +205,29 @@ impl<S: Simulation> Hall<S> {
                 nic
             }
             MEMORY if nic < self.seats.len() && *lock(&self.seats[nic].taken) == Some(pid) => {
+                memory::answer_by(&mut stream)?;
+                // Its program goes on with the answer: whoever asks by this is to find it.
+                let mut place = lock(&self.seats[nic].memory);
                 Answer::ok(0).send(&mut stream)?;
-                *lock(&self.seats[nic].memory) = Some(stream);
+                *place = Some(stream);
                 return Ok(());
             }
             MEMORY => return refuse(&mut stream, format!("this program does not have NIC {nic} open")),
             kind => return refuse(&mut stream, format!("{kind} is no beginning")),
         };
         let seat = &self.seats[nic];
-        let direct = self.way == MemoryWay::Found && sees_cookie(pid, hello.c);
-        let way = if direct { WAY_DIRECT } else { WAY_ASKED };
+        *lock(&seat.connection) = stream.try_clone().ok();
+        let found = (self.way == MemoryWay::Found).then(|| Process::reach(pid, hello.c)).flatten();
+        let way = if found.is_some() { WAY_DIRECT } else { WAY_ASKED };
         let welcome = Answer { text: identity(nic).to_string(), ..Answer::ok(way) };
         let ended = welcome.send(&mut stream).and_then(|()| {
             let region = |address: u64, len: u64| -> Arc<dyn HostRegion> {
                 let len = len as usize;
-                match direct {
-                    true => Arc::new(Direct { process: Pid::from_raw(pid), address: address as usize, len }),
-                    false => Arc::new(Asked { stream: seat.memory.clone(), address, len }),
+                match &found {
+                    Some(process) => {
+                        Arc::new(Direct { process: process.clone(), address: address as usize, len })
+                    }
+                    None => Arc::new(Asked { stream: seat.memory.clone(), address, len }),
                 }
             };
             self.attend(&mut stream, nic, &region)
@@ -321,21 +248,23 @@ impl<S: Simulation> Hall<S> {
         }
     }
 
-    /// The first of some NICs that is free. One whose process is gone is waited for: whoever
-    /// starts a program behind another finds its NIC.
+    /// The first of some NICs that is free. One whose program is gone, or has just closed it,
+    /// is waited for: whoever opens it behind another finds it.
     fn take_one_of(&self, nics: Range<usize>, process: i32) -> Result<usize, i32> {
         let begun = Instant::now();
         loop {
-            let mut others = Vec::new();
+            let (mut first, mut any_left) = (None, false);
             for nic in nics.clone() {
+                // Before it is asked for: afterwards it may have been cleared.
+                let is_left = self.seats[nic].is_left();
                 match self.take(nic, process) {
                     Ok(()) => return Ok(nic),
-                    Err(other) => others.push(other),
+                    Err(other) => first = first.or(Some(other)),
                 }
+                any_left |= is_left;
             }
-            let is_gone = |&other: &i32| kill(Pid::from_raw(other), None) == Err(Errno::ESRCH);
-            if !others.iter().any(is_gone) || begun.elapsed() > CLEARING {
-                return Err(others.first().copied().unwrap_or(0));
+            if !any_left || begun.elapsed() > CLEARING {
+                return Err(first.unwrap_or(0));
             }
             std::thread::sleep(PAUSE);
         }
@@ -348,8 +277,11 @@ impl<S: Simulation> Hall<S> {
         lock(&self.names).retain(|&(other, _), _| other != nic);
         self.reset(nic);
         self.nic(nic).1.unmap_all();
-        *lock(&self.seats[nic].memory) = None;
-        *lock(&self.seats[nic].taken) = None;
+        let seat = &self.seats[nic];
+        *lock(&seat.memory) = None;
+        let mut taken = lock(&seat.taken);
+        *lock(&seat.connection) = None;
+        *taken = None;
     }
 
     /// Does what a program asks for until it goes.
@@ -455,12 +387,4 @@ impl<S: Simulation> Hall<S> {
         // A simulation that has ended writes nothing any more.
         let _ = reset();
     }
-}
-
-/// Whether the memory of a process can be read, and is what its address says.
-fn sees_cookie(pid: i32, address: u64) -> bool {
-    let mut bytes = [0; 8];
-    let there = [RemoteIoVec { base: address as usize, len: bytes.len() }];
-    process_vm_readv(Pid::from_raw(pid), &mut [IoSliceMut::new(&mut bytes)], &there) == Ok(bytes.len())
-        && u64::from_ne_bytes(bytes) == COOKIE
 }

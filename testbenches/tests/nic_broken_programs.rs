@@ -1,8 +1,12 @@
 //! Programs that break the rules of the sockets by which they have their NICs: no other
 //! program is to notice.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use tessera_abi::{pci, regs};
 use tessera_driver::remote::{Answer, Request, HELLO, OK, READ, REGISTER_FAILED, VERSION, WRITE};
@@ -29,7 +33,9 @@ fn path(server: &Server<Cluster>) -> PathBuf {
 
 fn context(device: std::sync::Arc<dyn Device>, nic: usize) -> Context {
     let (mac, ip) = addresses(nic);
-    let options = ContextOptions { mac, ip, ip6: None, vlan: None, seed: 3, settings: Vec::new() };
+    // A peer that is gone is given up after 0.13 ms.
+    let settings = vec![(regs::T_OPEN, 2000), (regs::MAX_RETRY, 2)];
+    let options = ContextOptions { mac, ip, ip6: None, vlan: None, seed: 3, settings };
     Context::open(device, options).unwrap()
 }
 
@@ -69,4 +75,95 @@ fn registers_that_there_are_not_end_nobody() {
     // Time passes, and the other NIC is there.
     let other = context(open_device(&server.address(1)).unwrap(), 1);
     other.create_cq(16).unwrap();
+}
+
+/// Who opens a NIC that was closed a moment before finds it, by either socket.
+#[test]
+fn a_nic_that_was_closed_is_opened_again() {
+    let server = server("again", MemoryWay::Found);
+    let functions = server.functions(&folder().join("again")).unwrap();
+    for turn in 0..10 {
+        let [socket, function] = [server.address(0), functions.address(0)];
+        for address in [&socket, &function, &function, &socket] {
+            let device = open_device(address).unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+            // So that it has to be cleared.
+            drop(context(device, 0));
+        }
+    }
+    // While it is open nobody waits for it.
+    let _open = open_device(&server.address(0)).unwrap();
+    assert!(open_device(&functions.address(0)).is_err());
+}
+
+/// A program with receives in place; started by the test below.
+#[test]
+#[ignore = "started by another test"]
+fn receiver() {
+    let context = context(open_device(&std::env::var("TESSERA_DEVICE").unwrap()).unwrap(), 1);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(16).unwrap());
+    let mut endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
+    let sink = pd.register(&DmaMemory::new(5000), Access::LOCAL_WRITE).unwrap();
+    endpoint.post_recv(&RecvRequest { work_id: 1, region: &sink, range: 0..5000 }).unwrap();
+    context.read(regs::STATUS).unwrap();
+    println!("endpoint {}", endpoint.number());
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Memory that is asked for of a program that is stopped: the others' time goes on.
+#[test]
+fn a_program_that_is_stopped_stops_no_other() {
+    let server = server("stopped", MemoryWay::Asked);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["receiver", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .env("TESSERA_DEVICE", server.address(1))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let number = lines.find_map(|line| Some(line.split_once("endpoint ")?.1.trim().parse().unwrap()));
+    let number: u32 = number.expect("it is in place");
+    let stopped = Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    let (tell, told) = mpsc::channel();
+    let address = server.address(0);
+    std::thread::spawn(move || {
+        let context = context(open_device(&address).unwrap(), 0);
+        let (pd, mut cq) = (context.alloc_pd(), context.create_cq(16).unwrap());
+        let mut endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
+        let source = pd.register(&DmaMemory::new(5000), Access::READ).unwrap();
+        let (mac, ip) = addresses(1);
+        let send = SendRequest {
+            work_id: 7,
+            region: &source,
+            range: 0..5000,
+            to: AddressHandle::ipv4(mac, ip, number, 0),
+            tag: 0,
+            immediate: None,
+            round: None,
+            payload_size: 1024,
+        };
+        endpoint.post_send(&send).unwrap();
+        let mut done = [WorkCompletion::default()];
+        while cq.poll(&mut done).unwrap() == 0 {}
+        tell.send(done[0].status).unwrap();
+    });
+    let status = told.recv_timeout(Duration::from_secs(60));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(status.expect("the message ends, one way or the other"), Status::Success);
+}
+
+/// Whoever removes the sockets' files does not keep the server from ending.
+#[test]
+fn a_socket_that_somebody_removed_is_closed() {
+    let server = server("removed", MemoryWay::Found);
+    let functions = server.functions(&folder().join("removed")).unwrap();
+    std::fs::remove_file(path(&server)).unwrap();
+    std::fs::remove_dir_all(folder().join("removed")).unwrap();
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        drop((functions, server));
+        tell.send(()).unwrap();
+    });
+    told.recv_timeout(Duration::from_secs(10)).expect("it ends");
 }

@@ -264,6 +264,12 @@ fn strangers_are_told_what_is_wrong() {
     drop(server);
     let gone = program.context.wait().unwrap_err();
     assert!(matches!(gone, DeviceError::Gone(_)), "{gone}");
-    std::fs::write(&path, "").unwrap();
-    Server::bind(path.as_ref(), cluster(), 1, MemoryWay::Found).unwrap();
+    // What one that was killed left behind is no obstacle; what is somebody else's stays.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    drop(Server::bind(path.as_ref(), cluster(), 1, MemoryWay::Found).unwrap());
+    std::fs::write(&path, "precious").unwrap();
+    let refused = Server::bind(path.as_ref(), cluster(), 1, MemoryWay::Found).err().unwrap().to_string();
+    assert!(refused.contains("no socket: name another"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    std::fs::remove_file(&path).unwrap();
 }

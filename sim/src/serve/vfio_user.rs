@@ -24,7 +24,7 @@ use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use tessera_abi::regs;
 use tessera_driver::pci::message::{self, Header, Message};
 use tessera_driver::{Device, DeviceError};
 
-use super::{listen, Hall, Server};
+use super::{lock, Door, Hall, Server};
 use crate::device::Simulation;
 use crate::nic::{HostMemory, HostRegion};
 use crate::pci::ConfigSpace;
@@ -90,11 +90,7 @@ impl HostRegion for Shown {
 }
 
 /// Sockets of a simulation's NICs as PCI functions, until this is dropped.
-pub struct Functions {
-    paths: Vec<PathBuf>,
-    stopped: Arc<AtomicBool>,
-    accepts: Vec<std::thread::JoinHandle<()>>,
-}
+pub struct Functions(Vec<Door>);
 
 impl<S: Simulation> Server<S> {
     /// Offers every NIC as a PCI function, at the sockets `nic0`, `nic1`, ... in `folder`,
@@ -105,28 +101,13 @@ impl<S: Simulation> Server<S> {
     /// If a socket cannot be made, or somebody listens there already.
     pub fn functions(&self, folder: &Path) -> Result<Functions, Error> {
         std::fs::create_dir_all(folder)?;
-        let stopped = Arc::new(AtomicBool::new(false));
-        let mut functions = Functions { paths: Vec::new(), stopped, accepts: Vec::new() };
-        for nic in 0..self.hall.seats.len() {
-            let path = folder.join(format!("nic{nic}"));
-            let listener = listen(&path)?;
-            functions.paths.push(path);
-            let (hall, stopped) = (self.hall.clone(), functions.stopped.clone());
-            let thread = std::thread::Builder::new().name(format!("tessera-function-{nic}"));
-            functions.accepts.push(thread.spawn(move || {
-                for stream in listener.incoming() {
-                    if stopped.load(Ordering::Acquire) {
-                        return;
-                    }
-                    let (Ok(stream), hall) = (stream, hall.clone()) else { continue };
-                    // Who cannot be served finds the connection closed.
-                    let _ = std::thread::Builder::new().name("tessera-vfio-user".into()).spawn(move || {
-                        let _ = serve(&hall, nic, stream);
-                    });
-                }
-            })?);
-        }
-        Ok(functions)
+        let doors = (0..self.hall.seats.len()).map(|nic| {
+            let hall = self.hall.clone();
+            Door::open(&folder.join(format!("nic{nic}")), "tessera-vfio-user", move |stream| {
+                let _ = serve(&hall, nic, stream);
+            })
+        });
+        doors.collect::<Result<_, _>>().map(Functions)
     }
 }
 
@@ -136,17 +117,7 @@ impl Functions {
     /// # Panics
     /// If there is none of that number.
     pub fn address(&self, nic: usize) -> String {
-        format!("vfio-user:{}", self.paths[nic].display())
-    }
-}
-
-impl Drop for Functions {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Release);
-        // Wakes who accepts.
-        self.paths.iter().for_each(|path| drop(UnixStream::connect(path)));
-        self.accepts.drain(..).for_each(|accepts| drop(accepts.join()));
-        self.paths.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        format!("vfio-user:{}", self.0[nic].path().display())
     }
 }
 
@@ -169,7 +140,7 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
     let Some(first) = message::receive(&mut stream)? else { return Ok(()) };
     let version = match (first.header.command, message::u16_at(&first.body, 0)) {
         (message::VERSION, Some(message::MAJOR)) => {
-            hall.take(nic, process).map(|()| message::version()).map_err(|_| Errno::EBUSY)
+            hall.take_one_of(nic..nic + 1, process).map(|_| message::version()).map_err(|_| Errno::EBUSY)
         }
         (message::VERSION, Some(_)) => Err(Errno::EPROTONOSUPPORT),
         _ => Err(Errno::EINVAL),
@@ -179,6 +150,7 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
     if !taken {
         return ended;
     }
+    *lock(&hall.seats[nic].connection) = stream.try_clone().ok();
     let (device, memory) = hall.nic(nic);
     let mut function = Function::new(device, memory);
     while ended.is_ok() {
