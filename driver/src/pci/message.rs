@@ -77,8 +77,9 @@ pub const IS_PCI: u32 = 2;
 
 /// Longest body: the data that [`CAPABILITIES`] allows, and what describes it.
 const MAX_BODY: usize = (1 << 20) + 64;
-/// Files that may come with a message, before it is refused.
-const MAX_FILES: usize = 8;
+/// Files that Linux lets a message bring: of those that there is no room for, some are open
+/// in this process all the same, where nobody finds them.
+const MAX_FILES: usize = 253;
 
 /// What a message begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,7 +190,7 @@ pub fn receive_head(stream: &mut UnixStream) -> Result<Option<Head>, Error> {
             Err(Errno::EINTR) => continue,
             other => other?,
         };
-        for message in got.cmsgs().map_err(|_| invalid("too many files"))? {
+        for message in got.cmsgs().map_err(|_| invalid("more files than may be open here"))? {
             if let ControlMessageOwned::ScmRights(raw) = message {
                 // SAFETY: just received, and nobody else's.
                 files.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
@@ -245,6 +246,26 @@ mod tests {
         assert!(got.body.is_empty() && got.files.is_empty());
         drop(here);
         assert!(receive(&mut there).unwrap().is_none());
+    }
+
+    /// Files that nobody asked for are closed, however many come.
+    #[test]
+    fn files_that_come_are_not_kept() {
+        for count in [1, 8, 9, 253] {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            let (sent, mut left) = UnixStream::pair().unwrap();
+            let files = vec![sent.as_raw_fd(); count];
+            let mut bytes = [0; 16];
+            bytes[4..8].copy_from_slice(&16u32.to_ne_bytes());
+            let control = [ControlMessage::ScmRights(&files)];
+            sendmsg::<()>(here.as_raw_fd(), &[IoSlice::new(&bytes)], &control, MsgFlags::empty(), None)
+                .unwrap();
+            drop(sent);
+            // Whether that is a message or none.
+            drop(receive(&mut there));
+            left.set_nonblocking(true).unwrap();
+            assert_eq!(left.read(&mut [0]).ok(), Some(0), "{count} files: one of them is open");
+        }
     }
 
     #[test]
