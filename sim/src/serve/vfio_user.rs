@@ -22,13 +22,14 @@
 use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
+use nix::fcntl::{fcntl, FcntlArg};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use tessera_abi::pci::{config, BAR_LEN};
@@ -56,9 +57,42 @@ const SELDOM: u16 = 20;
 /// Windows that pass often after a write: 1 ms of simulated time.
 const UNDER_WAY: u32 = 2000;
 
+/// A file that a client has shown.
+struct Shared {
+    /// Device and number, by which it is known again, and the rights to it.
+    which: (u64, u64, i32),
+    file: Weak<File>,
+}
+
+/// Most different files of a client: each is a descriptor here.
+const MAX_FILES: usize = 64;
+
+/// The files of a client. It sends a descriptor with each piece of memory that it shows; they
+/// are few files, and a simulator has not so many descriptors.
+#[derive(Default)]
+struct Files(Vec<Shared>);
+
+impl Files {
+    fn known(&mut self, file: File) -> Result<Arc<File>, Errno> {
+        let metadata = file.metadata().map_err(|_| Errno::EBADF)?;
+        let which = (metadata.dev(), metadata.ino(), fcntl(&file, FcntlArg::F_GETFL)?);
+        self.0.retain(|shared| shared.file.strong_count() > 0);
+        let known = self.0.iter().find(|shared| shared.which == which);
+        if let Some(file) = known.and_then(|shared| shared.file.upgrade()) {
+            return Ok(file);
+        }
+        if self.0.len() >= MAX_FILES {
+            return Err(Errno::EMFILE);
+        }
+        let file = Arc::new(file);
+        self.0.push(Shared { which, file: Arc::downgrade(&file) });
+        Ok(file)
+    }
+}
+
 /// A program's memory.
 struct Shown {
-    file: File,
+    file: Arc<File>,
     offset: u64,
     len: usize,
     flags: u32,
@@ -177,6 +211,7 @@ pub(super) struct Function {
     bus_master: Arc<AtomicBool>,
     /// Address and length of each DMA_MAP.
     shown: Vec<(u64, u64)>,
+    files: Files,
     /// Windows that still pass often.
     under_way: u32,
 }
@@ -191,7 +226,7 @@ fn errno(error: DeviceError) -> Errno {
 impl Function {
     pub(super) fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>) -> Self {
         let (config, bus_master) = (ConfigSpace::default(), Arc::default());
-        Self { device, memory, config, bus_master, shown: Vec::new(), under_way: 0 }
+        Self { device, memory, config, bus_master, shown: Vec::new(), files: Files::default(), under_way: 0 }
     }
 
     /// Waits for a request, or until time shall pass.
@@ -311,7 +346,7 @@ impl Function {
             return Err(Errno::EEXIST);
         }
         let len_here = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
-        let bus_master = self.bus_master.clone();
+        let (file, bus_master) = (self.files.known(file)?, self.bus_master.clone());
         self.shown.push((address, len));
         self.memory.map_region(address, Arc::new(Shown { file, offset, len: len_here, flags, bus_master }));
         Ok(())
@@ -475,6 +510,52 @@ pub(super) mod tests {
         assert!(!host.read(0x5001, &mut byte) && host.read(0x8000, &mut byte));
         assert!(function.obey(message::DMA_UNMAP, &unmap(ALL, 0, 0), Vec::new()).is_ok());
         assert!(!host.read(0x8000, &mut byte));
+    }
+
+    /// As many pieces as a client likes of one file, and no more than so many files.
+    #[test]
+    fn a_file_is_open_once() {
+        let (_, mut function) = function();
+        let map = |at: u64| message::words(&[32, message::READ | message::WRITE], &[0, at, 4096]);
+        let path = std::env::temp_dir().join(format!("tessera-shown-{}", std::process::id()));
+        let open = |write: bool| {
+            let file = File::options().read(true).write(write).create(write).truncate(false).open(&path);
+            let file = file.unwrap();
+            if write {
+                file.set_len(4096).unwrap();
+            }
+            vec![OwnedFd::from(file)]
+        };
+        for piece in 0..1000 {
+            assert_eq!(function.obey(message::DMA_MAP, &map(piece << 12), open(true)), Ok(Vec::new()));
+        }
+        assert_eq!(function.files.0.len(), 1);
+        // The same file, which this may only be read by.
+        assert!(function.obey(message::DMA_MAP, &map(1000 << 12), open(false)).is_ok());
+        assert_eq!(function.files.0.len(), 2);
+        enable(&mut function, config::BUS_MASTER);
+        let host = function.memory.clone();
+        assert!(host.write(999 << 12, &[7]) && !host.write(1000 << 12, &[7]));
+        let others: Vec<_> = (0..MAX_FILES).map(|_| another()).collect();
+        let shown = others
+            .into_iter()
+            .zip(1001..)
+            .map(|(file, piece)| function.obey(message::DMA_MAP, &map(piece << 12), vec![file]));
+        assert_eq!(shown.filter(|shown| *shown == Err(Errno::EMFILE)).count(), 2);
+        let all = message::words(&[24, ALL], &[0, 0]);
+        assert!(function.obey(message::DMA_UNMAP, &all, Vec::new()).is_ok());
+        assert!(function.obey(message::DMA_MAP, &map(0), open(true)).is_ok());
+        assert_eq!(function.files.0.len(), 1, "of what is shown no more nothing is kept");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// A file of its own.
+    fn another() -> OwnedFd {
+        let path = std::env::temp_dir().join(format!("tessera-piece-{}", std::process::id()));
+        let file = File::create_new(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.set_len(4096).unwrap();
+        file.into()
     }
 
     #[test]
