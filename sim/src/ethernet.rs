@@ -167,9 +167,10 @@ impl Ethernet {
             drop(known);
             self.shared.put(&question(nic, gid));
             known = lock(&self.shared.neighbours);
-            if !known.contains_key(gid) {
-                known = self.shared.met.wait_timeout(known, wait).unwrap_or_else(PoisonError::into_inner).0;
-            }
+            // Others become known meanwhile.
+            let unknown = |known: &mut HashMap<Gid, Mac>| !known.contains_key(gid);
+            let waited = self.shared.met.wait_timeout_while(known, wait, unknown);
+            known = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         known.get(gid).copied()
     }
@@ -436,6 +437,35 @@ mod tests {
             0x54, 0x53, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 100,
         ];
         assert_eq!(frame, right);
+    }
+
+    /// Others say who they are while one is asked for: that neither ends the wait nor asks again.
+    #[test]
+    fn a_neighbour_is_found_among_others() {
+        let folder = std::env::temp_dir().join(format!("tessera-neighbours-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        let end = Ethernet::bind(&at("a"), &at("b"), 1).unwrap();
+        let outside = UnixDatagram::bind(at("b")).unwrap();
+        let mac = [2, 0, 0, 0, 0, 9];
+        let says = |last| {
+            outside.send_to(&arp(ARP_REPLY, (mac, [10, 0, 9, last]), addresses(0)), at("a")).unwrap();
+        };
+        let found = std::thread::scope(|scope| {
+            let resolving = scope.spawn(|| end.resolve(0, &ipv4_gid([10, 0, 9, 100])));
+            for other in 0..50 {
+                says(other);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            says(100);
+            resolving.join().unwrap()
+        });
+        assert_eq!(found, Some(mac));
+        outside.set_nonblocking(true).unwrap();
+        let asked = std::iter::from_fn(|| outside.recv(&mut [0; 100]).ok()).count();
+        assert!(asked <= 5, "asked {asked} times in half a second");
+        drop(end);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
