@@ -158,7 +158,7 @@ impl List {
     fn look(&mut self) -> bool {
         let before = self.watches.len();
         self.watches.retain_mut(|(watch, looks)| {
-            *looks += 1;
+            *looks = looks.wrapping_add(1);
             let queue = &watch.queue;
             // The program's poll finds out what it means.
             let behind = looks.is_multiple_of(EMPTY_LOOKS.max(16 * queue.entries()))
@@ -306,5 +306,22 @@ impl CompletionQueue {
     pub(crate) fn end_events(&mut self) {
         self.disarm();
         self.events = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::DmaMemory;
+    use tessera_abi::queue::COMPLETION_LEN;
+
+    /// A board's queue is looked at some ten million times a second, for days if need be.
+    #[test]
+    fn looks_are_counted_for_ever() {
+        let memory = DmaMemory::new(16 * COMPLETION_LEN);
+        let events = Events::new(&Queue::new(0, 0, memory, 0)).unwrap();
+        let mut list = List { watches: vec![(events.watch.clone(), u32::MAX)], ..List::default() };
+        assert!(!list.look() && !list.look());
+        assert_eq!(list.watches[0].1, 1);
     }
 }
