@@ -76,6 +76,8 @@ struct Seat {
     connection: Mutex<Option<UnixStream>>,
     /// On which its memory is asked for.
     memory: Arc<Mutex<Option<UnixStream>>>,
+    /// What the NIC had counted when the program before it had left: a reset sets nothing back.
+    counted: Mutex<Vec<u32>>,
 }
 
 impl Seat {
@@ -155,6 +157,12 @@ impl<S: Simulation> Drop for Server<S> {
         // What programs still ask for is refused.
         self.hall.simulation.lock().failed().get_or_insert_with(|| "the simulation has ended".into());
     }
+}
+
+/// Counters that a visit tells of, by name and index: events and drop reasons.
+fn counters() -> impl Iterator<Item = (&'static str, u32)> {
+    let events = Counter::ALL.iter().map(|&counter| (counter.name(), counter as u32));
+    events.chain(DropReason::ALL.iter().map(|&reason| (reason.name(), reason as u32)))
 }
 
 fn identity(nic: usize) -> Identity {
@@ -272,12 +280,16 @@ impl<S: Simulation> Hall<S> {
 
     /// The process that had a NIC is gone.
     fn leave(&self, nic: usize, process: i32) {
-        let counters = self.counters(nic);
+        let seat = &self.seats[nic];
+        let before = lock(&seat.counted).clone();
+        let before = before.into_iter().chain(std::iter::repeat(0));
+        let since = self.counted(nic).into_iter().zip(before).map(|(now, before)| now.wrapping_sub(before));
+        let counters = counters().map(|(name, _)| name).zip(since).filter(|&(_, count)| count != 0).collect();
         lock(&self.visits).push(Visit { nic, process, counters });
         lock(&self.names).retain(|&(other, _), _| other != nic);
         self.reset(nic);
         self.nic(nic).1.unmap_all();
-        let seat = &self.seats[nic];
+        *lock(&seat.counted) = self.counted(nic);
         *lock(&seat.memory) = None;
         let mut taken = lock(&seat.taken);
         *lock(&seat.connection) = None;
@@ -362,13 +374,12 @@ impl<S: Simulation> Hall<S> {
         found.unwrap_or_else(|| Answer::error(UNKNOWN, ""))
     }
 
-    /// What a NIC has counted since its program opened it: opening resets it.
-    fn counters(&self, nic: usize) -> Vec<(&'static str, u32)> {
+    /// What a NIC has counted, in the order of [`counters`]; of a simulation that has
+    /// ended, nothing.
+    fn counted(&self, nic: usize) -> Vec<u32> {
         let (device, _) = self.nic(nic);
-        let events = Counter::ALL.iter().map(|&counter| (counter.name(), counter as u32));
-        let drops = DropReason::ALL.iter().map(|&reason| (reason.name(), reason as u32));
-        let read = |(name, index)| Some((name, device.read(regs::counter(index)).ok()?));
-        events.chain(drops).filter_map(read).filter(|&(_, value)| value != 0).collect()
+        let read = counters().map(|(_, index)| device.read(regs::counter(index)));
+        read.collect::<Result<_, _>>().unwrap_or_default()
     }
 
     /// What a NIC had to do for a program that is gone, it has not any more.

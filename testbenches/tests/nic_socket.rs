@@ -12,7 +12,7 @@ use tessera_driver::*;
 use tessera_sim::cluster::{addresses, ip6, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
-use tessera_sim::serve::{MemoryWay, Server};
+use tessera_sim::serve::{MemoryWay, Server, Visit};
 use tessera_testbenches::pressed::model;
 
 const QKEY: u32 = 77;
@@ -236,6 +236,14 @@ fn a_program_that_is_killed_leaves_a_nic_for_the_next() {
             assert_ne!(done[0].status, Status::Success, "nobody was there to receive it");
         }
     }
+    // Each is told of what its NIC did for it, and for none before it.
+    while server.programs()[1].is_some() {
+        here.context.wait().unwrap();
+    }
+    let completed = |visit: &Visit| visit.counters.iter().find(|(name, _)| *name == "RxCompleted").copied();
+    let visits = server.visits();
+    let completed: Vec<_> = visits.iter().map(completed).collect();
+    assert_eq!(completed, [Some(("RxCompleted", 1)); 3], "{visits:?}");
 }
 
 #[test]
