@@ -77,24 +77,6 @@ fn registers_that_there_are_not_end_nobody() {
     other.create_cq(16).unwrap();
 }
 
-/// Who opens a NIC that was closed a moment before finds it, by either socket.
-#[test]
-fn a_nic_that_was_closed_is_opened_again() {
-    let server = server("again", MemoryWay::Found);
-    let functions = server.functions(&folder().join("again")).unwrap();
-    for turn in 0..10 {
-        let [socket, function] = [server.address(0), functions.address(0)];
-        for address in [&socket, &function, &function, &socket] {
-            let device = open_device(address).unwrap_or_else(|error| panic!("turn {turn}: {error}"));
-            // So that it has to be cleared.
-            drop(context(device, 0));
-        }
-    }
-    // While it is open nobody waits for it.
-    let _open = open_device(&server.address(0)).unwrap();
-    assert!(open_device(&functions.address(0)).is_err());
-}
-
 /// A program with receives in place; started by the test below.
 #[test]
 #[ignore = "started by another test"]

@@ -148,6 +148,24 @@ fn programs_exchange_messages() {
     assert!(matches!(&gone, DeviceError::Gone(why) if why.contains("start it again")), "{gone}");
 }
 
+/// Who opens a NIC that was closed a moment before finds it, by either socket. (Not beside
+/// tests that start processes, which have all descriptors for a moment.)
+#[test]
+fn a_nic_that_was_closed_is_opened_again() {
+    let (server, functions) = serve("again");
+    let [socket, function] = [server.address(0), functions.address(0)];
+    for turn in 0..10 {
+        for address in [&socket, &function, &function, &socket] {
+            let device = open_device(address).unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+            // So that it has to be cleared.
+            drop(context(device, 0).unwrap());
+        }
+    }
+    // While it is open nobody waits for it.
+    let _open = open_device(&socket).unwrap();
+    assert!(refusal(&function).contains("is open in another program"));
+}
+
 /// As a driver in a virtual machine is: while it waits it looks at memory only.
 struct Patient(Arc<dyn Device>);
 
