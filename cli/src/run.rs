@@ -26,6 +26,10 @@ use tessera_sim::serve::MemoryWay;
 use crate::output::{self, Failure};
 use crate::simulated::{FabricArgs, Happened};
 
+mod orphans;
+
+use orphans::Orphans;
+
 /// How long processes that the program left behind may go on.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often somebody looks whether the program has ended.
@@ -181,8 +185,9 @@ impl Copy {
         Ok(self.status.is_some())
     }
 
-    /// Whether nothing that it started is left.
+    /// Whether nothing that it started is left, once it has ended itself.
     fn is_gone(&self) -> bool {
+        orphans::reap(Pid::from_raw(-self.group.as_raw()));
         killpg(self.group, None) == Err(Errno::ESRCH)
     }
 
@@ -200,7 +205,6 @@ impl Drop for Copy {
         let _ = killpg(self.group, Signal::SIGTERM);
         let begun = Instant::now();
         while !self.is_gone() && begun.elapsed() < Duration::from_secs(2) {
-            let _ = self.child.try_wait();
             std::thread::sleep(LOOK);
         }
         let _ = killpg(self.group, Signal::SIGKILL);
@@ -254,6 +258,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         server.functions(folder).map_err(cannot)
     });
     let functions = functions.transpose()?;
+    let orphans = Orphans::adopt();
     let stopped = Arc::new(AtomicBool::new(false));
     let stop = stopped.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
@@ -264,7 +269,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         copies.push(Copy::start(&args.command, (&address, settings), &library, args.each.then_some(copy))?);
     }
     let ended = wait(&mut copies, &stopped);
-    drop(copies);
+    // In this order: what is left of them is orphaned.
+    drop((copies, orphans));
     let exits = ended?;
     // Their connections end with them, and are cleared one after the other.
     let begun_clearing = Instant::now();
