@@ -6,7 +6,7 @@
 //! their NIC between windows.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rayon::prelude::*;
 use tessera_abi::regs;
@@ -66,7 +66,7 @@ pub struct Cluster {
     doorbells: Option<Vec<Vec<(u32, u32)>>>,
     failed: Option<String>,
     /// The fabric's end outside, and its port.
-    ethernet: Option<(Arc<Ethernet>, usize)>,
+    ethernet: Option<(Weak<Ethernet>, usize)>,
 }
 
 /// Whether only the last value written in a window matters: a ring's tail or head.
@@ -109,10 +109,11 @@ impl Cluster {
     }
 
     /// Joins the fabric to an outside Ethernet: frames that no NIC has the address of go
-    /// there, and what comes from there is sent at the beginning of a window.
+    /// there, and what comes from there is sent at the beginning of a window. The caller keeps
+    /// it: who still has a NIC open when all is over must not keep its socket.
     pub fn connect(&mut self, ethernet: Arc<Ethernet>) {
         let port = self.fabric.open_outside();
-        self.ethernet = Some((ethernet, port));
+        self.ethernet = Some((Arc::downgrade(&ethernet), port));
     }
 
     /// Clocks since reset.
@@ -170,14 +171,17 @@ impl Cluster {
     pub fn advance(&mut self) -> Result<(), ClusterError> {
         (0..self.nics.len()).for_each(|nic| self.ring(nic));
         let until = self.clock + self.window;
-        if let Some((ethernet, port)) = &self.ethernet {
+        let outside = self.ethernet();
+        if let (Some(ethernet), Some((_, port))) = (&outside, &self.ethernet) {
             for frame in ethernet.take() {
                 self.fabric.send(self.clock, *port, frame)?;
             }
         }
         for delivery in self.fabric.deliver(until)? {
             match &self.ethernet {
-                Some((ethernet, port)) if delivery.port == *port => ethernet.send(&delivery.frame),
+                Some((_, port)) if delivery.port == *port => {
+                    outside.iter().for_each(|ethernet| ethernet.send(&delivery.frame));
+                }
                 _ => self.nics[delivery.port].receive(delivery.at, delivery.frame),
             }
         }
@@ -233,7 +237,7 @@ impl Simulation for Cluster {
     }
 
     fn ethernet(&self) -> Option<Arc<Ethernet>> {
-        self.ethernet.as_ref().map(|(ethernet, _)| ethernet.clone())
+        self.ethernet.as_ref().and_then(|(ethernet, _)| ethernet.upgrade())
     }
 }
 

@@ -177,6 +177,7 @@ fn refuse(stream: &mut UnixStream, why: impl ToString) -> Result<(), Error> {
 impl<S: Simulation> Hall<S> {
     fn serve(&self, mut stream: UnixStream) -> Result<(), Error> {
         let hello = Request::receive(&mut stream)?;
+        stream.set_read_timeout(None)?;
         let nic = hello.a as usize;
         if hello.b != VERSION {
             let why = format!(

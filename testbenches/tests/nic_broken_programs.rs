@@ -1,17 +1,18 @@
 //! Programs that break the rules of the sockets by which they have their NICs: no other
 //! program is to notice.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
 use tessera_abi::{pci, regs};
 use tessera_driver::remote::{Answer, Request, HELLO, OK, READ, REGISTER_FAILED, VERSION, WRITE};
 use tessera_driver::*;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::ethernet::Ethernet;
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::nic::NicOptions;
 use tessera_sim::serve::{MemoryWay, Server};
@@ -31,7 +32,7 @@ fn path(server: &Server<Cluster>) -> PathBuf {
     server.address(0).trim_start_matches("socket:").trim_end_matches("?nic=0").into()
 }
 
-fn context(device: std::sync::Arc<dyn Device>, nic: usize) -> Context {
+fn context(device: Arc<dyn Device>, nic: usize) -> Context {
     let (mac, ip) = addresses(nic);
     // A peer that is gone is given up after 0.13 ms.
     let settings = vec![(regs::T_OPEN, 2000), (regs::MAX_RETRY, 2)];
@@ -148,4 +149,43 @@ fn a_socket_that_somebody_removed_is_closed() {
         tell.send(()).unwrap();
     });
     told.recv_timeout(Duration::from_secs(10)).expect("it ends");
+}
+
+/// The end of an outside Ethernet goes with who made it, whoever still has a NIC open then.
+#[test]
+fn a_program_that_stays_keeps_no_socket() {
+    let [local, remote] = ["outside", "nobody"].map(|name| folder().join(name));
+    let ethernet = Arc::new(Ethernet::bind(&local, &remote, 1).unwrap());
+    let mut cluster =
+        Cluster::new(model(), 1, &NicOptions::default(), FabricOptions::new(1, 250, 0, 1)).unwrap();
+    cluster.connect(ethernet.clone());
+    let at = folder().join("stays.sock");
+    let server = Server::bind(&at, SharedCluster::new(cluster), 1, MemoryWay::Found).unwrap();
+    let context = context(open_device(&server.address(0)).unwrap(), 0);
+    context.create_cq(16).unwrap();
+    assert!(local.exists());
+    drop((server, ethernet));
+    assert!(!local.exists() && !at.exists());
+    assert!(context.wait().is_err());
+}
+
+/// Who calls and says nothing, or half a word, is not waited for.
+#[test]
+fn who_says_nothing_is_hung_up_on() {
+    let server = server("silent", MemoryWay::Found);
+    let _functions = server.functions(&folder().join("silent")).unwrap();
+    let calls = [path(&server), folder().join("silent/nic0")].map(|path| {
+        let mut call = UnixStream::connect(path).unwrap();
+        std::io::Write::write_all(&mut call, &[1, 0]).unwrap();
+        call.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        call
+    });
+    // One that has a NIC may take its time.
+    let mut raw = Raw::open(&server, 1);
+    for mut call in calls {
+        let end = call.read(&mut [0]);
+        assert!(matches!(&end, Ok(0)) || end.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionReset));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(raw.ask(READ, regs::MAGIC.offset, 0, 0).value, regs::MAGIC_VALUE);
 }

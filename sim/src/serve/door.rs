@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use nix::sys::socket::{shutdown, Shutdown};
 
 use super::PAUSE;
+
+/// How long the first word may take.
+const FIRST: Duration = Duration::from_secs(10);
 
 /// Listens until it is dropped.
 pub(super) struct Door {
@@ -36,7 +40,8 @@ fn listen(path: &Path) -> Result<UnixListener, Error> {
 }
 
 impl Door {
-    /// Listens at `path`, and serves each who calls in a thread of that name.
+    /// Listens at `path`, and serves each who calls in a thread of that name. Reads of the
+    /// stream end after a while, until `serve` takes that limit away.
     ///
     /// # Errors
     /// If the socket cannot be made, or somebody listens there already.
@@ -59,6 +64,8 @@ impl Door {
                 std::thread::sleep(PAUSE);
                 continue;
             };
+            // Who calls and says nothing is not waited for; afterwards all have their time.
+            let _ = stream.set_read_timeout(Some(FIRST));
             let serve = serve.clone();
             // Who cannot be served finds the connection closed.
             let _ = Builder::new().name(name.into()).spawn(move || serve(stream));

@@ -172,6 +172,7 @@ fn answer(stream: &mut UnixStream, to: Header, done: Result<Vec<u8>, Errno>) -> 
 fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> Result<(), Error> {
     let process = getsockopt(&stream, PeerCredentials).map_err(Error::from)?.pid();
     let Some(first) = message::receive(&mut stream)? else { return Ok(()) };
+    stream.set_read_timeout(None)?;
     let version = match (first.header.command, message::u16_at(&first.body, 0)) {
         (message::VERSION, Some(message::MAJOR)) => {
             hall.take_one_of(nic..nic + 1, process).map(|_| message::version()).map_err(|_| Errno::EBUSY)
