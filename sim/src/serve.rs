@@ -52,6 +52,8 @@ const RESET_WINDOWS: u32 = 10_000;
 /// How long a NIC of a program that is gone is waited for, and how often looked at.
 const CLEARING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long a program may ask for nothing before it is looked whether it is there, milliseconds.
+const SIGN_OF_LIFE: u16 = 500;
 
 /// How the memory of programs is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +67,10 @@ pub enum MemoryWay {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_gone(process: i32) -> bool {
+    kill(Pid::from_raw(process), None) == Err(Errno::ESRCH)
 }
 
 /// A NIC's place for a program.
@@ -88,7 +94,6 @@ impl Seat {
             let seen = poll(&mut look, PollTimeout::ZERO).ok().and_then(|_| look[0].revents());
             seen.is_some_and(|seen| seen.contains(PollFlags::POLLHUP))
         };
-        let is_gone = |process| kill(Pid::from_raw(process), None) == Err(Errno::ESRCH);
         lock(&self.taken).is_some_and(is_gone) || lock(&self.connection).as_ref().is_some_and(hung_up)
     }
 }
@@ -239,7 +244,8 @@ impl<S: Simulation> Hall<S> {
                     None => Arc::new(Asked { stream: seat.memory.clone(), address, len }),
                 }
             };
-            self.attend(&mut stream, nic, &region)
+            let is_gone = || found.as_ref().map_or_else(|| is_gone(pid), |process| !process.is_there());
+            self.attend(&mut stream, nic, &region, &is_gone)
         });
         self.leave(nic, pid);
         ended
@@ -297,16 +303,23 @@ impl<S: Simulation> Hall<S> {
         *taken = None;
     }
 
-    /// Does what a program asks for until it goes.
+    /// Does what a program asks for until it goes. Its children may have its connection too,
+    /// and live on.
     fn attend(
         &self,
         stream: &mut UnixStream,
         nic: usize,
         region: &dyn Fn(u64, u64) -> Arc<dyn HostRegion>,
+        is_gone: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let (device, memory) = self.nic(nic);
         let mut failed: Option<DeviceError> = None;
         loop {
+            while poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], SIGN_OF_LIFE) == Ok(0) {
+                if is_gone() {
+                    return Ok(());
+                }
+            }
             let Request { kind, a, b, c } = Request::receive(stream)?;
             let done = match kind {
                 WRITE => {

@@ -9,7 +9,7 @@ use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
 use tessera_abi::{pci, regs};
-use tessera_driver::remote::{Answer, Request, HELLO, OK, READ, REGISTER_FAILED, VERSION, WRITE};
+use tessera_driver::remote::{Answer, Request, COOKIE, HELLO, OK, READ, REGISTER_FAILED, VERSION, WRITE};
 use tessera_driver::*;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::ethernet::Ethernet;
@@ -134,6 +134,46 @@ fn a_program_that_is_stopped_stops_no_other() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(status.expect("the message ends, one way or the other"), Status::Success);
+}
+
+/// A program whose child has the connection as well; started by the test below.
+#[test]
+#[ignore = "started by another test"]
+fn parent() {
+    let at = std::env::var("TESSERA_DEVICE").unwrap();
+    let mut raw = Raw(UnixStream::connect(at).unwrap());
+    let cookie = Box::new(COOKIE);
+    let welcome = raw.ask(HELLO, 0, VERSION, std::ptr::from_ref::<u64>(&cookie) as u64);
+    assert_eq!(welcome.status, OK);
+    let heir = Command::new("sleep").arg("600").stdin(std::os::fd::OwnedFd::from(raw.0)).spawn().unwrap();
+    println!("heir {}", heir.id());
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// A NIC is its program's, not of those who have inherited its connection.
+#[test]
+fn an_heir_keeps_no_nic() {
+    for (name, way) in [("heir", MemoryWay::Found), ("asked-heir", MemoryWay::Asked)] {
+        let server = server(name, way);
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["parent", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .env("TESSERA_DEVICE", path(&server))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let heir: Option<String> = lines.find_map(|line| Some(line.split_once("heir ")?.1.trim().into()));
+        let heir = heir.expect("it has one");
+        assert_eq!(server.programs()[0], Some(child.id() as i32));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            server.programs()[0].is_none()
+        });
+        assert!(Command::new("kill").args(["-KILL", &heir]).status().unwrap().success(), "it lived on");
+        assert!(left, "{name}: the NIC is still that of a program that is gone");
+    }
 }
 
 /// Whoever removes the sockets' files does not keep the server from ending.

@@ -40,7 +40,7 @@ impl Process {
 
     /// Whether it still runs the program that opened the NIC. What it had is taken away
     /// when its connection ends, but that is heard of later than the process ends.
-    fn is_there(&self) -> bool {
+    pub(super) fn is_there(&self) -> bool {
         let mut bytes = [0; 8];
         let read = self.memory.read_exact_at(&mut bytes, self.cookie);
         read.is_ok() && u64::from_ne_bytes(bytes) == COOKIE
