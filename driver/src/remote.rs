@@ -33,6 +33,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::device::{Device, DeviceError};
 use crate::memory::DmaMemory;
@@ -277,11 +278,32 @@ fn nobody(path: &Path) -> impl Fn(Error) -> DeviceError + '_ {
     }
 }
 
+/// Longest wait for the first answer: a NIC that is being cleared takes some seconds of it.
+const FIRST: Duration = Duration::from_secs(60);
+
 /// Says the first words on a connection, and gets the answer to them.
 fn begin(path: &Path, hello: Request) -> Result<(UnixStream, Answer), DeviceError> {
+    begin_within(path, hello, FIRST)
+}
+
+fn begin_within(
+    path: &Path,
+    hello: Request,
+    patience: Duration,
+) -> Result<(UnixStream, Answer), DeviceError> {
     let mut stream = UnixStream::connect(path).map_err(nobody(path))?;
+    stream.set_read_timeout(Some(patience)).map_err(nobody(path))?;
     hello.send(&mut stream).map_err(nobody(path))?;
-    let answer = Answer::receive(&mut stream).map_err(nobody(path))?;
+    let answer = Answer::receive(&mut stream).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => DeviceError::Gone(format!(
+            "what listens at {} says nothing for {} s: is it a simulator, and not stopped?",
+            path.display(),
+            patience.as_secs()
+        )),
+        _ => nobody(path)(error),
+    })?;
+    // Later ones take as long as simulated time does.
+    stream.set_read_timeout(None).map_err(nobody(path))?;
     match answer.status {
         OK => Ok((stream, answer)),
         _ => Err(DeviceError::Gone(answer.text)),
@@ -501,6 +523,23 @@ mod tests {
         for wrong in ["", "3", "3 02:ab:00:01:ff 10.0.0.4 ::1", "3 02:ab:00:01:ff:09:00 10.0.0.4 ::1"] {
             assert_eq!(Identity::parse(wrong), None, "{wrong}");
         }
+    }
+
+    /// Something else than a simulator is not waited for.
+    #[test]
+    fn who_never_answers_is_told_of() {
+        let path = std::env::temp_dir().join(format!("tessera-mute-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let hello = Request { kind: LOOK, a: 0, b: VERSION, c: 0 };
+        let (tell, told) = std::sync::mpsc::channel();
+        let at = path.clone();
+        std::thread::spawn(move || {
+            tell.send(begin_within(&at, hello, Duration::from_millis(20)).map(|_| ())).unwrap();
+        });
+        let error = told.recv_timeout(Duration::from_secs(10)).expect("it ends").unwrap_err().to_string();
+        assert!(error.contains("tessera-mute") && error.contains("says nothing"), "{error}");
+        drop(listener);
+        std::fs::remove_file(path).unwrap();
     }
 
     /// The other side reaches what is mapped, to the byte.
