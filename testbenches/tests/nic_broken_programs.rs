@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::ethernet::Ethernet;
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::nic::NicOptions;
-use tessera_sim::serve::{MemoryWay, Server};
+use tessera_sim::serve::{MemoryWay, Server, Visit};
 use tessera_testbenches::pressed::model;
 
 fn folder() -> PathBuf {
@@ -78,24 +78,70 @@ fn registers_that_there_are_not_end_nobody() {
     other.create_cq(16).unwrap();
 }
 
-/// A program with receives in place; started by the test below.
+/// Bytes of a message that takes a while.
+const LONG: usize = 400_000;
+
+/// A program with one endpoint.
+struct Program {
+    context: Context,
+    pd: ProtectionDomain,
+    cq: CompletionQueue,
+    endpoint: Endpoint,
+}
+
+impl Program {
+    fn open(address: &str, nic: usize) -> Self {
+        let context = context(open_device(address).unwrap(), nic);
+        let (pd, cq) = (context.alloc_pd(), context.create_cq(16).unwrap());
+        let endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
+        Self { context, pd, cq, endpoint }
+    }
+
+    /// A receive in place.
+    fn receive(&mut self) -> MemoryRegion {
+        let sink = self.pd.register(&DmaMemory::new(LONG), Access::LOCAL_WRITE).unwrap();
+        self.endpoint.post_recv(&RecvRequest { work_id: 1, region: &sink, range: 0..LONG }).unwrap();
+        self.context.read(regs::STATUS).unwrap();
+        sink
+    }
+
+    fn send(&mut self, number: u32) -> MemoryRegion {
+        let source = self.pd.register(&DmaMemory::from_slice(&[7; LONG]), Access::READ).unwrap();
+        let (mac, ip) = addresses(1);
+        let send = SendRequest {
+            work_id: 7,
+            region: &source,
+            range: 0..LONG,
+            to: AddressHandle::ipv4(mac, ip, number, 0),
+            tag: 0,
+            immediate: None,
+            round: None,
+            payload_size: 1024,
+        };
+        self.endpoint.post_send(&send).unwrap();
+        source
+    }
+
+    /// How the request that is under way ends.
+    fn end(&mut self) -> Status {
+        let mut done = [WorkCompletion::default()];
+        while self.cq.poll(&mut done).unwrap() == 0 {}
+        done[0].status
+    }
+}
+
+/// A program with a receive in place; started by the tests below.
 #[test]
-#[ignore = "started by another test"]
+#[ignore = "started by other tests"]
 fn receiver() {
-    let context = context(open_device(&std::env::var("TESSERA_DEVICE").unwrap()).unwrap(), 1);
-    let (pd, cq) = (context.alloc_pd(), context.create_cq(16).unwrap());
-    let mut endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
-    let sink = pd.register(&DmaMemory::new(5000), Access::LOCAL_WRITE).unwrap();
-    endpoint.post_recv(&RecvRequest { work_id: 1, region: &sink, range: 0..5000 }).unwrap();
-    context.read(regs::STATUS).unwrap();
-    println!("endpoint {}", endpoint.number());
+    let mut program = Program::open(&std::env::var("TESSERA_DEVICE").unwrap(), 1);
+    let _sink = program.receive();
+    println!("endpoint {}", program.endpoint.number());
     std::thread::sleep(Duration::from_secs(600));
 }
 
-/// Memory that is asked for of a program that is stopped: the others' time goes on.
-#[test]
-fn a_program_that_is_stopped_stops_no_other() {
-    let server = server("stopped", MemoryWay::Asked);
+/// Starts it; its endpoint's number.
+fn start_receiver(server: &Server<Cluster>) -> (Child, u32) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["receiver", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .env("TESSERA_DEVICE", server.address(1))
@@ -104,36 +150,58 @@ fn a_program_that_is_stopped_stops_no_other() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let number = lines.find_map(|line| Some(line.split_once("endpoint ")?.1.trim().parse().unwrap()));
-    let number: u32 = number.expect("it is in place");
+    (child, number.expect("it is in place"))
+}
+
+/// Memory that is asked for of a program that is stopped: the others' time goes on.
+#[test]
+fn a_program_that_is_stopped_stops_no_other() {
+    let server = server("stopped", MemoryWay::Asked);
+    let (mut child, number) = start_receiver(&server);
     let stopped = Command::new("kill").args(["-STOP", &child.id().to_string()]).status().unwrap();
     assert!(stopped.success());
     let (tell, told) = mpsc::channel();
     let address = server.address(0);
     std::thread::spawn(move || {
-        let context = context(open_device(&address).unwrap(), 0);
-        let (pd, mut cq) = (context.alloc_pd(), context.create_cq(16).unwrap());
-        let mut endpoint = pd.create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
-        let source = pd.register(&DmaMemory::new(5000), Access::READ).unwrap();
-        let (mac, ip) = addresses(1);
-        let send = SendRequest {
-            work_id: 7,
-            region: &source,
-            range: 0..5000,
-            to: AddressHandle::ipv4(mac, ip, number, 0),
-            tag: 0,
-            immediate: None,
-            round: None,
-            payload_size: 1024,
-        };
-        endpoint.post_send(&send).unwrap();
-        let mut done = [WorkCompletion::default()];
-        while cq.poll(&mut done).unwrap() == 0 {}
-        tell.send(done[0].status).unwrap();
+        let mut program = Program::open(&address, 0);
+        let _source = program.send(number);
+        tell.send(program.end()).unwrap();
     });
     let status = told.recv_timeout(Duration::from_secs(60));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(status.expect("the message ends, one way or the other"), Status::Success);
+}
+
+/// A NIC whose program is killed in the middle of a message: what it still writes reaches
+/// nothing, and the next program finds it as new.
+#[test]
+fn what_the_dead_were_receiving_harms_no_later_program() {
+    for (name, way) in [("dead", MemoryWay::Found), ("asked-dead", MemoryWay::Asked)] {
+        let server = server(name, way);
+        let mut here = Program::open(&server.address(0), 0);
+        let (mut child, number) = start_receiver(&server);
+        let _source = here.send(number);
+        // 400,000 bytes take some 50 windows.
+        for _ in 0..20 {
+            here.context.wait().unwrap();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_ne!(here.end(), Status::Success, "{name}");
+        let mut next = Program::open(&server.address(1), 1);
+        let sink = next.receive();
+        let _source = here.send(next.endpoint.number());
+        assert_eq!((here.end(), next.end()), (Status::Success, Status::Success), "{name}");
+        assert_eq!(sink.memory().to_vec(0, LONG), [7; LONG]);
+        drop((sink, next));
+        while server.programs()[1].is_some() {
+            here.context.wait().unwrap();
+        }
+        let visits = server.visits();
+        let faults = |visit: &Visit| visit.counters.iter().any(|&(name, _)| name == "DmaErrors");
+        assert!(faults(&visits[0]) && !faults(&visits[1]), "{name}: {visits:?}");
+    }
 }
 
 /// A program whose child has the connection as well; started by the test below.
