@@ -213,9 +213,9 @@ fn parent() {
     let cookie = Box::new(COOKIE);
     let welcome = raw.ask(HELLO, 0, VERSION, std::ptr::from_ref::<u64>(&cookie) as u64);
     assert_eq!(welcome.status, OK);
-    let heir = Command::new("sleep").arg("600").stdin(std::os::fd::OwnedFd::from(raw.0)).spawn().unwrap();
+    let mut heir = Command::new("sleep").arg("600").stdin(std::os::fd::OwnedFd::from(raw.0)).spawn().unwrap();
     println!("heir {}", heir.id());
-    std::thread::sleep(Duration::from_secs(600));
+    heir.wait().unwrap();
 }
 
 /// A NIC is its program's, not of those who have inherited its connection.
