@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -137,6 +138,22 @@ pub fn build(what: &[&str], file: &str) -> Result<PathBuf, Failure> {
     }
 }
 
+/// What LD_PRELOAD is to be. What was to be preloaded anyway comes behind.
+fn preloaded(library: &Path, others: Option<OsString>) -> Result<OsString, Failure> {
+    if library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
+        return Err(Failure::new(format!(
+            "{} cannot be preloaded, since the loader takes spaces and colons for ends of names: set CARGO_TARGET_DIR to a folder without",
+            library.display()
+        )));
+    }
+    let mut libraries = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    Ok(libraries)
+}
+
 /// A copy of the program, and all processes that it starts.
 pub struct Copy {
     child: Child,
@@ -154,12 +171,7 @@ impl Copy {
         nic: Option<u16>,
     ) -> Result<Self, Failure> {
         let (program, arguments) = command.split_first().ok_or_else(|| Failure::new("no program given"))?;
-        // What was to be preloaded anyway comes behind.
-        let mut libraries = library.as_os_str().to_owned();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            libraries.push(":");
-            libraries.push(others);
-        }
+        let libraries = preloaded(library, std::env::var_os("LD_PRELOAD"))?;
         let mut start = Command::new(program);
         start.args(arguments).env("LD_PRELOAD", libraries).env("TESSERA_DEVICE", address);
         start.env("TESSERA_SET", settings).process_group(0);
@@ -308,5 +320,22 @@ impl Report {
             );
         }
         self.happened.print_visits();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_preloaded_is_named() {
+        let preloaded = |path: &str, others: Option<&str>| preloaded(path.as_ref(), others.map(Into::into));
+        assert_eq!(preloaded("/t/lib.so", None).unwrap(), "/t/lib.so");
+        assert_eq!(preloaded("/t/lib.so", Some("")).unwrap(), "/t/lib.so");
+        assert_eq!(preloaded("/t/lib.so", Some("/u/a.so b.so")).unwrap(), "/t/lib.so:/u/a.so b.so");
+        for odd in ["/my target/lib.so", "/a:b/lib.so"] {
+            let refused = preloaded(odd, None).unwrap_err().to_string();
+            assert!(refused.contains(odd) && refused.contains("CARGO_TARGET_DIR"), "{refused}");
+        }
     }
 }
