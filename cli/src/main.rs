@@ -19,6 +19,7 @@ mod run;
 mod setup;
 mod simulated;
 mod soak;
+mod stop;
 mod sweep;
 mod test;
 

@@ -26,8 +26,9 @@ use tessera_sim::serve::MemoryWay;
 
 use crate::output::{self, Failure};
 use crate::simulated::{FabricArgs, Happened};
+use crate::stop::Stop;
 
-mod orphans;
+pub mod orphans;
 
 use orphans::Orphans;
 
@@ -258,8 +259,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         end.map(Arc::new).map_err(cannot)
     });
     let ethernet = ethernet.transpose()?;
+    let stop = Stop::watch()?;
+    args.ethernet.iter().for_each(|(local, _)| stop.removes(local.clone()));
     // Gone with the run, however that ends.
-    let folder = tempfile::Builder::new().prefix("tessera-").tempdir()?;
+    let folder = stop.folder("tessera-")?;
     let way = if args.ask_for_memory { MemoryWay::Asked } else { MemoryWay::Found };
     let socket = folder.path().join("nics");
     let simulated = args.simulated.serve(&socket, way, ethernet.as_ref())?;
@@ -272,8 +275,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let functions = functions.transpose()?;
     let orphans = Orphans::adopt();
     let stopped = Arc::new(AtomicBool::new(false));
-    let stop = stopped.clone();
-    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    stop.tells(stopped.clone());
     let address = format!("socket:{}?nic=any", socket.display());
     let settings = &simulated.settings;
     let mut copies = Vec::new();

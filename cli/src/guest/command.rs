@@ -11,7 +11,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -25,6 +24,7 @@ use super::{output, Image, Kernel, Options, Qemu, NEEDS, SERVE};
 use crate::output::{self as outputs, Failure};
 use crate::run::{self, Copy};
 use crate::simulated::{FabricArgs, Happened, Simulated};
+use crate::stop::Stop;
 
 /// PCI slot of the first NIC; the others follow.
 const SLOT: u16 = 5;
@@ -242,7 +242,8 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
         None => None,
     };
     // Gone with the run, however that ends.
-    let folder = tempfile::Builder::new().prefix("tessera-guest-").tempdir()?;
+    let stop = Stop::watch()?;
+    let folder = stop.folder("tessera-guest-")?;
     let simulated = args.simulated.serve(&folder.path().join("nics"), MemoryWay::Found, None)?;
     let devices: Vec<_> = (0..inside).map(|nic| format!("pci:0000:00:{:02x}.0", SLOT + nic)).collect();
     let init = init(&devices, &simulated.settings, args.memory);
@@ -276,8 +277,7 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut qemu = Qemu::start(&kernel, &image.write(folder.path())?, &options)?;
     drop(ends);
-    let stop = qemu.stop();
-    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    stop.tells(qemu.stop());
     qemu.wait_for("@ ready\n", BOOT)?;
     let boot_s = begun.elapsed().as_secs_f64();
     let limit = Duration::from_secs(args.limit);

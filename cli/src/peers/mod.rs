@@ -13,6 +13,7 @@ use tessera_sim::tools;
 
 use crate::guest::Kernel;
 use crate::output::{self, Failure};
+use crate::stop::Stop;
 use list::PEERS;
 
 mod board;
@@ -186,7 +187,7 @@ pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -
     for path in [json, markdown].into_iter().flatten() {
         output::check_writable(path)?;
     }
-    let begun = Instant::now();
+    let (begun, stop) = (Instant::now(), Stop::watch()?);
     let mut rows = Vec::new();
     for peer in PEERS.iter().filter(|peer| filter.is_none_or(|filter| peer.name.contains(filter))) {
         let mut row = Row {
@@ -217,7 +218,7 @@ pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -
             rows.push(row);
             continue;
         }
-        let folder = tempfile::Builder::new().prefix("tessera-peer-").tempdir()?;
+        let folder = stop.folder("tessera-peer-")?;
         let started = Instant::now();
         let Ran { why, frames, lost, output } = peer.run(folder.path())?;
         (row.seconds, row.frames, row.lost) = (started.elapsed().as_secs_f64(), frames, lost);

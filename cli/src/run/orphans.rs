@@ -26,7 +26,7 @@ pub fn reap(which: Pid) {
 }
 
 /// Processes that are this one's children now.
-fn children() -> Vec<Pid> {
+pub fn children() -> Vec<Pid> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let numbers = lists.flat_map(|list| list.split_whitespace().map(str::parse).collect::<Vec<_>>());
