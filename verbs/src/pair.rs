@@ -201,6 +201,8 @@ pub struct Inside {
 pub struct PairObject {
     pub ibv: ibv_qp,
     pub pair: Kind,
+    /// As it was made.
+    pub sq_sig_all: c_int,
 }
 
 /// Of either kind.

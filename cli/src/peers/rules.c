@@ -165,8 +165,9 @@ int main(void)
 	CHECK("no receive before INIT", ibv_post_recv(a, &recv, &bad_recv) == EINVAL && bad_recv == &recv);
 	CHECK("to RTS", !move(a) && !move(b) && a->state == IBV_QPS_RTS);
 	struct ibv_qp_attr now;
+	init.sq_sig_all = 77;
 	CHECK("asked for its state", !ibv_query_qp(a, &now, IBV_QP_STATE, &init) && now.qp_state == IBV_QPS_RTS &&
-			now.qkey == QKEY && init.cap.max_send_wr >= 256 && init.cap.max_send_sge >= 6);
+			now.qkey == QKEY && init.cap.max_send_wr >= 256 && init.cap.max_send_sge >= 6 && init.sq_sig_all == 0);
 
 	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh.dgid = gid, .grh.hop_limit = 7 };
 	struct ibv_ah *ah = ibv_create_ah(pd, &to);
