@@ -30,6 +30,10 @@ pub struct TestArgs {
     /// contains the filter
     #[arg(long, conflicts_with = "coverage")]
     peers: bool,
+    /// Run the driver's own tests compiled with AddressSanitizer instead: accesses outside memory or
+    /// to memory that is gone, and memory that is lost
+    #[arg(long, conflicts_with_all = ["coverage", "peers"])]
+    sanitize: bool,
     /// Write what programs of others printed as a page, as docs/peers.md is
     #[arg(long, value_name = "FILE", requires = "peers", conflicts_with = "filter")]
     markdown: Option<PathBuf>,
@@ -200,9 +204,30 @@ impl Tally {
     }
 }
 
-fn cargo_test(outcome: &mut Outcome, filter: Option<&str>) -> Result<(), Failure> {
+/// What is lost on purpose: memory that a NIC did not let go of, in the tests of that.
+const LOST: &str = "leak:stays_mapped\n";
+
+/// The driver's own tests, compiled with AddressSanitizer, which the compiler has for this
+/// target (and calls unstable); the standard library is as it is.
+fn sanitized() -> Result<Command, Failure> {
+    let target = "x86_64-unknown-linux-gnu";
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")) {
+        return Err(Failure::new(format!("--sanitize is for {target}: run it on such a machine")));
+    }
+    let folder = tessera_sim::tools::cache_dir().join("sanitize");
+    std::fs::create_dir_all(&folder)?;
+    let lost = folder.join("lost.txt");
+    output::write(&lost, LOST)?;
     let mut command = cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(["test", "--no-fail-fast", "--target", target, "--lib", "--tests"]);
+    command.args(["--package", "tessera-driver", "--package", "tessera-driver-tokio"]);
+    command.env("CARGO_TARGET_DIR", &folder).env("RUSTC_BOOTSTRAP", "1");
+    command.env("RUSTFLAGS", "-Zsanitizer=address");
+    command.env("LSAN_OPTIONS", format!("suppressions={}", lost.display()));
+    Ok(command)
+}
+
+fn cargo_test(outcome: &mut Outcome, mut command: Command, filter: Option<&str>) -> Result<(), Failure> {
     command.args(filter);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?;
@@ -239,7 +264,7 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
     }
     let begun = Instant::now();
     let mut outcome = Outcome::default();
-    if args.filter.is_none() {
+    if args.filter.is_none() && !args.sanitize {
         dependency_rules(&mut outcome)?;
         if !args.no_lints {
             check(&mut outcome, "formatting", "fmt", &["fmt", "--all", "--check"])?;
@@ -247,7 +272,14 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
             check(&mut outcome, "clippy", "clippy", &clippy)?;
         }
     }
-    cargo_test(&mut outcome, args.filter.as_deref())?;
+    let command = if args.sanitize {
+        sanitized()?
+    } else {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+        command
+    };
+    cargo_test(&mut outcome, command, args.filter.as_deref())?;
     outcome.wall_s = begun.elapsed().as_secs_f64();
     outcome.ok = outcome.failed == 0;
     for name in &outcome.failures {
