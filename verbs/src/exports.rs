@@ -566,8 +566,7 @@ unsafe fn create_qp(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mut
         (ibv.send_cq, ibv.recv_cq, ibv.srq) = (init.send_cq, init.recv_cq, init.srq);
         let number = pair.number();
         (ibv.handle, ibv.qp_num, ibv.qp_type) = (number, number, init.qp_type);
-        let sq_sig_all = init.sq_sig_all;
-        Ok(Box::into_raw(Box::new(PairObject { ibv, pair, sq_sig_all })).cast())
+        Ok(Box::into_raw(Box::new(PairObject { ibv, pair })).cast())
     }
 }
 
@@ -583,6 +582,13 @@ impl Kind {
         match self {
             Self::Ud(pair) => lock(&pair.inside).attr,
             Self::Rc(pair) => pair.attr(),
+        }
+    }
+
+    fn all_signaled(&self) -> bool {
+        match self {
+            Self::Ud(pair) => lock(&pair.inside).all_signaled,
+            Self::Rc(pair) => pair.all_signaled(),
         }
     }
 }
@@ -630,8 +636,9 @@ pub unsafe extern "C" fn ibv_query_qp(
             srq: (*qp).srq,
             cap: (*attr).cap,
             qp_type: (*qp).qp_type,
-            sq_sig_all: (*qp.cast::<PairObject>()).sq_sig_all,
+            sq_sig_all: pair.all_signaled().into(),
         };
+        (*qp).state = (*attr).qp_state;
     }
     0
 }

@@ -40,6 +40,20 @@ pub fn say(what: impl std::fmt::Display) {
     eprintln!("tessera: {what}");
 }
 
+/// Starts what makes threads: a thread begins with the mask of who starts it. One that let
+/// signals through would be given those that the program blocks later, to wait for them.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: sets of signals, the first of them made here, and the thread's own mask.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let started = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        started
+    }
+}
+
 /// How many of everything the NIC has.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -165,7 +179,7 @@ impl Errno for DeviceError {
 
 impl Nic {
     fn open(address: &str) -> Result<Self, c_int> {
-        let remote = open_socket(address).map_err(refused)?;
+        let remote = without_signals(|| open_socket(address)).map_err(refused)?;
         let Identity { mac, ip, ip6, nic } = remote.identity();
         // A seed of its own for every process; strangers are not what a simulation fears.
         let seed = std::process::id().wrapping_mul(0x9E37_79B9).wrapping_add(nic) | 1;
@@ -303,7 +317,7 @@ impl Nic {
                     return;
                 }
             };
-            thread.spawn(serve).map_err(|_| libc::EAGAIN)?;
+            without_signals(|| thread.spawn(serve)).map_err(|_| libc::EAGAIN)?;
             *serves = Some(std::process::id());
         }
         Ok(())
@@ -348,7 +362,7 @@ impl Nic {
         if *polls != Some(std::process::id()) {
             let nic = self.clone();
             let thread = std::thread::Builder::new().name("tessera-events".into());
-            thread.spawn(move || nic.poll_awaited()).map_err(|_| libc::EAGAIN)?;
+            without_signals(|| thread.spawn(move || nic.poll_awaited())).map_err(|_| libc::EAGAIN)?;
             *polls = Some(std::process::id());
         }
         Ok(())

@@ -193,7 +193,7 @@ pub struct Inside {
     /// Gone in the error state.
     endpoint: Option<Endpoint>,
     pub attr: ibv_qp_attr,
-    all_signaled: bool,
+    pub all_signaled: bool,
 }
 
 /// What a program has an `ibv_qp` of.
@@ -201,8 +201,6 @@ pub struct Inside {
 pub struct PairObject {
     pub ibv: ibv_qp,
     pub pair: Kind,
-    /// As it was made.
-    pub sq_sig_all: c_int,
 }
 
 /// Of either kind.

@@ -352,6 +352,71 @@ static void waiting(void)
 	CHECK("both go", !ibv_destroy_qp(a[0]) && !ibv_destroy_qp(a[1]) && !ibv_destroy_qp(b[0]) && !ibv_destroy_qp(b[1]));
 }
 
+static int moved(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = { .qp_state = state, .port_num = 1, .rnr_retry = 7,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask);
+}
+
+/* One side is a step ahead: what it asks for and tells waits until the other knows it. */
+static void early(void)
+{
+	struct ibv_qp *a = create(0), *b = create(1);
+	struct ibv_wc wc[4];
+	struct ibv_recv_wr none = { .wr_id = 7 }, *bad_recv;
+	int bad = moved(b, IBV_QPS_INIT, IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS) | join(a, b);
+	fill(source(0), 3000, 5);
+	memset(sink(0), 0, SLOT);
+	bad |= ibv_post_recv(b, &none, &bad_recv);
+	bad |= one_sided(a, 1, IBV_WR_RDMA_WRITE_WITH_IMM, source(0), 3000, sink(0), IBV_SEND_SIGNALED);
+	bad |= one_sided(a, 2, IBV_WR_RDMA_READ, sink(1), 3000, sink(0), IBV_SEND_SIGNALED);
+	int have = 0;
+	for (int polls = 0; polls < 300; polls++)
+		have += ibv_poll_cq(cq[0], 4 - have, wc + have), bad |= ibv_poll_cq(cq[1], 1, wc + 3) != 0;
+	bad |= join(b, a);
+	have += wait_for(cq[0], wc + have, 2 - have);
+	CHECK("a read before the other knows its peer", !bad && have == 2 && !wc[0].status && !wc[1].status && wc[1].wr_id == 2 &&
+			is_filled(sink(1), 3000, 5));
+	have = wait_for(cq[1], wc, 1);
+	CHECK("a write with immediate, too", have == 1 && wc[0].wr_id == 7 && !wc[0].status && wc[0].byte_len == 3000 &&
+			wc[0].opcode == IBV_WC_RECV_RDMA_WITH_IMM);
+	CHECK("they go", !ibv_destroy_qp(a) && !ibv_destroy_qp(b));
+}
+
+/* Receives without buffers, for writes with immediate: more than there are keys. */
+static void without_buffers(void)
+{
+	enum { MANY = 1000 };
+	struct ibv_qp_init_attr init = { .send_cq = cq[1], .recv_cq = cq[1], .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = MANY, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp *a = create(0), *b = ibv_create_qp(pd, &init);
+	int bad = !a || !b || join(a, b) || join(b, a), got = 0, right = 1;
+	struct ibv_recv_wr none = { 0 }, *bad_recv;
+	struct ibv_wc wc[20];
+	for (int n = 0; n < MANY && !bad; n++) {
+		none.wr_id = n;
+		bad |= ibv_post_recv(b, &none, &bad_recv);
+	}
+	CHECK("a thousand receives without buffers", !bad);
+	for (int n = 0; n < 20; n++)
+		bad |= n % 2 ? send_some(a, n, 0, 0) : one_sided(a, n, IBV_WR_RDMA_WRITE_WITH_IMM, source(0), n, sink(0), 0);
+	got = wait_for(cq[1], wc, 20);
+	for (int n = 0; n < got; n++)
+		right &= wc[n].wr_id == (uint64_t)n && !wc[n].status && wc[n].byte_len == (n % 2 ? 0u : (unsigned)n);
+	CHECK("are told of", !bad && right && got == 20);
+	/* Of nothing no key is looked at. */
+	struct ibv_send_wr nothing = { .wr_id = 50, .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED }, *bad_send;
+	bad = ibv_post_send(a, &nothing, &bad_send);
+	nothing.wr_id = 51, nothing.opcode = IBV_WR_RDMA_WRITE;
+	bad |= ibv_post_send(a, &nothing, &bad_send);
+	got = wait_for(cq[0], wc, 2);
+	CHECK("nothing read and written, by no key", !bad && got == 2 && !wc[0].status && !wc[1].status && wc[1].wr_id == 51);
+	struct ibv_qp_attr now;
+	CHECK("asked what it signals", !ibv_query_qp(a, &now, IBV_QP_STATE, &init) && !init.sq_sig_all);
+	CHECK("they go", !ibv_destroy_qp(a) && !ibv_destroy_qp(b));
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -477,6 +542,15 @@ int main(void)
 	have = wait_for(cq[0], wc, 1);
 	CHECK("nobody receives", !bad && have == 1 && wc[0].wr_id == 30 && wc[0].status == IBV_WC_RNR_RETRY_EXC_ERR);
 	CHECK("it goes too", !ibv_destroy_qp(a));
+
+	/* Nor does it however patient one is. */
+	a = create(0), b = create(1);
+	bad = join(a, b) | join(b, a) | ibv_destroy_qp(b) | send_some(a, 31, 10, 0);
+	have = wait_for(cq[0], wc, 1);
+	CHECK("nobody will ever", !bad && have == 1 && wc[0].wr_id == 31 && wc[0].status == IBV_WC_RETRY_EXC_ERR);
+	CHECK("and it goes", !ibv_destroy_qp(a));
+	early();
+	without_buffers();
 	refusals();
 	shared();
 	waiting();

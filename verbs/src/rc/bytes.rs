@@ -49,6 +49,8 @@ pub enum Bytes {
     There(Arc<Registered>, Range<usize>),
     /// In a pool, for the buffers given.
     Slot(Slot, Vec<ibv_sge>),
+    /// There are none.
+    None(Arc<Pool>),
     /// In a region of their own, for the buffers given.
     Own(MemoryRegion, Vec<ibv_sge>),
 }
@@ -61,6 +63,7 @@ impl Bytes {
                 let at = slot.number as usize * SLOT_LEN;
                 (&slot.pool.region, at..at + slot.len)
             }
+            Self::None(pool) => (&pool.region, 0..0),
             Self::Own(region, _) => (region, 0..region.len()),
         }
     }
@@ -83,6 +86,10 @@ impl Bytes {
     /// In memory of this library's, whatever the program says of its own.
     pub fn here(domain: &Domain, pool: &Arc<Pool>, list: &[ibv_sge]) -> Result<Self, c_int> {
         let len = total(list);
+        // Neither a place nor a key: programs post receives without buffers by the thousand.
+        if len == 0 {
+            return Ok(Self::None(pool.clone()));
+        }
         if len <= SLOT_LEN {
             let taken = lock(&pool.free).pop();
             if let Some(number) = taken {

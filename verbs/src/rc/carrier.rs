@@ -76,13 +76,15 @@ enum Answered {
     Region(Arc<Registered>, Range<usize>),
     /// A place among the notes, with eight bytes.
     Slot(u32),
+    /// No bytes were asked for.
+    Nothing,
 }
 
-/// Somebody asks, by an endpoint at a GID.
-struct Ask {
-    gid: [u8; 16],
-    endpoint: u32,
-    note: Note,
+/// Somebody asks, or tells, by an endpoint at a GID.
+pub struct Ask {
+    pub gid: [u8; 16],
+    pub endpoint: u32,
+    pub note: Note,
 }
 
 #[derive(Default)]
@@ -99,7 +101,7 @@ struct Office {
     /// Receives for notes that are not in place, and those being taken back.
     absent: Vec<u32>,
     leaving: HashSet<u32>,
-    /// Sends that ask for their receives when it is time.
+    /// Requests that are looked after when it is time.
     patience: BinaryHeap<Reverse<(Instant, Duration, u32, u32)>>,
     /// Pairs with receives for which there was no room.
     crowd: VecDeque<u32>,
@@ -182,7 +184,7 @@ impl Carrier {
         lock(&self.office).asleep.push_back((pair, number));
     }
 
-    /// A send has begun, which asks for its receive if it does not end for long.
+    /// A request has begun, which is looked after if it does not end for long.
     pub fn is_patient(&self, pair: u32, op: u32) {
         let due = Instant::now() + FIRST_PATIENCE;
         lock(&self.office).patience.push(Reverse((due, FIRST_PATIENCE, pair, op)));
@@ -295,16 +297,21 @@ impl Carrier {
         lock(&self.office).absent.push(slot);
         // What makes no sense is nobody's.
         let Some(note) = note.and_then(|bytes| Note::parse(&bytes)) else { return };
-        match note.kind {
-            Kind::Written | Kind::Waits => {
-                if let Some(pair) = nic.rc_pair(note.to) {
-                    pair.noted(nic, &note, &done.peer_gid);
-                }
-            }
-            Kind::Read | Kind::CompareSwap | Kind::FetchAdd => {
-                let ask = Ask { gid: done.peer_gid, endpoint: done.peer_endpoint, note };
-                lock(&self.office).asks.push_back(ask);
-            }
+        self.hand_in(nic, Ask { gid: done.peer_gid, endpoint: done.peer_endpoint, note });
+    }
+
+    /// Hands a note to the pair that it is about.
+    pub fn hand_in(&self, nic: &Nic, ask: Ask) {
+        let pair = nic.rc_pair(ask.note.to);
+        let now = match &pair {
+            Some(pair) => pair.keep_until_joined(ask),
+            None => Some(ask),
+        };
+        let Some(ask) = now else { return };
+        match (ask.note.kind, pair) {
+            (Kind::Written | Kind::Waits, Some(pair)) => pair.noted(nic, &ask.note, &ask.gid),
+            (Kind::Written | Kind::Waits, None) => {}
+            (Kind::Read | Kind::CompareSwap | Kind::FetchAdd, _) => lock(&self.office).asks.push_back(ask),
         }
     }
 
@@ -385,6 +392,10 @@ impl Carrier {
         note: &Note,
         (access, slot): (c_uint, u32),
     ) -> Result<Answered, c_uint> {
+        // Whatever its key is.
+        if note.kind == Kind::Read && note.len == 0 {
+            return Ok(Answered::Nothing);
+        }
         let found = nic.region(note.rkey).ok_or(WC_REM_ACCESS_ERR)?;
         let region = &found.region;
         let start = note.address.checked_sub(region.memory().address()).ok_or(WC_REM_ACCESS_ERR)? as usize;
@@ -424,6 +435,7 @@ impl Carrier {
             let id = office.next;
             let (region, range) = match &answer.bytes {
                 Answered::Region(registered, range) => (&registered.region, range.clone()),
+                Answered::Nothing => (&self.notes, 0..0),
                 Answered::Slot(slot) => {
                     let at = *slot as usize * NOTE_LEN;
                     let len = if answer.error.is_some() { 0 } else { 8 };
@@ -533,7 +545,7 @@ impl Carrier {
         }
         for (patience, number, op) in due {
             let Some(pair) = nic.rc_pair(number) else { continue };
-            if pair.ask_for_receive(op) {
+            if pair.look_after(nic, op) {
                 let patience = (2 * patience).min(LAST_PATIENCE);
                 lock(&self.office).patience.push(Reverse((now + patience, patience, number, op)));
             }

@@ -2,13 +2,16 @@
 
 use tessera_driver::{CompletionEvent, Status, WorkCompletion};
 
-use super::carrier::{reply_tag, work_id, OP, RECEIVE, REPLY};
+use super::carrier::{reply_tag, work_id, Ask, OP, RECEIVE, REPLY};
 use super::inside::{Inside, RecvState, Reply, Stage, What, Written};
 use super::note::{Kind, Note};
-use super::{code, tag, RcPair, WC_LOC_LEN_ERR, WC_REM_OP_ERR};
+use super::{code, tag, RcPair, WC_LOC_LEN_ERR, WC_REM_OP_ERR, WC_RETRY_EXC_ERR};
 use crate::nic::{lock, Nic};
-use crate::pair::{QPS_RTR, QPS_RTS};
+use crate::pair::{QPS_INIT, QPS_RTR, QPS_RTS};
 use crate::queue::WC_WR_FLUSH_ERR;
+
+/// Notes that a pair keeps before it knows its peer: more than a peer has on their way.
+const MOST_UNHEARD: usize = 64;
 
 impl RcPair {
     /// Something of it has ended in the NIC, or is in place there.
@@ -16,7 +19,10 @@ impl RcPair {
         let mut inside = lock(&self.inside);
         let inside = &mut *inside;
         match kind {
-            OP => self.sent(inside, number, done.status),
+            OP => {
+                let status = self.final_status(nic, inside, done.status);
+                self.sent(inside, number, status);
+            }
             REPLY => self.replied(inside, number, done),
             RECEIVE => self.received(inside, number, done),
             _ => return,
@@ -25,6 +31,21 @@ impl RcPair {
         if inside.gone && inside.ops.is_empty() {
             nic.remove_rc_pair(self.number);
         }
+    }
+
+    /// Whether the peer is there, or nobody who could tell.
+    fn has_peer(&self, nic: &Nic, inside: &Inside) -> bool {
+        let Some(peer) = inside.peer else { return false };
+        !matches!(nic.remote.find(peer.to.gid, inside.attr.dest_qp_num & 0xFF_FFFF), Ok(None))
+    }
+
+    /// A receiver that is gone will never be ready, however patient the sender is.
+    fn final_status(&self, nic: &Nic, inside: &Inside, status: Status) -> Status {
+        let waits = status == Status::ReceiverNotReady && inside.is_patient();
+        if waits && !self.has_peer(nic, inside) {
+            return Status::Unheard;
+        }
+        status
     }
 
     fn sent(&self, inside: &mut Inside, number: u32, status: Status) {
@@ -45,6 +66,7 @@ impl RcPair {
     pub(super) fn note_ended(&self, nic: &Nic, number: u32, status: Status) {
         let mut inside = lock(&self.inside);
         let inside = &mut *inside;
+        let status = self.final_status(nic, inside, status);
         let (patient, failed) = (inside.is_patient(), inside.failed());
         let Some(op) = inside.op(number) else { return };
         let again = status == Status::ReceiverNotReady && patient;
@@ -159,6 +181,19 @@ impl RcPair {
         }
     }
 
+    /// What comes before this pair knows its peer waits, as a packet would that is sent
+    /// anew until then: the peer's program may be a step ahead.
+    pub(super) fn keep_until_joined(&self, ask: Ask) -> Option<Ask> {
+        let mut inside = lock(&self.inside);
+        let is_early = inside.attr.qp_state <= QPS_INIT && inside.unheard.len() < MOST_UNHEARD;
+        // Who waits says so again.
+        if !is_early || ask.note.kind == Kind::Waits {
+            return Some(ask);
+        }
+        inside.unheard.push(ask);
+        None
+    }
+
     /// The peer's library tells of a message to this pair.
     pub(super) fn noted(&self, nic: &Nic, note: &Note, gid: &[u8; 16]) {
         let mut inside = lock(&self.inside);
@@ -228,9 +263,25 @@ impl RcPair {
         self.advance(nic, &mut inside);
     }
 
-    /// Whether a send is still under way: then its receive is asked for.
-    pub(super) fn ask_for_receive(&self, number: u32) -> bool {
+    /// Whether a request is still under way. The receive of a send is asked for then; an
+    /// answer that a peer took the question for, and is gone, does not come any more.
+    pub(super) fn look_after(&self, nic: &Nic, number: u32) -> bool {
         let mut inside = lock(&self.inside);
+        let inside = &mut *inside;
+        if inside.op(number).is_some_and(|op| op.stage == Stage::Asked && op.failure.is_none()) {
+            if self.has_peer(nic, inside) {
+                return true;
+            }
+            if let Some(op) = inside.op(number) {
+                match op.reply {
+                    Reply::Absent => op.stage = Stage::Done(WC_RETRY_EXC_ERR),
+                    _ => op.failure = Some(WC_RETRY_EXC_ERR),
+                }
+            }
+            inside.leaving = true;
+            self.advance(nic, inside);
+            return false;
+        }
         let (from, peer) = (self.number, inside.attr.dest_qp_num);
         let Some(to) = inside.peer.filter(|peer| peer.shared.is_none()) else { return false };
         let Some(op) = inside.op(number).filter(|op| op.stage == Stage::UnderWay) else { return false };

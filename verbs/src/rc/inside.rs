@@ -6,6 +6,7 @@ use std::ffi::c_uint;
 use tessera_driver::{AddressHandle, RemoteMemory};
 
 use super::bytes::Bytes;
+use super::carrier::Ask;
 use crate::ffi::{ibv_qp_attr, ibv_wc};
 use crate::pair::QPS_ERR;
 use crate::queue::WC_SEND;
@@ -197,6 +198,8 @@ pub struct Inside {
     pub leaving: bool,
     /// Writes with immediate whose receives are not posted yet.
     pub written: HashMap<u32, Written>,
+    /// What a peer has asked for or told before this pair knew it.
+    pub unheard: Vec<Ask>,
     /// Of a shared receive queue: the number that comes next, and what came before its turn.
     pub next_shared: u32,
     pub early: Vec<(u32, ibv_wc)>,
@@ -218,6 +221,7 @@ impl Inside {
             crowded: false,
             leaving: false,
             written: HashMap::new(),
+            unheard: Vec::new(),
             next_shared: 0,
             early: Vec::new(),
         }

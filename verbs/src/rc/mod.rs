@@ -179,6 +179,10 @@ impl RcPair {
         lock(&self.inside).attr
     }
 
+    pub fn all_signaled(&self) -> bool {
+        lock(&self.inside).all_signaled
+    }
+
     /// Moves to another state.
     pub fn modify(&self, nic: &Arc<Nic>, wanted: &ibv_qp_attr, mask: c_int) -> Result<(), c_int> {
         let mut inside = lock(&self.inside);
@@ -264,6 +268,11 @@ impl RcPair {
         // What others read of this process, they read while it does something else.
         if next != QPS_RESET && inside.attr.qp_access_flags & FOR_OTHERS != 0 {
             nic.serve_others()?;
+        }
+        if next > QPS_INIT {
+            let unheard = std::mem::take(&mut inside.unheard);
+            drop(inside);
+            unheard.into_iter().for_each(|ask| self.carrier.hand_in(nic, ask));
         }
         Ok(())
     }

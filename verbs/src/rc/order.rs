@@ -176,6 +176,9 @@ impl RcPair {
                     break;
                 }
             }
+            if op.stage == Stage::Done(0) {
+                continue;
+            }
             under_way += 1;
             reads += u8::from(matches!(op.what, What::Read { .. }));
             gate = gate.behind(&op.what, peer.shared.is_some());
@@ -233,6 +236,8 @@ impl RcPair {
                 }
                 (posted, Stage::UnderWay)
             }
+            // Of nothing no key is looked at. It ends when what is before it has.
+            (Stage::Waiting, What::Write { .. }) if len == 0 => (true, Stage::Done(0)),
             (Stage::Waiting, What::Write { remote } | What::WriteAndTell { remote, .. }) => {
                 let tells = matches!(op.what, What::WriteAndTell { .. });
                 if tells && len == 0 {
@@ -261,18 +266,27 @@ impl RcPair {
             (Stage::Placed, What::Read { remote }) => {
                 let RemoteMemory { address, rkey } = remote;
                 let note = Note { address, rkey, len, ..Note::new(Kind::Read, there, own, id) };
-                (self.carrier.send_note(endpoint, peer.to, &note, id)?, Stage::Asked)
+                (self.ask(endpoint, peer, &note)?, Stage::Asked)
             }
             (Stage::Placed, What::Atomic { remote, compare, value }) => {
                 let kind = if compare.is_some() { Kind::CompareSwap } else { Kind::FetchAdd };
                 let (RemoteMemory { address, rkey }, compare) = (remote, compare.unwrap_or(0));
                 let note = Note { address, rkey, len, value, compare, ..Note::new(kind, there, own, id) };
-                (self.carrier.send_note(endpoint, peer.to, &note, id)?, Stage::Asked)
+                (self.ask(endpoint, peer, &note)?, Stage::Asked)
             }
             _ => return Ok(true),
         };
         if posted {
             op.stage = stage;
+        }
+        Ok(posted)
+    }
+
+    /// Asks the peer's library for something.
+    fn ask(&self, endpoint: &mut Endpoint, peer: &Peer, note: &Note) -> Result<bool, PostError> {
+        let posted = self.carrier.send_note(endpoint, peer.to, note, note.number)?;
+        if posted {
+            self.carrier.is_patient(self.number, note.number);
         }
         Ok(posted)
     }
