@@ -72,6 +72,8 @@ pub struct Nic {
     /// By the index of their endpoints.
     pairs: RwLock<Vec<Option<Arc<Pair>>>>,
     rc_pairs: RwLock<HashMap<u32, Arc<RcPair>>>,
+    /// Held while a queue pair comes or goes.
+    changing: Mutex<()>,
     carriers: Mutex<Vec<Weak<Carrier>>>,
     /// Shared receive queues that RC pairs use.
     shared: Mutex<Vec<Weak<SharedQueue>>>,
@@ -198,6 +200,7 @@ impl Nic {
             regions: RwLock::new(vec![None; sizes.keys]),
             pairs: RwLock::new(vec![None; sizes.endpoints]),
             rc_pairs: RwLock::default(),
+            changing: Mutex::default(),
             carriers: Mutex::default(),
             shared: Mutex::default(),
             held_up: Mutex::default(),
@@ -219,6 +222,11 @@ impl Nic {
                 false
             }
         }
+    }
+
+    /// Whether there is no device any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// Tells of a lost device, once.
@@ -254,11 +262,24 @@ impl Nic {
         pairs.get(usize::from(index))?.clone()
     }
 
-    /// Puts a queue pair in its place, or takes it out.
-    pub fn set_pair(&self, index: usize, pair: Option<Arc<Pair>>) {
+    /// While this is held no queue pair's endpoint comes or goes.
+    pub fn changing(&self) -> MutexGuard<'_, ()> {
+        lock(&self.changing)
+    }
+
+    /// Puts a queue pair in its place.
+    pub fn add_pair(&self, pair: Arc<Pair>) {
         let mut pairs = self.pairs.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = pairs.get_mut(index) {
-            *place = pair;
+        if let Some(place) = pairs.get_mut((pair.number & 0xFF) as usize) {
+            *place = Some(pair);
+        }
+    }
+
+    /// Takes one out, unless another has the place by now.
+    pub fn remove_pair(&self, number: u32) {
+        let mut pairs = self.pairs.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = pairs.get_mut((number & 0xFF) as usize) {
+            place.take_if(|pair| pair.number == number);
         }
     }
 
@@ -382,7 +403,8 @@ impl Nic {
             let told = queues.iter().filter(|queue| queue.tell_if_any(self)).count();
             lock(&self.awaited).retain(|queue| queue.is_awaited());
             if told == 0 && !self.wait() {
-                return;
+                // Nobody is left waiting for a device that is gone; with a full channel, slowly.
+                std::thread::sleep(SERVICE);
             }
         }
     }

@@ -417,12 +417,14 @@ impl Pair {
         let promised = [send_entries, wanted.shared.map_or(recv_entries, |shared| shared.entries)];
         sent.promise(promised[0])?;
         received.promise(promised[1]).inspect_err(|_| sent.give_back(promised[0]))?;
+        let _changing = nic.changing();
         let create = |sent: &CompletionQueue, received: &CompletionQueue| match wanted.shared {
             Some(shared) => {
                 domain.pd.create_sharing_endpoint(&options, sent, received, &lock(&shared.inside))
             }
             None => domain.pd.create_endpoint(&options, sent, received),
         };
+        // Two queues are held at once here alone, by one thread at a time.
         let created = if Arc::ptr_eq(sent, received) {
             sent.with(|queue| create(queue, queue))
         } else {
@@ -450,15 +452,22 @@ impl Pair {
             inside: Mutex::new(Inside { endpoint: Some(endpoint), attr, all_signaled: wanted.all_signaled }),
             member: Member::of(domain),
         });
-        nic.set_pair((number & 0xFF) as usize, Some(pair.clone()));
+        nic.add_pair(pair.clone());
         Ok(pair)
     }
 
     /// Lets go of everything.
     pub fn destroy(&self, nic: &Nic) {
-        // While it leaves, what completes is nobody's.
-        nic.set_pair((self.number & 0xFF) as usize, None);
-        drop(lock(&self.inside).endpoint.take());
+        // The next of this index is not made before what this one leaves is seen to.
+        // The receives of a shared queue that came here are free again: of what is left of
+        // an endpoint that is gone, the driver tells nobody.
+        for queue in &self.queues {
+            queue.settle(nic);
+        }
+        let endpoint = lock(&self.inside).endpoint.take();
+        let _changing = nic.changing();
+        drop(endpoint);
+        nic.remove_pair(self.number);
         for (queue, promised) in self.queues.iter().zip(self.promised) {
             queue.purge(self.number);
             queue.give_back(promised);
@@ -491,6 +500,7 @@ impl Pair {
             endpoint.set_qkey(0).map_err(|_| libc::EOPNOTSUPP)?;
         }
         if next == QPS_ERR && now != QPS_ERR {
+            let _changing = nic.changing();
             drop(inside.endpoint.take());
             // What the NIC had ended before it is in the queues, and comes first.
             for queue in &self.queues {
@@ -502,6 +512,8 @@ impl Pair {
                 let ends = lock(&self.receives.0).take_all();
                 self.queues[1].push(ends.iter().map(|request| flushed(request.wr_id, self.number, WC_RECV)));
             }
+            // Its place is the next one's.
+            nic.remove_pair(self.number);
         }
         if mask & QP_QKEY != 0 && next != QPS_ERR {
             let endpoint = inside.endpoint.as_mut().ok_or(libc::EINVAL)?;

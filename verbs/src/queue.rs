@@ -41,11 +41,13 @@ const LEAST_ENTRIES: usize = 8192;
 /// Most of them.
 pub const MOST_ENTRIES: usize = 1 << 15;
 
-/// Where the events of queues go: a pipe that the program reads by `ibv_get_cq_event`.
+/// Where the events of queues go: a pair of sockets, one of which the program has for its
+/// descriptor and reads by `ibv_get_cq_event`. Of a socket this side may look without waiting,
+/// whatever the program says about its own calls.
 pub struct Channel {
     pub read: OwnedFd,
     write: OwnedFd,
-    /// By the number that is in the pipe.
+    /// By the number that is told.
     queues: Mutex<HashMap<u64, usize>>,
 }
 
@@ -59,8 +61,9 @@ pub struct ChannelObject {
 impl Channel {
     pub fn new() -> Result<Self, c_int> {
         let mut fds = [0; 2];
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
         // SAFETY: two numbers' place.
-        if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) } != 0 {
             return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EMFILE));
         }
         // SAFETY: just opened, and nobody else's.
@@ -78,10 +81,31 @@ impl Channel {
         lock(&self.queues).len()
     }
 
-    fn tell(&self, number: u64) {
-        let bytes = number.to_ne_bytes();
-        // SAFETY: eight bytes. A pipe that is full has events for everybody who looks.
-        let _ = unsafe { libc::write(self.write.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    /// False: the program has left so many events unread that there is no room.
+    fn tell(&self, number: u64) -> bool {
+        let (bytes, flags) = (number.to_ne_bytes(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+        // SAFETY: eight bytes.
+        let sent = unsafe { libc::send(self.write.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+        sent == bytes.len() as isize
+    }
+
+    /// Takes away what was told of a queue: who is woken by it would find nothing, and wait.
+    fn forget(&self, number: u64) {
+        let mut queues = lock(&self.queues);
+        queues.remove(&number);
+        let mut others = Vec::new();
+        loop {
+            let (mut bytes, fd) = ([0; 8], self.read.as_raw_fd());
+            // SAFETY: eight bytes' place.
+            let read = unsafe { libc::recv(fd, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
+            if read != bytes.len() as isize {
+                break;
+            }
+            others.push(u64::from_ne_bytes(bytes));
+        }
+        for other in others.into_iter().filter(|other| queues.contains_key(other)) {
+            self.tell(other);
+        }
     }
 
     /// The next event's queue; waits for it unless the program made the channel nonblocking.
@@ -158,7 +182,7 @@ impl Queue {
     pub fn forgotten(&self) {
         self.awaited.store(false, Ordering::Relaxed);
         if let Some(channel) = &self.channel {
-            lock(&channel.queues).remove(&self.number);
+            channel.forget(self.number);
         }
     }
 
@@ -228,13 +252,16 @@ impl Queue {
     pub fn tell_if_any(&self, nic: &Nic) -> bool {
         let mut inside = lock(&self.inside);
         while matches!(inside.gather(nic), Ok(1..)) {}
-        if inside.ready.is_empty() || !self.awaited.swap(false, Ordering::AcqRel) {
+        // Of a lost device the program's next poll says so.
+        if inside.ready.is_empty() && !nic.is_gone() || !self.awaited.swap(false, Ordering::AcqRel) {
             return false;
         }
-        if let Some(channel) = &self.channel {
-            channel.tell(self.number);
+        let told = self.channel.as_ref().is_none_or(|channel| channel.tell(self.number));
+        if !told {
+            // With the next turn.
+            self.awaited.store(true, Ordering::Release);
         }
-        true
+        told
     }
 
     /// Takes all that the NIC has.

@@ -4,12 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int failed;
@@ -70,6 +74,96 @@ static struct ibv_wc *of(struct ibv_wc *wc, int count, uint64_t wr_id)
 			return &wc[i];
 	static struct ibv_wc none = { .status = IBV_WC_GENERAL_ERR };
 	return &none;
+}
+
+/* Programs block a signal, and wait for it: none of the device's threads may take it. */
+static void signals(void)
+{
+	sigset_t set;
+	struct timespec most = { .tv_sec = 2 };
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	CHECK("a blocked signal waits for the program", !kill(getpid(), SIGUSR1) && sigtimedwait(&set, NULL, &most) == SIGUSR1);
+}
+
+/* Puts a completion into a queue that nobody polls. */
+static struct ibv_qp *flushed_to(struct ibv_cq *queue)
+{
+	struct ibv_qp_init_attr init = { .send_cq = queue, .recv_cq = queue, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr recv = { .wr_id = 5 }, *bad;
+	if (!qp || move(qp) || ibv_modify_qp(qp, &attr, IBV_QP_STATE) || ibv_post_recv(qp, &recv, &bad))
+		return NULL;
+	return qp;
+}
+
+static int readable(struct ibv_comp_channel *channel, int ms)
+{
+	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
+	return poll(&fd, 1, ms) == 1;
+}
+
+static void events(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *one = ibv_create_cq(context, 10, NULL, channel, 0), *two = ibv_create_cq(context, 10, NULL, channel, 0), *told;
+	void *its;
+	struct ibv_wc wc;
+	struct ibv_qp *a = flushed_to(one), *b = flushed_to(two);
+	int bad = !a || !b || ibv_req_notify_cq(one, 0) || !readable(channel, 2000);
+	/* What was told of a queue that goes, goes with it: who is woken then would wait for ever. */
+	bad |= ibv_req_notify_cq(two, 0) || usleep(100000) || ibv_destroy_qp(a) || ibv_destroy_cq(one);
+	CHECK("only the other's event is left", !bad && !ibv_get_cq_event(channel, &told, &its) && told == two &&
+			!readable(channel, 0));
+	ibv_ack_cq_events(two, 1);
+	/* Events that nobody reads stop nobody. */
+	alarm(30);
+	for (int n = 0, before = -1; n < 20000 && !bad; n++) {
+		int now;
+		bad |= ibv_req_notify_cq(two, 0);
+		for (int tries = 0; tries < 20 && (ioctl(channel->fd, FIONREAD, &now), now == before); tries++)
+			usleep(50);
+		if (now == before && n > 100)
+			break;
+		before = now;
+	}
+	CHECK("a channel full of events", !bad && ibv_poll_cq(two, 1, &wc) == 1 && wc.wr_id == 5);
+	alarm(0);
+	CHECK("its end", !ibv_destroy_qp(b) && !ibv_destroy_cq(two) && !readable(channel, 0) && !ibv_destroy_comp_channel(channel));
+}
+
+/* Queue pairs that fail are replaced before they go; those that go leave what they had of a shared queue. */
+static void comings_and_goings(struct ibv_ah *ah, struct ibv_qp *from)
+{
+	struct ibv_wc wc[2];
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_sge room = { (uintptr_t)memory + 40000, 200, mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .wr_id = 51, .sg_list = &room, .num_sge = 1 };
+	struct ibv_send_wr *bad_send, send = { .opcode = IBV_WR_SEND, .wr.ud = { .ah = ah, .remote_qkey = QKEY } };
+	struct ibv_qp *old = create(NULL, 1, 0);
+	int bad = !old || move(old) || ibv_modify_qp(old, &error, IBV_QP_STATE);
+	struct ibv_qp *new = create(NULL, 1, 0);
+	bad |= !new || move(new) || ibv_destroy_qp(old) || ibv_post_recv(new, &recv, &bad_recv);
+	send.wr.ud.remote_qpn = new->qp_num;
+	bad |= ibv_post_send(from, &send, &bad_send);
+	CHECK("one in the place of one that failed", !bad && wait_for(wc, 1) == 1 && wc[0].wr_id == 51 && !ibv_destroy_qp(new));
+	struct ibv_srq_init_attr few = { .attr = { .max_wr = 2, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &few);
+	for (int n = 0; n < 6 && !bad; n++) {
+		struct ibv_qp *qp = create(srq, 1, 0);
+		bad |= !qp || move(qp) || ibv_post_srq_recv(srq, &recv, &bad_recv);
+		send.wr.ud.remote_qpn = qp->qp_num;
+		bad |= ibv_post_send(from, &send, &bad_send);
+		/* Time passes by the polls of another queue. */
+		struct ibv_cq *other = ibv_create_cq(context, 1, NULL, NULL, 0);
+		for (int polls = 0; polls < 30; polls++)
+			bad |= ibv_poll_cq(other, 1, wc);
+		bad |= ibv_destroy_cq(other) || ibv_destroy_qp(qp) || ibv_poll_cq(cq, 2, wc);
+	}
+	CHECK("a shared queue outlasts what was not polled", !bad && !ibv_destroy_srq(srq));
 }
 
 int main(void)
@@ -251,6 +345,12 @@ int main(void)
 	have = wait_for(wc, 1);
 	CHECK("only the right Q_Key", have == 1 && wc[0].wr_id == 4 && wc[0].byte_len == GRH);
 	CHECK("and no more", ibv_poll_cq(cq, 8, wc) == 0);
+
+	signals();
+	events();
+	comings_and_goings(ah, a);
+	CHECK("what it signals", !ibv_query_qp(b, &now, IBV_QP_STATE, &init) && init.sq_sig_all &&
+			!ibv_query_qp(a, &now, IBV_QP_STATE, &init) && !init.sq_sig_all);
 
 	/* A shared receive queue. */
 	struct ibv_srq_init_attr shared = { .attr = { .max_wr = 100, .max_sge = 2 } };
