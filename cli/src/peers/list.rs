@@ -190,6 +190,19 @@ pub const PEERS: &[Peer] = &[
         ..PEER
     },
     Peer {
+        name: "an RC peer dies when it was asked",
+        needs: HEADERS,
+        build: Some((
+            "gone.c",
+            include_str!("gone.c"),
+            "cc -Wall -Wextra -Werror -O1 -o gone gone.c -libverbs",
+        )),
+        script: "./gone",
+        expects: &["and of one that is gone, end"],
+        frames: 6,
+        ..PEER
+    },
+    Peer {
         name: "what RC promises, 2 % loss, 4 paths",
         needs: HEADERS,
         options: &[
