@@ -767,7 +767,8 @@ pub unsafe extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
         if shared_of(srq).users.load(Ordering::Relaxed) != 0 {
             return number(Err(libc::EBUSY));
         }
-        drop(Box::from_raw(srq.cast::<SharedObject>()));
+        let object = Box::from_raw(srq.cast::<SharedObject>());
+        lock(&object.shared.member).take();
     }
     0
 }

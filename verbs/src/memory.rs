@@ -131,6 +131,15 @@ pub fn check(nic: &Nic, domain: &Arc<Domain>, list: &[ibv_sge]) -> Result<(), c_
     used.try_for_each(|sge| find(nic, domain, sge).map(drop))
 }
 
+/// The same of one that this library writes to: of a single buffer the NIC sees to it.
+pub fn check_writable(nic: &Nic, domain: &Arc<Domain>, list: &[ibv_sge]) -> Result<(), c_int> {
+    let mut used = list.iter().filter(|sge| sge.length > 0);
+    used.try_for_each(|sge| match find(nic, domain, sge)?.0.access & ACCESS_LOCAL_WRITE {
+        0 => Err(libc::EINVAL),
+        _ => Ok(()),
+    })
+}
+
 /// Copies the bytes of a list behind each other.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use tessera_driver::{
 };
 
 use crate::ffi::{ibv_ah, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
-use crate::memory::{check, find, gather, scatter, total, Domain, Member};
+use crate::memory::{check, check_writable, find, gather, scatter, total, Domain, Member};
 use crate::nic::{lock, say, Errno, Nic};
 use crate::queue::{flushed, Queue, WC_RECV, WC_SEND};
 use crate::rc::shared::Reached;
@@ -122,7 +122,7 @@ impl Receives {
                 (slot, post(&RecvRequest { work_id: slot.into(), region: &region.region, range }))
             }
             list if what != For::Datagrams && total(list) > slots.bounce_len() => {
-                check(nic, domain, list)?;
+                check_writable(nic, domain, list)?;
                 let memory = DmaMemory::new(total(list));
                 let region =
                     domain.pd.register(&memory, Access::LOCAL_WRITE).map_err(|error| error.errno())?;
@@ -131,7 +131,7 @@ impl Receives {
                 (slot, post(&RecvRequest { work_id: slot.into(), region: &own, range: skip..own.len() }))
             }
             list => {
-                check(nic, domain, list)?;
+                check_writable(nic, domain, list)?;
                 let len = total(list).min(slots.bounce_len());
                 let region = slots.bounce(&domain.pd).map_err(|error| error.errno())?;
                 let slot = put(&mut slots, scattered())?;
@@ -218,7 +218,9 @@ pub struct SharedQueue {
     /// Where receives end that no message took: nobody hears of them.
     _errors: CompletionQueue,
     pub entries: usize,
-    pub member: Member,
+    domain: Arc<Domain>,
+    /// Until it is destroyed, which those outlast who look after it.
+    pub member: Mutex<Option<Member>>,
     pub users: std::sync::atomic::AtomicUsize,
 }
 
@@ -240,7 +242,8 @@ impl SharedQueue {
             receives: Receives::new(entries),
             _errors: errors,
             entries,
-            member: Member::of(domain),
+            domain: domain.clone(),
+            member: Mutex::new(Some(Member::of(domain))),
             users: Default::default(),
         })
     }
@@ -251,7 +254,7 @@ impl SharedQueue {
     /// The list is what verbs say.
     pub unsafe fn post(&self, nic: &Nic, first: *mut ibv_recv_wr) -> Result<(), (*mut ibv_recv_wr, c_int)> {
         let mut ring = lock(&self.inside);
-        let domain = &self.member.0;
+        let domain = &self.domain;
         let posted = ring.batch(|ring| {
             // SAFETY: as the caller says.
             unsafe {
@@ -270,7 +273,7 @@ impl SharedQueue {
     }
 
     pub fn domain(&self) -> &Domain {
-        &self.member.0
+        &self.domain
     }
 
     pub fn ring(&self) -> MutexGuard<'_, SharedReceive> {

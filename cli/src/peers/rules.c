@@ -226,6 +226,7 @@ int main(void)
 	pd = ibv_alloc_pd(context);
 	memory = calloc(1, MEMORY);
 	mr = ibv_reg_mr(pd, memory, MEMORY, 0xF);
+	struct ibv_mr *closed = ibv_reg_mr(pd, memory, 100, 0);
 	CHECK("memory with all rights", mr && mr->lkey && mr->addr == memory);
 	struct ibv_mr *inner = ibv_reg_mr(pd, memory, 16, IBV_ACCESS_LOCAL_WRITE);
 	CHECK("the same memory again", inner && inner->lkey != mr->lkey && !ibv_dereg_mr(inner));
@@ -257,6 +258,11 @@ int main(void)
 	struct ibv_recv_wr *bad_recv, recv = { .wr_id = 1 };
 	struct ibv_send_wr *bad_send;
 	CHECK("no receive before INIT", ibv_post_recv(a, &recv, &bad_recv) == EINVAL && bad_recv == &recv);
+	struct ibv_sge shut[2] = { { (uintptr_t)memory, 50, mr->lkey }, { (uintptr_t)memory + 50, 50, closed->lkey } };
+	struct ibv_recv_wr parts = { .wr_id = 2, .sg_list = shut, .num_sge = 2 };
+	struct ibv_qp_attr begun = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	CHECK("no receive where nothing may be written", !ibv_modify_qp(a, &begun, IBV_QP_STATE | IBV_QP_QKEY) &&
+			ibv_post_recv(a, &parts, &bad_recv) == EINVAL && !ibv_dereg_mr(closed));
 	CHECK("to RTS", !move(a) && !move(b) && a->state == IBV_QPS_RTS);
 	struct ibv_qp_attr now;
 	init.sq_sig_all = 77;

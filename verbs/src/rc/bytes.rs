@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tessera_driver::{Access, DmaMemory, MemoryRegion, ProtectionDomain};
 
 use crate::ffi::ibv_sge;
-use crate::memory::{check, find, gather, scatter, total, Domain, Registered};
+use crate::memory::{check, check_writable, find, gather, scatter, total, Domain, Registered};
 use crate::nic::{lock, Errno, Nic};
 
 /// Requests of several buffers, or inline, that one region has room for.
@@ -81,6 +81,14 @@ impl Bytes {
         }
         check(nic, domain, list)?;
         Self::here(domain, pool, list)
+    }
+
+    /// The same of buffers that are written to.
+    pub fn into(nic: &Nic, domain: &Arc<Domain>, pool: &Arc<Pool>, list: &[ibv_sge]) -> Result<Self, c_int> {
+        if list.len() > 1 {
+            check_writable(nic, domain, list)?;
+        }
+        Self::of(nic, domain, pool, list)
     }
 
     /// In memory of this library's, whatever the program says of its own.

@@ -332,6 +332,7 @@ impl RcPair {
         let (domain, pool) = (&self.domain, &self.carrier.pool);
         let bytes = match inline {
             true => Bytes::here(domain, pool, list)?,
+            false if what.is_asked_for() => Bytes::into(nic, domain, pool, list)?,
             false => Bytes::of(nic, domain, pool, list)?,
         };
         if !what.is_asked_for() {
@@ -370,7 +371,7 @@ impl RcPair {
             }
             // SAFETY: as the caller says.
             let list = unsafe { buffers(wr.sg_list, wr.num_sge, cap.max_recv_sge)? };
-            let bytes = Bytes::of(nic, &self.domain, &self.carrier.pool, list)?;
+            let bytes = Bytes::into(nic, &self.domain, &self.carrier.pool, list)?;
             let state = match inside.attr.qp_state {
                 QPS_ERR => RecvState::Done(WC_WR_FLUSH_ERR),
                 _ => RecvState::Waiting,
