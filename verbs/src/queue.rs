@@ -68,11 +68,6 @@ impl Channel {
         }
         // SAFETY: just opened, and nobody else's.
         let [read, write] = fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-        // Who tells holds locks, and waits for no program that asks and never reads.
-        // SAFETY: sets a flag of a descriptor of ours.
-        if unsafe { libc::fcntl(write.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
-            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EMFILE));
-        }
         Ok(Self { read, write, queues: Mutex::default() })
     }
 
