@@ -16,7 +16,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "fifo", blocks: &["fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "merge", blocks: &["merge"] },
-    Judge { test: "emit", blocks: &["dff", "sdp_ram"] },
+    Judge { test: "emit", blocks: &["dff", "sdp_ram", "byte_ram"] },
     Judge {
         test: "wire_cells",
         blocks: &[

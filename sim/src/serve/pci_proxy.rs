@@ -57,7 +57,7 @@ impl<S: Simulation> Server<S> {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no NIC {nic}: use 0 to {last}")));
         }
         let (ours, theirs) = UnixStream::pair()?;
-        hall.take(nic, process).map_err(|other| {
+        hall.take_one_of(nic..nic + 1, process).map_err(|other| {
             let why = format!("NIC {nic} is open in process {other}: use another, or end that");
             Error::new(ErrorKind::ResourceBusy, why)
         })?;

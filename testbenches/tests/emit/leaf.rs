@@ -31,10 +31,15 @@ struct Cells {
     pub narrow_q: Signal<Out, Bit>,
     pub full: Signal<Out, Word>,
     pub folded: Signal<Out, Bits<3>>,
+    pub enables: Signal<In, Bits<4>>,
+    pub bytes: Signal<Out, Bits<32>>,
+    pub folded_bytes: Signal<Out, Bits<16>>,
     word_dff: Dff<Word>,
     narrow_dff: Dff<Bit>,
     full_ram: SdpRam<Word, 5>,
     folded_ram: SdpRam<Bits<3>, 5>,
+    byte_ram: ByteRam<32, 4, 5>,
+    folded_byte_ram: ByteRam<16, 2, 5>,
 }
 
 impl Default for Cells {
@@ -50,10 +55,15 @@ impl Default for Cells {
             narrow_q: Default::default(),
             full: Default::default(),
             folded: Default::default(),
+            enables: Default::default(),
+            bytes: Default::default(),
+            folded_bytes: Default::default(),
             word_dff: Default::default(),
             narrow_dff: Default::default(),
             full_ram: SdpRam::new(5),
             folded_ram: SdpRam::new(2).with_style("distributed"),
+            byte_ram: ByteRam::new(5),
+            folded_byte_ram: ByteRam::new(2),
         }
     }
 }
@@ -61,7 +71,7 @@ impl Default for Cells {
 impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
-        clock!(self, clock, word_dff, narrow_dff, full_ram, folded_ram);
+        clock!(self, clock, word_dff, narrow_dff, full_ram, folded_ram, byte_ram, folded_byte_ram);
         self.word_dff.d.next = self.word.val();
         self.narrow_dff.d.next = self.narrow.val();
         self.full_ram.write_enable.next = self.write.val();
@@ -72,6 +82,16 @@ impl Logic for Cells {
         self.folded_ram.write_address.next = self.write_address.val();
         self.folded_ram.read_address.next = self.read_address.val();
         self.folded_ram.write_data.next = self.word.val().value.get_bits::<3>(0);
+        self.byte_ram.write_enable.next = self.enables.val();
+        self.byte_ram.write_address.next = self.write_address.val();
+        self.byte_ram.read_address.next = self.read_address.val();
+        self.byte_ram.write_data.next = self.word.val().value.get_bits::<32>(8);
+        self.folded_byte_ram.write_enable.next = self.enables.val().get_bits::<2>(1);
+        self.folded_byte_ram.write_address.next = self.write_address.val();
+        self.folded_byte_ram.read_address.next = self.read_address.val();
+        self.folded_byte_ram.write_data.next = self.word.val().value.get_bits::<16>(20);
+        self.bytes.next = self.byte_ram.read_data.val();
+        self.folded_bytes.next = self.folded_byte_ram.read_data.val();
         self.word_q.next = self.word_dff.q.val();
         self.narrow_q.next = self.narrow_dff.q.val();
         self.full.next = self.full_ram.read_data.val();
@@ -79,7 +99,7 @@ impl Logic for Cells {
     }
 }
 
-drive!(Cells: word, narrow, write, write_address, read_address);
+drive!(Cells: word, narrow, write, write_address, read_address, enables);
 
 #[test]
 fn leaf_cells_behave_as_their_text() {
@@ -89,6 +109,7 @@ fn leaf_cells_behave_as_their_text() {
         let export = export(&mut cells, "cells").unwrap();
         assert!(export.verilog.contains("module tessera_sdp_ram_71x32 "));
         assert!(export.verilog.contains("ram_style = \"distributed\""));
+        assert!(export.verilog.contains("module tessera_byte_ram_32x32 "));
         // Small address space: reads of the word being written happen often.
         let vectors = random_vectors(&mut rng, &export, 3000);
         agree(&mut cells, &export, &vectors);
