@@ -9,6 +9,7 @@ pub mod packets;
 pub mod pair;
 pub mod pressed;
 pub mod scripts;
+pub mod segments;
 
 use std::sync::OnceLock;
 

@@ -1,0 +1,371 @@
+//! A DMA read port of the NIC on an engine that writes into a segmented RAM, as Corundum's do.
+//!
+//! ```text
+//!  desc ─> lines of the RAM ─────────────────────> read_desc ──┐
+//!            └─> tasks FIFO ─┐                                 engine
+//!  data <─ FIFO <─ walk <────┴── RAM, two segments <── wr_cmd ─┤
+//!            └─> status            done, by tag <─ read_status ┘
+//! ```
+//!
+//! The engine puts the byte at the address at the beginning of a line (128 bytes, a word of each
+//! segment), whatever the address. Descriptors may end in any order; data is sent in theirs.
+//!
+//! Contract:
+//! - one descriptor per two clocks, 34 under way, as long as there are lines: a ring of
+//!   `2^depth_log2`, of which no descriptor crosses the end;
+//! - writes of the engine are always taken, one per segment and clock; `wr_done` a clock later;
+//! - one beat per clock from the clock after a status; bytes past the end are zero. Of a descriptor
+//!   that failed all of them are, and its status says so.
+//!
+//! Verified by `testbenches/tests/segments.rs`.
+
+use crate::prelude::*;
+use crate::stream::Fifo;
+
+/// What is to be sent of a descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct SegReadTask {
+    /// First line, and how many go back to the ring.
+    pub line: Bits<12>,
+    pub taken: Bits<12>,
+    /// Beats of 64 bytes, less one.
+    pub last: Bits<6>,
+    /// Bytes of the last beat, 0 = all.
+    pub tail: Bits<6>,
+    /// The engine's tag, and the NIC's.
+    pub number: Bits<6>,
+    pub tag: Bits<8>,
+}
+
+/// A beat that is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct SegReadBeat {
+    pub data: Bits<512>,
+    pub last: Bit,
+    pub error: Bit,
+    pub tag: Bits<8>,
+}
+
+/// `A` address bits of a segment.
+#[derive(LogicBlock)]
+pub struct SegRead<const A: usize> {
+    pub clk: Signal<In, Clock>,
+    pub rst: Signal<In, Bit>,
+    pub desc_valid: Signal<In, Bit>,
+    pub desc_ready: Signal<Out, Bit>,
+    pub desc_address: Signal<In, Bits<64>>,
+    pub desc_length: Signal<In, Bits<13>>,
+    pub desc_tag: Signal<In, Bits<8>>,
+    pub data_valid: Signal<Out, Bit>,
+    pub data_ready: Signal<In, Bit>,
+    pub data_tdata: Signal<Out, Bits<512>>,
+    pub data_tlast: Signal<Out, Bit>,
+    pub status_valid: Signal<Out, Bit>,
+    pub status_tag: Signal<Out, Bits<8>>,
+    pub status_error: Signal<Out, Bit>,
+    pub read_desc_valid: Signal<Out, Bit>,
+    pub read_desc_ready: Signal<In, Bit>,
+    pub read_desc_dma_addr: Signal<Out, Bits<64>>,
+    /// A line; the engine's address is 128 times that.
+    pub read_desc_line: Signal<Out, Bits<A>>,
+    pub read_desc_len: Signal<Out, Bits<16>>,
+    pub read_desc_tag: Signal<Out, Bits<6>>,
+    pub read_status_valid: Signal<In, Bit>,
+    pub read_status_tag: Signal<In, Bits<6>>,
+    pub read_status_error: Signal<In, Bits<4>>,
+    pub wr_cmd_valid: Signal<In, Bits<2>>,
+    pub wr_cmd_be: Signal<In, Bits<128>>,
+    pub wr_cmd_addr_0: Signal<In, Bits<A>>,
+    pub wr_cmd_addr_1: Signal<In, Bits<A>>,
+    pub wr_cmd_data: Signal<In, Bits<1024>>,
+    pub wr_done: Signal<Out, Bits<2>>,
+    tasks: Fifo<SegReadTask, 5>,
+    out: Fifo<SegReadBeat, 3>,
+    segment_0: ByteRam<512, 64, A>,
+    segment_1: ByteRam<512, 64, A>,
+    /// Lines given out and given back, counted one bit wider than an address.
+    head: Dff<Bits<12>>,
+    oldest: Dff<Bits<12>>,
+    number: Dff<Bits<6>>,
+    asks: Dff<Bit>,
+    ask_addr: Dff<Bits<64>>,
+    ask_line: Dff<Bits<A>>,
+    ask_len: Dff<Bits<16>>,
+    ask_tag: Dff<Bits<6>>,
+    /// Descriptors that the engine has ended, and those of them that failed.
+    ended: Dff<Bits<64>>,
+    broken: Dff<Bits<64>>,
+    /// Beats of the present task that were read.
+    beat: Dff<Bits<6>>,
+    /// Places of the output FIFO that no beat is on its way to.
+    room: Dff<Bits<4>>,
+    walks: Dff<Bit>,
+    walk_upper: Dff<Bit>,
+    walk_last: Dff<Bit>,
+    walk_error: Dff<Bit>,
+    walk_tail: Dff<Bits<6>>,
+    walk_tag: Dff<Bits<8>>,
+    written: Dff<Bits<2>>,
+    lines: Signal<Local, Bits<12>>,
+    place: Signal<Local, Bits<12>>,
+    to_end: Signal<Local, Bits<12>>,
+    skips: Signal<Local, Bit>,
+    line: Signal<Local, Bits<12>>,
+    needs: Signal<Local, Bits<12>>,
+    used: Signal<Local, Bits<12>>,
+    fits: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+    beats: Signal<Local, Bits<13>>,
+    ends: Signal<Local, Bits<64>>,
+    breaks: Signal<Local, Bits<64>>,
+    ready: Signal<Local, Bit>,
+    walk: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    at: Signal<Local, Bits<12>>,
+    moved: Signal<Local, Bit>,
+    word: Signal<Local, Bits<512>>,
+    cut: Signal<Local, Bits<9>>,
+    one: Constant<Bits<64>>,
+    ones: Constant<Bits<512>>,
+    depth: Constant<Bits<12>>,
+    line_mask: Constant<Bits<12>>,
+}
+
+impl<const A: usize> SegRead<A> {
+    /// A RAM of `2^depth_log2` lines.
+    ///
+    /// # Panics
+    /// When the longest descriptor does not fit, or `depth_log2` is above `A` or 11.
+    pub fn new(depth_log2: usize) -> Self {
+        assert!((7..=11).contains(&depth_log2), "a ring of 2^{depth_log2} lines: 2^7 to 2^11");
+        Self {
+            clk: Default::default(),
+            rst: Default::default(),
+            desc_valid: Default::default(),
+            desc_ready: Default::default(),
+            desc_address: Default::default(),
+            desc_length: Default::default(),
+            desc_tag: Default::default(),
+            data_valid: Default::default(),
+            data_ready: Default::default(),
+            data_tdata: Default::default(),
+            data_tlast: Default::default(),
+            status_valid: Default::default(),
+            status_tag: Default::default(),
+            status_error: Default::default(),
+            read_desc_valid: Default::default(),
+            read_desc_ready: Default::default(),
+            read_desc_dma_addr: Default::default(),
+            read_desc_line: Default::default(),
+            read_desc_len: Default::default(),
+            read_desc_tag: Default::default(),
+            read_status_valid: Default::default(),
+            read_status_tag: Default::default(),
+            read_status_error: Default::default(),
+            wr_cmd_valid: Default::default(),
+            wr_cmd_be: Default::default(),
+            wr_cmd_addr_0: Default::default(),
+            wr_cmd_addr_1: Default::default(),
+            wr_cmd_data: Default::default(),
+            wr_done: Default::default(),
+            tasks: Fifo::new(5),
+            out: Fifo::new(3),
+            segment_0: ByteRam::new(depth_log2),
+            segment_1: ByteRam::new(depth_log2),
+            head: Default::default(),
+            oldest: Default::default(),
+            number: Default::default(),
+            asks: Default::default(),
+            ask_addr: Default::default(),
+            ask_line: Default::default(),
+            ask_len: Default::default(),
+            ask_tag: Default::default(),
+            ended: Default::default(),
+            broken: Default::default(),
+            beat: Default::default(),
+            room: Default::default(),
+            walks: Default::default(),
+            walk_upper: Default::default(),
+            walk_last: Default::default(),
+            walk_error: Default::default(),
+            walk_tail: Default::default(),
+            walk_tag: Default::default(),
+            written: Default::default(),
+            lines: Default::default(),
+            place: Default::default(),
+            to_end: Default::default(),
+            skips: Default::default(),
+            line: Default::default(),
+            needs: Default::default(),
+            used: Default::default(),
+            fits: Default::default(),
+            take: Default::default(),
+            beats: Default::default(),
+            ends: Default::default(),
+            breaks: Default::default(),
+            ready: Default::default(),
+            walk: Default::default(),
+            last: Default::default(),
+            at: Default::default(),
+            moved: Default::default(),
+            word: Default::default(),
+            cut: Default::default(),
+            one: Constant::new(1u64.into()),
+            ones: Constant::new(!Bits::<512>::default()),
+            depth: Constant::new((1u64 << depth_log2).into()),
+            line_mask: Constant::new(((1u64 << depth_log2) - 1).into()),
+        }
+    }
+}
+
+impl<const A: usize> Logic for SegRead<A> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self, clk, head, oldest, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat,
+            room, walks, walk_upper, walk_last, walk_error, walk_tail, walk_tag, written
+        );
+        self.tasks.clk.next = self.clk.val();
+        self.tasks.rst.next = self.rst.val();
+        self.out.clk.next = self.clk.val();
+        self.out.rst.next = self.rst.val();
+        self.segment_0.clock.next = self.clk.val();
+        self.segment_1.clock.next = self.clk.val();
+
+        // Lines for a descriptor, from the ring's beginning where its end is too near.
+        self.lines.next = bit_cast::<12, 13>((self.desc_length.val() + 127) >> 7);
+        self.place.next = self.head.q.val() & self.line_mask.val();
+        self.to_end.next = self.depth.val() - self.place.val();
+        self.skips.next = self.lines.val() > self.to_end.val();
+        self.line.next = self.place.val();
+        self.needs.next = self.lines.val();
+        if self.skips.val() {
+            self.line.next = 0.into();
+            self.needs.next = self.lines.val() + self.to_end.val();
+        }
+        self.used.next = self.head.q.val() - self.oldest.q.val();
+        self.fits.next = self.used.val() + self.needs.val() <= self.depth.val();
+        self.desc_ready.next = !self.asks.q.val() & self.tasks.in_ready.val() & self.fits.val();
+        self.take.next = self.desc_valid.val() & self.desc_ready.val();
+        self.beats.next = ((self.desc_length.val() + 63) >> 6) - 1;
+        self.tasks.in_valid.next = self.take.val();
+        self.tasks.in_data.next.line = self.line.val();
+        self.tasks.in_data.next.taken = self.needs.val();
+        self.tasks.in_data.next.last = self.beats.val().get_bits::<6>(0);
+        self.tasks.in_data.next.tail = self.desc_length.val().get_bits::<6>(0);
+        self.tasks.in_data.next.number = self.number.q.val();
+        self.tasks.in_data.next.tag = self.desc_tag.val();
+        if self.read_desc_ready.val() {
+            self.asks.d.next = false;
+        }
+        if self.take.val() {
+            self.asks.d.next = true;
+            self.ask_addr.d.next = self.desc_address.val();
+            self.ask_line.d.next = bit_cast::<A, 12>(self.line.val());
+            self.ask_len.d.next = bit_cast::<16, 13>(self.desc_length.val());
+            self.ask_tag.d.next = self.number.q.val();
+            self.number.d.next = self.number.q.val() + 1;
+            self.head.d.next = self.head.q.val() + self.needs.val();
+        }
+        self.read_desc_valid.next = self.asks.q.val();
+        self.read_desc_dma_addr.next = self.ask_addr.q.val();
+        self.read_desc_line.next = self.ask_line.q.val();
+        self.read_desc_len.next = self.ask_len.q.val();
+        self.read_desc_tag.next = self.ask_tag.q.val();
+
+        self.segment_0.write_enable.next = 0.into();
+        self.segment_1.write_enable.next = 0.into();
+        if self.wr_cmd_valid.val().get_bit(0) {
+            self.segment_0.write_enable.next = self.wr_cmd_be.val().get_bits::<64>(0);
+        }
+        if self.wr_cmd_valid.val().get_bit(1) {
+            self.segment_1.write_enable.next = self.wr_cmd_be.val().get_bits::<64>(64);
+        }
+        self.segment_0.write_address.next = self.wr_cmd_addr_0.val();
+        self.segment_1.write_address.next = self.wr_cmd_addr_1.val();
+        self.segment_0.write_data.next = self.wr_cmd_data.val().get_bits::<512>(0);
+        self.segment_1.write_data.next = self.wr_cmd_data.val().get_bits::<512>(512);
+        self.written.d.next = self.wr_cmd_valid.val();
+        self.wr_done.next = self.written.q.val();
+
+        // The oldest descriptor is read out once it has ended.
+        self.ready.next =
+            self.tasks.out_valid.val() & self.ended.q.val().get_bit(self.tasks.out_data.val().number.index());
+        self.walk.next = self.ready.val() & (self.room.q.val() != 0);
+        self.last.next = self.beat.q.val() == self.tasks.out_data.val().last;
+        self.at.next = self.tasks.out_data.val().line + bit_cast::<12, 6>(self.beat.q.val() >> 1);
+        self.segment_0.read_address.next = bit_cast::<A, 12>(self.at.val());
+        self.segment_1.read_address.next = bit_cast::<A, 12>(self.at.val());
+        self.walks.d.next = self.walk.val();
+        self.walk_upper.d.next = self.beat.q.val().get_bit(0);
+        self.walk_last.d.next = self.last.val();
+        self.walk_error.d.next = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
+        self.walk_tail.d.next = self.tasks.out_data.val().tail;
+        self.walk_tag.d.next = self.tasks.out_data.val().tag;
+        self.tasks.out_ready.next = self.walk.val() & self.last.val();
+        self.ends.next = self.ended.q.val();
+        self.breaks.next = self.broken.q.val();
+        if self.walk.val() {
+            self.beat.d.next = self.beat.q.val() + 1;
+            if self.last.val() {
+                self.beat.d.next = 0.into();
+                self.oldest.d.next = self.oldest.q.val() + self.tasks.out_data.val().taken;
+                self.ends.next = self.ends.val() & !(self.one.val() << self.tasks.out_data.val().number);
+                self.breaks.next = self.breaks.val() & !(self.one.val() << self.tasks.out_data.val().number);
+            }
+        }
+        if self.read_status_valid.val() {
+            self.ends.next = self.ends.val() | (self.one.val() << self.read_status_tag.val());
+            if self.read_status_error.val().any() {
+                self.breaks.next = self.breaks.val() | (self.one.val() << self.read_status_tag.val());
+            }
+        }
+        self.ended.d.next = self.ends.val();
+        self.broken.d.next = self.breaks.val();
+
+        // A clock later the word is there.
+        self.word.next = self.segment_0.read_data.val();
+        if self.walk_upper.q.val() {
+            self.word.next = self.segment_1.read_data.val();
+        }
+        self.cut.next = (512 - (bit_cast::<10, 6>(self.walk_tail.q.val()) << 3)).get_bits::<9>(0);
+        self.out.in_valid.next = self.walks.q.val();
+        self.out.in_data.next.data = self.word.val();
+        if self.walk_last.q.val() & (self.walk_tail.q.val() != 0) {
+            self.out.in_data.next.data = self.word.val() & (self.ones.val() >> self.cut.val());
+        }
+        if self.walk_error.q.val() {
+            self.out.in_data.next.data = 0.into();
+        }
+        self.out.in_data.next.last = self.walk_last.q.val();
+        self.out.in_data.next.error = self.walk_error.q.val();
+        self.out.in_data.next.tag = self.walk_tag.q.val();
+        self.out.out_ready.next = self.data_ready.val();
+        self.moved.next = self.out.out_valid.val() & self.data_ready.val();
+        if self.walk.val() & !self.moved.val() {
+            self.room.d.next = self.room.q.val() - 1;
+        }
+        if !self.walk.val() & self.moved.val() {
+            self.room.d.next = self.room.q.val() + 1;
+        }
+        self.data_valid.next = self.out.out_valid.val();
+        self.data_tdata.next = self.out.out_data.val().data;
+        self.data_tlast.next = self.out.out_data.val().last;
+        self.status_valid.next = self.moved.val() & self.out.out_data.val().last;
+        self.status_tag.next = self.out.out_data.val().tag;
+        self.status_error.next = self.out.out_data.val().error;
+
+        if self.rst.val() {
+            self.head.d.next = 0.into();
+            self.oldest.d.next = 0.into();
+            self.number.d.next = 0.into();
+            self.asks.d.next = false;
+            self.ended.d.next = 0.into();
+            self.broken.d.next = 0.into();
+            self.beat.d.next = 0.into();
+            self.room.d.next = 8.into();
+            self.walks.d.next = false;
+            self.written.d.next = 0.into();
+        }
+    }
+}

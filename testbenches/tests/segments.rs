@@ -1,0 +1,158 @@
+//! `shell::SegRead`: bytes, errors and order, whatever order the engine has.
+
+use std::collections::VecDeque;
+
+use tessera_rtl::shell::seg_read::SegRead;
+use tessera_sim::tb::{self, cycle, Agent, Pattern, Rng, Shape, StreamDriver, StreamMonitor};
+use tessera_sim::verilator::{Design, Dut, PortId};
+use tessera_testbenches::host::SharedMemory;
+use tessera_testbenches::segments::SegmentReads;
+
+/// A descriptor: address, length, tag.
+type Task = (u64, usize, u64);
+
+fn reads(depth_log2: usize) -> Design {
+    tessera_testbenches::design("seg_read", move || SegRead::<9>::new(depth_log2))
+}
+
+struct Statuses {
+    valid: PortId,
+    tag: PortId,
+    error: PortId,
+    came: VecDeque<(u64, bool)>,
+}
+
+impl Statuses {
+    fn new(dut: &Dut) -> Self {
+        let port = |name: &str| dut.port(&format!("status_{name}")).unwrap();
+        Self { valid: port("valid"), tag: port("tag"), error: port("error"), came: VecDeque::new() }
+    }
+}
+
+impl Agent for Statuses {
+    fn drive(&mut self, _: &mut Dut) {}
+
+    fn sample(&mut self, dut: &Dut) {
+        if dut.sampled(self.valid) != 0 {
+            self.came.push_back((dut.sampled(self.tag), dut.sampled(self.error) != 0));
+        }
+    }
+}
+
+fn descriptors(dut: &Dut, tasks: &[Task], idle: Pattern, rng: &mut Rng) -> StreamDriver {
+    let shape = Shape::of_ports(dut.model(), "desc", &["address", "length", "tag"]).unwrap();
+    let mut driver = StreamDriver::with_shape(dut, "desc", shape, idle, rng).unwrap();
+    for &(address, length, tag) in tasks {
+        driver.send_fields(&[("address", address), ("length", length as u64), ("tag", tag)]);
+    }
+    driver
+}
+
+/// Every length up to two lines and a bit, the longest, others; apart from each other, so that
+/// an error is one descriptor's.
+fn tasks(rng: &mut Rng) -> Vec<Task> {
+    let lengths = (1..=300).chain([4096; 20]).chain((0..120).map(|_| rng.range(1..4097) as usize));
+    let mut lengths: Vec<usize> = lengths.collect();
+    for i in (1..lengths.len()).rev() {
+        lengths.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+    lengths
+        .iter()
+        .enumerate()
+        .map(|(i, &len)| ((i as u64) << 13 | rng.below(4096), len, i as u64 & 0xFF))
+        .collect()
+}
+
+fn reset(dut: &mut Dut) {
+    let rst = dut.port("rst").unwrap();
+    dut.reset(rst, 2);
+}
+
+#[test]
+fn what_is_read_is_what_is_there_in_the_order_asked_for() {
+    // The smallest ring, in which nearly every descriptor waits for lines, and one with room.
+    for depth_log2 in [7, 9] {
+        let design = reads(depth_log2);
+        for (idle, stall) in Pattern::matrix() {
+            tb::run(&format!("segments::read {depth_log2} {idle:?} {stall:?}"), &design, |dut, rng| {
+                let memory = SharedMemory::default();
+                let tasks = tasks(rng);
+                let mut errors = Vec::new();
+                for &(address, length, _) in &tasks {
+                    memory.borrow_mut().write(address, &rng.bytes(length));
+                    let fails = rng.chance(0.1);
+                    errors.push(fails);
+                    if fails {
+                        let at = address + rng.below(length as u64);
+                        memory.borrow_mut().poisoned.push(at..at + 1);
+                    }
+                }
+                let mut descs = descriptors(dut, &tasks, idle, rng);
+                let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
+                let mut monitor = StreamMonitor::with_shape(dut, "data", shape, stall, rng).unwrap();
+                let mut engine = SegmentReads::new(dut, memory.clone(), stall, idle, rng);
+                engine.latency = rng.pick(&[1..2, 1..60, 200..400]).clone();
+                let mut statuses = Statuses::new(dut);
+                reset(dut);
+                let (mut done, mut clocks) = (0, 0);
+                while done < tasks.len() {
+                    cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
+                    clocks += 1;
+                    assert!(clocks < 1_000_000, "{done} of {} descriptors are done", tasks.len());
+                    // Lines of two descriptors under way are not the same.
+                    for (i, a) in engine.held.iter().enumerate() {
+                        assert!(a.0 + a.1 <= 1 << depth_log2, "lines {} and {} more: over the end", a.0, a.1);
+                        for b in &engine.held[..i] {
+                            assert!(
+                                a.0 + a.1 <= b.0 || b.0 + b.1 <= a.0,
+                                "lines that two have: {a:?}, {b:?}"
+                            );
+                        }
+                    }
+                    while let Some((tag, error)) = statuses.came.pop_front() {
+                        let (address, length, expected) = tasks[done];
+                        assert_eq!((tag, error), (expected, errors[done]), "status of descriptor {done}");
+                        let mut wanted = memory.borrow().read(address, length);
+                        if error {
+                            wanted.fill(0);
+                        }
+                        let count = length.div_ceil(64);
+                        wanted.resize(count * 64, 0);
+                        for i in 0..count {
+                            let beat = monitor.take().expect("data of the descriptor").word;
+                            assert_eq!(beat.bits(512, 1) != 0, i + 1 == count, "tlast of beat {i}");
+                            let came: Vec<u8> = (0..64).map(|byte| beat.bits(byte * 8, 8) as u8).collect();
+                            assert!(came == wanted[i * 64..][..64], "beat {i} of {length} bytes");
+                        }
+                        done += 1;
+                    }
+                }
+                assert!(monitor.take().is_none(), "data that nobody asked for");
+            });
+        }
+    }
+}
+
+/// With an engine that keeps pace, a beat leaves in nearly every clock.
+#[test]
+fn a_beat_leaves_in_every_clock() {
+    tb::run("segments::rate", &reads(9), |dut, rng| {
+        let tasks: Vec<Task> = (0..64).map(|i| (i << 12, 4096, i)).collect();
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
+        let mut monitor = StreamMonitor::with_shape(dut, "data", shape, Pattern::Always, rng).unwrap();
+        let memory = SharedMemory::default();
+        let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+        engine.latency = 1..2;
+        let mut statuses = Statuses::new(dut);
+        reset(dut);
+        let begun = dut.cycles();
+        while statuses.came.len() < tasks.len() {
+            cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
+            assert!(dut.cycles() < begun + 100_000, "no end");
+        }
+        let (clocks, beats) = (dut.cycles() - begun, 64 * 64);
+        // The first descriptor's way there and back.
+        assert!(clocks <= beats + beats / 50 + 150, "{clocks} clocks for {beats} beats");
+    });
+}
