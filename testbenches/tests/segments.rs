@@ -1,18 +1,33 @@
-//! `shell::SegRead`: bytes, errors and order, whatever order the engine has.
+//! `shell::SegRead` and `shell::SegWrite`: bytes, errors and order, whatever order the engine has.
 
 use std::collections::VecDeque;
 
 use tessera_rtl::shell::seg_read::SegRead;
+use tessera_rtl::shell::seg_write::SegWrite;
 use tessera_sim::tb::{self, cycle, Agent, Pattern, Rng, Shape, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::host::SharedMemory;
-use tessera_testbenches::segments::SegmentReads;
+use tessera_testbenches::segments::{SegmentReads, SegmentWrites};
 
 /// A descriptor: address, length, tag.
 type Task = (u64, usize, u64);
 
 fn reads(depth_log2: usize) -> Design {
     tessera_testbenches::design("seg_read", move || SegRead::<9>::new(depth_log2))
+}
+
+fn writes(depth_log2: usize) -> Design {
+    tessera_testbenches::design("seg_write", move || SegWrite::<9>::new(depth_log2))
+}
+
+/// Lines of two descriptors under way are not the same, and none crosses the end.
+fn lines_are_apart(held: &[(u64, u64, u64)], depth_log2: usize) {
+    for (i, a) in held.iter().enumerate() {
+        assert!(a.0 + a.1 <= 1 << depth_log2, "lines {} and {} more: over the end", a.0, a.1);
+        for b in &held[..i] {
+            assert!(a.0 + a.1 <= b.0 || b.0 + b.1 <= a.0, "lines that two have: {a:?}, {b:?}");
+        }
+    }
 }
 
 struct Statuses {
@@ -50,8 +65,9 @@ fn descriptors(dut: &Dut, tasks: &[Task], idle: Pattern, rng: &mut Rng) -> Strea
 
 /// Every length up to two lines and a bit, the longest, others; apart from each other, so that
 /// an error is one descriptor's.
-fn tasks(rng: &mut Rng) -> Vec<Task> {
-    let lengths = (1..=300).chain([4096; 20]).chain((0..120).map(|_| rng.range(1..4097) as usize));
+fn tasks(longest: usize, rng: &mut Rng) -> Vec<Task> {
+    let lengths =
+        (1..=300).chain([longest; 20]).chain((0..120).map(|_| rng.range(1..longest as u64 + 1) as usize));
     let mut lengths: Vec<usize> = lengths.collect();
     for i in (1..lengths.len()).rev() {
         lengths.swap(i, rng.below(i as u64 + 1) as usize);
@@ -76,7 +92,7 @@ fn what_is_read_is_what_is_there_in_the_order_asked_for() {
         for (idle, stall) in Pattern::matrix() {
             tb::run(&format!("segments::read {depth_log2} {idle:?} {stall:?}"), &design, |dut, rng| {
                 let memory = SharedMemory::default();
-                let tasks = tasks(rng);
+                let tasks = tasks(4096, rng);
                 let mut errors = Vec::new();
                 for &(address, length, _) in &tasks {
                     memory.borrow_mut().write(address, &rng.bytes(length));
@@ -99,16 +115,7 @@ fn what_is_read_is_what_is_there_in_the_order_asked_for() {
                     cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
                     clocks += 1;
                     assert!(clocks < 1_000_000, "{done} of {} descriptors are done", tasks.len());
-                    // Lines of two descriptors under way are not the same.
-                    for (i, a) in engine.held.iter().enumerate() {
-                        assert!(a.0 + a.1 <= 1 << depth_log2, "lines {} and {} more: over the end", a.0, a.1);
-                        for b in &engine.held[..i] {
-                            assert!(
-                                a.0 + a.1 <= b.0 || b.0 + b.1 <= a.0,
-                                "lines that two have: {a:?}, {b:?}"
-                            );
-                        }
-                    }
+                    lines_are_apart(&engine.held, depth_log2);
                     while let Some((tag, error)) = statuses.came.pop_front() {
                         let (address, length, expected) = tasks[done];
                         assert_eq!((tag, error), (expected, errors[done]), "status of descriptor {done}");
@@ -154,5 +161,91 @@ fn a_beat_leaves_in_every_clock() {
         let (clocks, beats) = (dut.cycles() - begun, 64 * 64);
         // The first descriptor's way there and back.
         assert!(clocks <= beats + beats / 50 + 150, "{clocks} clocks for {beats} beats");
+    });
+}
+
+/// Drives a descriptor's data behind it.
+fn data_of(dut: &Dut, frames: &[Vec<u8>], idle: Pattern, rng: &mut Rng) -> StreamDriver {
+    let shape = Shape::of_ports(dut.model(), "data", &["tdata"]).unwrap();
+    let mut source = StreamDriver::with_shape(dut, "data", shape, idle, rng).unwrap();
+    for beat in frames.iter().flat_map(|bytes| bytes.chunks(64)) {
+        let mut beat = beat.to_vec();
+        // What is behind the end is nothing.
+        beat.extend(rng.bytes(64 - beat.len()));
+        let words: Vec<u64> = beat.chunks(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+        source.send(words);
+    }
+    source
+}
+
+#[test]
+fn what_is_written_is_there_when_its_status_comes() {
+    for depth_log2 in [7, 9] {
+        let design = writes(depth_log2);
+        for (idle, stall) in Pattern::matrix() {
+            tb::run(&format!("segments::write {depth_log2} {idle:?} {stall:?}"), &design, |dut, rng| {
+                let memory = SharedMemory::default();
+                let tasks = tasks(4136, rng);
+                let mut errors = Vec::new();
+                let frames: Vec<Vec<u8>> = tasks.iter().map(|task| rng.bytes(task.1)).collect();
+                for &(address, length, _) in &tasks {
+                    let fails = rng.chance(0.1);
+                    errors.push(fails);
+                    if fails {
+                        let at = address + rng.below(length as u64);
+                        memory.borrow_mut().poisoned.push(at..at + 1);
+                    }
+                    memory.borrow_mut().write(address + length as u64, &[0xEE; 64]);
+                }
+                let mut descs = descriptors(dut, &tasks, idle, rng);
+                let mut source = data_of(dut, &frames, stall, rng);
+                let mut engine = SegmentWrites::new(dut, memory.clone(), stall, idle, rng);
+                engine.latency = rng.pick(&[1..2, 1..60, 200..400]).clone();
+                let mut statuses = Statuses::new(dut);
+                reset(dut);
+                let (mut open, mut clocks): (Vec<usize>, _) = ((0..tasks.len()).collect(), 0);
+                while !open.is_empty() {
+                    cycle(dut, &mut [&mut descs, &mut source, &mut engine, &mut statuses]);
+                    clocks += 1;
+                    assert!(clocks < 1_000_000, "{} of {} descriptors are left", open.len(), tasks.len());
+                    lines_are_apart(&engine.held, depth_log2);
+                    while let Some((tag, error)) = statuses.came.pop_front() {
+                        // Of those under way no two have the same tag.
+                        let found = open.iter().position(|&task| tasks[task].2 == tag);
+                        let task = open.remove(found.expect("a status of nobody's"));
+                        let (address, length, _) = tasks[task];
+                        assert_eq!(error, errors[task], "status of descriptor {task}");
+                        assert!(memory.borrow().read(address, length) == frames[task], "{length} bytes");
+                        assert_eq!(
+                            memory.borrow().read(address + length as u64, 1),
+                            [0xEE],
+                            "behind the end"
+                        );
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_beat_is_taken_in_every_clock() {
+    tb::run("segments::write rate", &writes(9), |dut, rng| {
+        let tasks: Vec<Task> = (0..64).map(|i| (i << 12, 4096, i)).collect();
+        let frames = vec![vec![7; 4096]; 64];
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let mut source = data_of(dut, &frames, Pattern::Always, rng);
+        let memory = SharedMemory::default();
+        let mut engine = SegmentWrites::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+        engine.latency = 1..2;
+        let mut statuses = Statuses::new(dut);
+        reset(dut);
+        let begun = dut.cycles();
+        while source.pending() > 0 {
+            cycle(dut, &mut [&mut descs, &mut source, &mut engine, &mut statuses]);
+            assert!(dut.cycles() < begun + 100_000, "no end");
+        }
+        let (clocks, beats) = (dut.cycles() - begun, 64 * 64);
+        assert!(clocks <= beats + beats / 50 + 20, "{clocks} clocks for {beats} beats");
     });
 }

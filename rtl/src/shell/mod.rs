@@ -7,6 +7,7 @@ pub mod axi_read;
 pub mod axi_write;
 pub mod narrow_axi_nic;
 pub mod seg_read;
+pub mod seg_write;
 
 /// Beats that a burst may have from a boundary on: 4 KiB of them, at most 256.
 fn window(bytes: usize) -> u64 {

@@ -128,6 +128,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "nic", blocks: &["nic512"] },
     Judge { test: "gears", blocks: &["widen", "split"] },
     Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
+    Judge { test: "segments", blocks: &["seg_read", "seg_write"] },
     Judge {
         test: "configs",
         blocks: &["narrow_nic", "axi_merge", "axi_bridge", "axi_nic", "narrow_axi_nic", "tessera_nic"],
