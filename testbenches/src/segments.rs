@@ -57,6 +57,8 @@ pub struct SegmentReads {
     rng: Rng,
     /// Clocks from a descriptor to its first word, at least.
     pub latency: std::ops::Range<u64>,
+    /// Begins descriptors in their order, at once.
+    pub in_order: bool,
     jobs: Vec<Job>,
     puts: [VecDeque<Put>; 2],
     /// Whose words are not told to be done, by segment.
@@ -90,6 +92,7 @@ impl SegmentReads {
             write: [write.gate(rng.fork()), write.gate(rng.fork())],
             rng: rng.fork(),
             latency: 1..60,
+            in_order: false,
             jobs: Vec::new(),
             puts: Default::default(),
             awaited: Default::default(),
@@ -131,8 +134,8 @@ impl Agent for SegmentReads {
         // Any that is due, not the first of them.
         let due: Vec<usize> =
             (0..self.jobs.len()).filter(|&job| !self.jobs[job].begun && self.jobs[job].due <= now).collect();
-        if !due.is_empty() && self.rng.chance(0.5) {
-            let job = *self.rng.pick(&due);
+        if !due.is_empty() && (self.in_order || self.rng.chance(0.5)) {
+            let job = if self.in_order { due[0] } else { *self.rng.pick(&due) };
             self.begin(job);
         }
         let (mut valid, mut enables, mut data) = (0u64, [0u64; 2], [0u64; 16]);

@@ -150,7 +150,7 @@ fn a_beat_leaves_in_every_clock() {
         let mut monitor = StreamMonitor::with_shape(dut, "data", shape, Pattern::Always, rng).unwrap();
         let memory = SharedMemory::default();
         let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
-        engine.latency = 1..2;
+        (engine.latency, engine.in_order) = (1..2, true);
         let mut statuses = Statuses::new(dut);
         reset(dut);
         let begun = dut.cycles();
