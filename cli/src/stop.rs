@@ -102,7 +102,7 @@ mod tests {
 
     /// Has a folder, a file and a child; started by the test below.
     #[test]
-    #[ignore = "started by another test"]
+    #[ignore = "started by the other tests"]
     fn working() {
         let stop = Stop::watch().unwrap();
         let folder = stop.folder("tessera-stop-").unwrap();

@@ -132,7 +132,7 @@ impl Program {
 
 /// A program with a receive in place; started by the tests below.
 #[test]
-#[ignore = "started by other tests"]
+#[ignore = "started by the other tests"]
 fn receiver() {
     let mut program = Program::open(&std::env::var("TESSERA_DEVICE").unwrap(), 1);
     let _sink = program.receive();
@@ -206,7 +206,7 @@ fn what_the_dead_were_receiving_harms_no_later_program() {
 
 /// A program whose child has the connection as well; started by the test below.
 #[test]
-#[ignore = "started by another test"]
+#[ignore = "started by the other tests"]
 fn parent() {
     let at = std::env::var("TESSERA_DEVICE").unwrap();
     let mut raw = Raw(UnixStream::connect(at).unwrap());

@@ -75,7 +75,7 @@ mod tests {
 
     /// Starts some that go, and one of those does not listen; started by the test below.
     #[test]
-    #[ignore = "started by another test"]
+    #[ignore = "started by the other tests"]
     fn family() {
         let orphans = Orphans::adopt();
         let script = "setsid sleep 600 & echo gone $!; \

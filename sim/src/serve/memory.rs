@@ -152,7 +152,7 @@ mod tests {
 
     /// A program with a cookie, which becomes another; started by the test below.
     #[test]
-    #[ignore = "started by another test"]
+    #[ignore = "started by the other tests"]
     fn chameleon() {
         let cookie = Box::new(COOKIE);
         println!("cookie {}", std::ptr::from_ref::<u64>(&cookie).addr());
