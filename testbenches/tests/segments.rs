@@ -249,3 +249,28 @@ fn a_beat_is_taken_in_every_clock() {
         assert!(clocks <= beats + beats / 50 + 20, "{clocks} clocks for {beats} beats");
     });
 }
+
+/// All lines are used before a descriptor waits for some.
+#[test]
+fn every_line_is_lent() {
+    let tasks: Vec<Task> = (0..5).map(|i| (i << 12, 4096, i)).collect();
+    tb::run("segments::lent reads", &reads(7), |dut, rng| {
+        let memory = SharedMemory::default();
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+        engine.latency = 5000..5001;
+        reset(dut);
+        (0..1000).for_each(|_| cycle(dut, &mut [&mut descs, &mut engine]));
+        assert_eq!(engine.held.len(), 4, "of 32 lines each, of 128");
+    });
+    tb::run("segments::lent writes", &writes(7), |dut, rng| {
+        let memory = SharedMemory::default();
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let mut source = data_of(dut, &vec![vec![1; 4096]; 5], Pattern::Always, rng);
+        let mut engine = SegmentWrites::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+        engine.latency = 5000..5001;
+        reset(dut);
+        (0..1000).for_each(|_| cycle(dut, &mut [&mut descs, &mut source, &mut engine]));
+        assert_eq!(engine.held.len(), 4, "of 32 lines each, of 128");
+    });
+}
