@@ -252,7 +252,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A NIC of a simulator process, open in this program.
 pub struct Remote {
-    stream: Mutex<UnixStream>,
+    /// Held from a request to its answer. Each thread has its turn: one that waits for device
+    /// time again and again would keep all others from it.
+    stream: parking_lot::Mutex<UnixStream>,
     mapped: Arc<Mapped>,
     identity: Identity,
     /// Where the server looks for [`COOKIE`].
@@ -347,7 +349,7 @@ pub fn connect(path: &Path, nic: u32) -> Result<Arc<Remote>, DeviceError> {
         // It ends with the connection, which the server ends with the first one.
         thread.spawn(move || while serve_memory(&mut second, &mapped).is_ok() {}).map_err(nobody(path))?;
     }
-    Ok(Arc::new(Remote { stream: Mutex::new(stream), mapped, identity, _cookie: cookie }))
+    Ok(Arc::new(Remote { stream: parking_lot::Mutex::new(stream), mapped, identity, _cookie: cookie }))
 }
 
 /// Answers one request of the server for memory.
@@ -424,9 +426,10 @@ impl Remote {
 
     fn ask(&self, request: Request) -> Result<Answer, DeviceError> {
         let gone = |error: Error| DeviceError::Gone(format!("the simulator went away: {error}"));
-        let mut stream = lock(&self.stream);
-        request.send(&mut *stream).map_err(gone)?;
-        Answer::receive(&mut *stream).map_err(gone)
+        let mut stream = self.stream.lock();
+        let talked = request.send(&mut *stream).and_then(|()| Answer::receive(&mut *stream));
+        parking_lot::MutexGuard::unlock_fair(stream);
+        talked.map_err(gone)
     }
 
     fn call(&self, request: Request) -> Result<Answer, DeviceError> {
@@ -446,7 +449,7 @@ impl Device for Remote {
 
     fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
         let request = Request { kind: WRITE, a: offset, b: value.into(), c: 0 };
-        let sent = request.send(&mut *lock(&self.stream));
+        let sent = request.send(&mut *self.stream.lock());
         sent.map_err(|error| DeviceError::Gone(format!("the simulator went away: {error}")))
     }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tessera_abi::regs;
 use tessera_abi::wire::ipv4_gid;
@@ -280,4 +281,35 @@ fn strangers_are_told_what_is_wrong() {
     assert!(refused.contains("no socket: name another"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// A thread that waits for device time without end holds no other thread of its program up.
+#[test]
+fn threads_have_their_turns() {
+    const READS: u64 = 50;
+    let server = server("turns", MemoryWay::Found);
+    let device = open_device(&server.address(0)).unwrap();
+    let waits = AtomicU64::new(0);
+    let ended = AtomicBool::new(false);
+    let beside = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                device.wait().unwrap();
+                waits.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut beside = 0;
+        for _ in 0..READS {
+            // In the middle of a wait, not of one turn after another.
+            std::thread::sleep(std::time::Duration::from_millis(3));
+            let before = waits.load(Ordering::Relaxed);
+            device.read(regs::SIZES0.offset).unwrap();
+            beside += waits.load(Ordering::Relaxed) - before;
+        }
+        ended.store(true, Ordering::Relaxed);
+        beside
+    });
+    println!("{} waits, {beside} of them beside {READS} reads", waits.into_inner());
+    // The one under way, and what the scheduler makes of the counting.
+    assert!(beside <= 3 * READS, "{READS} reads were held up by {beside} waits");
 }
