@@ -6,6 +6,7 @@
 //! | [`icrc`] | the invariant CRC: its constants, a byte, a packet |
 //! | [`regs`] | AXI4-Lite registers, doorbells, table words, counters |
 //! | [`queue`] | send, receive and completion queue entries in host memory |
+//! | [`corundum`] | the NIC as an application block of Corundum: BAR 2 |
 //! | [`pci`] | vendor, device and BAR 0 of a NIC on PCI |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
 //! | [`document`] | the texts of docs/registers.md and docs/wire.md, made from the constants |
@@ -16,6 +17,7 @@
 
 #![no_std]
 
+pub mod corundum;
 pub mod document;
 pub mod icrc;
 pub mod params;

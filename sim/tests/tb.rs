@@ -249,7 +249,11 @@ fn frames_keep_their_bytes_and_lengths() {
                 assert!(clocks < 3000, "stuck with {} frames left", sent.len());
                 if let Some(frame) = sink.take() {
                     let expected: Vec<u8> = bytes.iter().map(|b| b.wrapping_add(1)).collect();
-                    assert_eq!((&frame.bytes, frame.user), (&expected, *user), "{idle:?} {stall:?}");
+                    assert_eq!(
+                        (&frame.bytes, frame.user),
+                        (&expected, u128::from(*user)),
+                        "{idle:?} {stall:?}"
+                    );
                     assert!(frame.last - frame.first + 1 >= bytes.len().div_ceil(64) as u64);
                     sent.pop_front();
                 }

@@ -85,7 +85,7 @@ fn keeps_bytes_and_marks(widens: bool) {
                 assert_eq!(came.len(), sent.len(), "frames");
                 for (i, (frame, (bytes, user))) in came.iter().zip(&sent).enumerate() {
                     assert!(frame.bytes == *bytes, "frame {i} of {} bytes came out different", bytes.len());
-                    assert_eq!(frame.user, *user, "mark of frame {i}");
+                    assert_eq!(frame.user, u128::from(*user), "mark of frame {i}");
                 }
             });
         }

@@ -1,10 +1,13 @@
 //! What joins the NIC to the buses of a shell.
 
+pub mod app_regs;
 pub mod axi_bridge;
 pub mod axi_merge;
 pub mod axi_nic;
 pub mod axi_read;
 pub mod axi_write;
+pub mod frame_join;
+pub mod frame_tap;
 pub mod narrow_axi_nic;
 pub mod seg_read;
 pub mod seg_write;

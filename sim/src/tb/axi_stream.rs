@@ -50,7 +50,7 @@ pub struct Frame {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// `tuser` of its last beat, 0 where there is none.
-    pub user: u64,
+    pub user: u128,
     /// The clock ([`Dut::cycles`] after it) of its first beat; 0 in a frame to
     /// send.
     pub first: u64,
@@ -85,19 +85,19 @@ impl AxisDriver {
     /// # Panics
     /// If it is empty: AXI-Stream cannot carry that.
     pub fn send(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.send_with_user(bytes, 0);
+        self.send_with_user(bytes, 0u128);
     }
 
     /// Queues a frame whose beats all carry `user`.
     ///
     /// # Panics
     /// As [`AxisDriver::send`].
-    pub fn send_with_user(&mut self, bytes: impl Into<Vec<u8>>, user: u64) {
+    pub fn send_with_user(&mut self, bytes: impl Into<Vec<u8>>, user: impl Into<u128>) {
         let bytes = bytes.into();
         assert!(!bytes.is_empty(), "a frame has at least one byte");
         let whole = self.ports.keep.is_some() || bytes.len() % self.ports.bytes() == 0;
         assert!(whole, "a bus without tkeep carries whole beats of {} bytes only", self.ports.bytes());
-        self.queue.push_back(Frame { bytes, user, ..Frame::default() });
+        self.queue.push_back(Frame { bytes, user: user.into(), ..Frame::default() });
     }
 
     /// Frames not yet completely taken.
@@ -135,7 +135,8 @@ impl Agent for AxisDriver {
         }
         dut.set(self.ports.last, beat.len() == rest.len());
         if let Some(user) = self.ports.user {
-            dut.set(user, frame.user);
+            let words = [frame.user as u64, (frame.user >> 64) as u64];
+            dut.set_wide(user, &words[..user.width().div_ceil(64)]);
         }
     }
 
@@ -258,7 +259,12 @@ impl Agent for AxisMonitor {
         frame.bytes.extend(bytes);
         if last {
             frame.last = dut.cycles();
-            frame.user = self.ports.user.map_or(0, |user| dut.sampled(user));
+            frame.user = self.ports.user.map_or(0, |user| {
+                let mut words = [0; 2];
+                let words = &mut words[..user.width().div_ceil(64)];
+                dut.sampled_wide(user, words);
+                words.iter().rev().fold(0, |all, &word| all << 64 | u128::from(word))
+            });
             self.frames.extend(self.building.take());
         }
     }

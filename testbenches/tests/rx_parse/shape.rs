@@ -63,7 +63,7 @@ fn frames_out_of_shape_are_dropped() {
             }
             for _ in 0..20 {
                 let packet = packets::any(rng);
-                bench.input.send_with_user(packets::frame(&route, &packet), 1);
+                bench.input.send_with_user(packets::frame(&route, &packet), 1u64);
                 due.push(("drop_frame", 0));
             }
             let packet = packets::data(rng, 4096);
