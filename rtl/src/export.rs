@@ -4,6 +4,7 @@ use tessera_abi::params::{Config, CORE_BITS};
 
 use crate::emit::{export_with_header, with_big_stack, EmitError, Export, Header};
 use crate::shell::axi_nic::AxiNic;
+use crate::shell::corundum_nic::CorundumNic;
 use crate::shell::narrow_axi_nic::NarrowAxiNic;
 use crate::top::{NarrowNic, TesseraNic};
 
@@ -48,3 +49,24 @@ pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitEr
         }
     })
 }
+
+/// Exports a whole NIC as it is inside Corundum's application block
+/// (`fpga/corundum/mqnic_app_block.v`).
+///
+/// # Errors
+/// As [`nic`].
+///
+/// # Panics
+/// When the streams of the configuration are not as wide as the core.
+pub fn corundum_nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+    with_big_stack(|| {
+        assert_eq!(config.data_bits, CORE_BITS, "{}: its streams are narrow", config.name);
+        let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
+        export_with_header(&mut CorundumNic::new(config), "tessera_corundum", &header)
+    })
+}
+
+/// Corundum's application block around [`corundum_nic`], in Verilog by hand.
+pub const MQNIC_APP_BLOCK: &str = include_str!("../../fpga/corundum/mqnic_app_block.v");
+/// Its ports, as Corundum connects them: lines of direction, width, name.
+pub const MQNIC_APP_BLOCK_PORTS: &str = include_str!("../../fpga/corundum/ports.txt");

@@ -20,6 +20,7 @@
 //! | [`tb`] | what testbenches share: seeds, idle and back-pressure patterns, stream and AXI agents |
 
 pub mod cluster;
+pub mod corundum;
 pub mod counterpart;
 pub mod coverage;
 pub mod device;

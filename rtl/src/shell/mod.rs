@@ -6,11 +6,13 @@ pub mod axi_merge;
 pub mod axi_nic;
 pub mod axi_read;
 pub mod axi_write;
+pub mod corundum_nic;
 pub mod frame_join;
 pub mod frame_tap;
 pub mod narrow_axi_nic;
 pub mod seg_read;
 pub mod seg_write;
+pub mod stat_feed;
 
 /// Beats that a burst may have from a boundary on: 4 KiB of them, at most 256.
 fn window(bytes: usize) -> u64 {
