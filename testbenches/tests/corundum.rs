@@ -1,14 +1,153 @@
-//! Corundum's application block, instantiated as its core does.
+//! Corundum's application block, instantiated as its core does: two hosts of which each has a NIC of
+//! ours beside its own traffic, and every wire that is not ours.
 
+use tessera_abi::corundum::{offset, WINDOW};
 use tessera_abi::params::TINY;
+use tessera_abi::regs::Counter;
+use tessera_driver::{Access, Context, DmaMemory};
 use tessera_rtl::export;
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::corundum::{design, Board};
+use tessera_sim::fabric::{FabricOptions, Faults, Loss};
+use tessera_sim::nic::{DmaOptions, NicOptions};
+use tessera_sim::session::{untag, Session};
+use tessera_sim::tb::Rng;
 use tessera_sim::verilator::{BuildOptions, Model};
 
-#[test]
-fn builds() {
+const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 300_000];
+/// The first of our counters of statistics: the last two of 12 bits.
+const STATISTIC: u64 = 4094;
+
+fn content(from: usize, number: usize) -> Vec<u8> {
+    (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
+}
+
+fn model(board: &Board) -> Model {
     let nic = export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"));
+    // Every warning of Verilator's ends the build: a port that is missing, a width that is wrong.
     let options = BuildOptions { hurried: true, ..BuildOptions::default() };
-    let _ =
-        Model::build(&design(&nic, &Board::default()), &options).unwrap_or_else(|error| panic!("{error}"));
+    Model::build(&design(&nic, board), &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A frame of a host's network stack: no IP, plain UDP, or RoCE for another queue pair or address.
+fn ordinary(from: usize, number: usize, rng: &mut Rng) -> Vec<u8> {
+    let len = *rng.pick(&[60, 64, 65, 100, 590, 1514]);
+    let mut frame = rng.bytes(len);
+    frame[..6].copy_from_slice(&addresses(1 - from).0);
+    frame[6..12].copy_from_slice(&addresses(from).0);
+    match number % 3 {
+        0 => frame[12..14].copy_from_slice(&[0x08, 0x06]),
+        1 => frame[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0]),
+        _ => {
+            frame[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0]);
+            frame[20..24].copy_from_slice(&[0, 0, 64, 17]);
+            // Not its address.
+            frame[30..34].copy_from_slice(&[10, 99, 99, 99]);
+            frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
+        }
+    }
+    // Told from each other by their last bytes.
+    frame[len - 4..].copy_from_slice(&((from * 100_000 + number) as u32).to_be_bytes());
+    frame
+}
+
+/// A register of the block's own, outside the window that a driver has.
+fn register(cluster: &SharedCluster, nic: usize, context: &Context, at: u32) -> u64 {
+    cluster.lock().nic_mut(nic).start_read(at.wrapping_sub(WINDOW));
+    loop {
+        if let Some(value) = cluster.lock().nic_mut(nic).take_read() {
+            return value.unwrap().into();
+        }
+        context.wait().unwrap();
+    }
+}
+
+/// Reliable messages both ways at 2 % loss, and each host's own frames beside them. Those that
+/// arrive are as they were sent and in order; each is completed once.
+#[test]
+fn two_hosts_exchange_messages_beside_their_own_traffic() {
+    let seed = tessera_testbenches::seed("corundum::hosts");
+    let mut rng = Rng::new(seed);
+    let model = model(&Board::default());
+    let dma = DmaOptions { read_delay: (150, 350), write_delay: (50, 250), ready: 0.8 };
+    let options = NicOptions { dma_ctrl: dma, dma_data: dma, ..NicOptions::default() };
+    let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
+    let fabric = FabricOptions { faults, ..FabricOptions::new(1, 250, 0, seed) };
+    let cluster = SharedCluster::new(Cluster::new(&model, 2, &options, fabric).unwrap());
+    let mut session = Session::open(cluster, 2, seed, 1024, &[]).unwrap();
+    let largest = SIZES[SIZES.len() - 1];
+    let mut sinks = Vec::new();
+    for nic in 0..2 {
+        let memory = DmaMemory::new(SIZES.len() * largest);
+        let sink = session.register(nic, &memory, Access::LOCAL_WRITE).unwrap();
+        for place in 0..SIZES.len() {
+            session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
+        }
+        sinks.push(sink);
+    }
+    let mut sources = Vec::new();
+    for from in 0..2 {
+        for (number, len) in SIZES.into_iter().enumerate() {
+            let memory = DmaMemory::from_slice(&content(from, number));
+            let source = session.register(from, &memory, Access::READ).unwrap();
+            session.send(&source, 0..len, (1, from, 1 - from, number)).unwrap();
+            sources.push(source);
+        }
+    }
+    let mut own: [Vec<Vec<u8>>; 2] = Default::default();
+    for (from, own) in own.iter_mut().enumerate() {
+        for number in 0..400 {
+            let frame = ordinary(from, number, &mut rng);
+            let mut cluster = session.cluster.lock();
+            cluster.nic_mut(from).corundum().unwrap().send(frame.clone(), number as u64);
+            own.push(frame);
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
+        for arrived in session.poll().unwrap() {
+            let (_, from, to, number) = untag(arrived.tag);
+            assert_eq!(to, arrived.nic);
+            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
+            let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
+            assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
+        }
+    }
+    let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
+    // What is behind the last completion: frames of the hosts, answers, statuses.
+    while (0..2).any(|nic| session.cluster.lock().nic_mut(nic).corundum().unwrap().sending() > 0) {
+        contexts[0].wait().unwrap();
+    }
+    (0..40).for_each(|_| contexts[0].wait().unwrap());
+    for to in 0..2 {
+        let from = 1 - to;
+        let mut cluster = session.cluster.lock();
+        let received = cluster.nic_mut(to).corundum().unwrap().take_received();
+        // In order, and nothing else: whatever was lost on the way is left out.
+        let mut rest = own[from].iter();
+        for frame in &received {
+            assert!(rest.any(|sent| sent == frame), "{to} received what nobody sent, or out of order");
+        }
+        assert!((360..400).contains(&received.len()), "{} of 400 frames at 2 % loss", received.len());
+        let host = cluster.nic_mut(from).corundum().unwrap();
+        let tags: Vec<u64> = host.take_completed().iter().map(|completion| completion.0).collect();
+        let wanted: Vec<u64> = (0..400).map(|tag| tag | 1 << 15).collect();
+        assert_eq!(tags, wanted, "completions of host {from}");
+        let [taken, injected] = [0, 1].map(|at| host.statistic(STATISTIC + at));
+        drop(cluster);
+        let context = &contexts[from];
+        assert!(context.counter(Counter::TxRetransmitted).unwrap() > 0, "NIC {from}: nothing was lost");
+        // Counters of the block, of the statistics and of the NIC say the same.
+        let own = |at: u32| {
+            u64::from(context.read(regs::Reg { offset: at.wrapping_sub(WINDOW), ..regs::STATUS }).unwrap())
+        };
+        assert_eq!([own(offset::RX_TAKEN), own(offset::TX_INJECTED)], [taken, injected]);
+        assert_eq!(own(offset::TX_PASSED), 400);
+        assert_eq!(own(offset::TX_ENDED), injected);
+        assert_eq!(own(offset::PORT), 1);
+        assert_eq!(taken, u64::from(context.counter(Counter::RxFrames).unwrap()));
+        let cluster = session.cluster.lock();
+        let nic = &cluster.nics()[from];
+        assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
+    }
 }

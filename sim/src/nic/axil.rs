@@ -46,6 +46,7 @@ struct Ports {
 /// See the module's page.
 pub(super) struct AxiLite {
     ports: Ports,
+    base: u32,
     queue: VecDeque<Access>,
     /// Halves of the write at the head of the queue already accepted.
     address_done: bool,
@@ -59,8 +60,9 @@ pub(super) struct AxiLite {
 }
 
 impl AxiLite {
-    pub(super) fn new(dut: &Dut) -> Result<Self, ModelError> {
-        let port = |name: &str| dut.port(&format!("s_axil_{name}"));
+    /// Of ports of a name, the NIC's registers from an address on.
+    pub(super) fn new(dut: &Dut, prefix: &str, base: u32) -> Result<Self, ModelError> {
+        let port = |name: &str| dut.port(&format!("{prefix}_{name}"));
         let ports = Ports {
             awaddr: port("awaddr")?,
             awvalid: port("awvalid")?,
@@ -82,6 +84,7 @@ impl AxiLite {
         };
         Ok(Self {
             ports,
+            base,
             queue: VecDeque::new(),
             address_done: false,
             data_done: false,
@@ -149,7 +152,7 @@ impl AxiLite {
             return;
         };
         dut.set(ports.awvalid, !self.address_done);
-        dut.set(ports.awaddr, offset);
+        dut.set(ports.awaddr, self.base.wrapping_add(offset));
         dut.set(ports.wvalid, !self.data_done);
         dut.set(ports.wdata, value);
         dut.set(ports.wstrb, 0xFu64);
@@ -175,7 +178,7 @@ impl AxiLite {
         let asking = self.reading.filter(|_| !self.address_read);
         dut.set(ports.arvalid, asking.is_some());
         if let Some(offset) = asking {
-            dut.set(ports.araddr, offset);
+            dut.set(ports.araddr, self.base.wrapping_add(offset));
             self.address_read = dut.is_high(ports.arready);
         }
     }

@@ -15,11 +15,13 @@
 
 mod axi;
 mod axil;
+mod corundum;
 mod dma;
 mod memory;
 mod record;
 
 pub use axil::RegisterError;
+pub use corundum::CorundumHost;
 pub use dma::{DmaClass, DmaHold, DmaOptions, DmaRead, DmaWrite};
 pub use memory::{HostMemory, HostRegion};
 pub use record::{Change, Record, ReplayError, Step, Stream, RESET_CLOCKS};
@@ -119,7 +121,26 @@ struct Axis {
 
 impl Axis {
     fn new(dut: &Dut, prefix: &str) -> Result<Self, ModelError> {
-        let port = |name: &str| dut.port(&format!("{prefix}_{name}"));
+        Self::of(|name| dut.port(&format!("{prefix}_{name}")))
+    }
+
+    /// Ports of a Corundum, which are side by side.
+    fn lanes(dut: &Dut) -> Result<usize, ModelError> {
+        Ok(dut.port("s_axis_sync_rx_tvalid")?.width())
+    }
+
+    /// One of them.
+    fn lane(dut: &Dut, name: &str, lane: usize) -> Result<PortId, ModelError> {
+        let port = dut.port(name)?;
+        let width = port.width() / Self::lanes(dut)?;
+        Ok(port.bits(lane * width, width))
+    }
+
+    fn at_lane(dut: &Dut, prefix: &str, lane: usize) -> Result<Self, ModelError> {
+        Self::of(|name| Self::lane(dut, &format!("{prefix}_{name}"), lane))
+    }
+
+    fn of(port: impl Fn(&str) -> Result<PortId, ModelError>) -> Result<Self, ModelError> {
         Ok(Self {
             tvalid: port("tvalid")?,
             tready: port("tready")?,
@@ -143,6 +164,8 @@ enum Host {
     Thin(Box<[DmaPort; 2]>),
     /// One AXI4 master.
     Axi(Box<AxiHost>),
+    /// A Corundum's DMA engine.
+    Corundum(Box<CorundumHost>),
 }
 
 impl Host {
@@ -150,6 +173,9 @@ impl Host {
         let NicOptions { dma_ctrl: ctrl, dma_data: data, seed, .. } = *options;
         if dut.port("m_axi_arvalid").is_ok() {
             return Ok(Self::Axi(Box::new(AxiHost::new(dut, [ctrl, data], seed)?)));
+        }
+        if dut.port("m_axis_ctrl_dma_read_desc_valid").is_ok() {
+            return Ok(Self::Corundum(Box::new(CorundumHost::new(dut, [ctrl, data], seed)?)));
         }
         let ctrl = DmaPort::new(dut, DmaClass::Ctrl, ctrl, seed)?;
         Ok(Self::Thin(Box::new([ctrl, DmaPort::new(dut, DmaClass::Data, data, seed)?])))
@@ -159,6 +185,7 @@ impl Host {
         match self {
             Self::Thin(ports) => ports.iter_mut().for_each(|port| port.before_clock(dut, now, memory)),
             Self::Axi(host) => host.before_clock(dut, now, memory),
+            Self::Corundum(host) => host.before_clock(dut, now, memory),
         }
     }
 
@@ -166,6 +193,7 @@ impl Host {
         match self {
             Self::Thin(ports) => ports.iter().map(DmaPort::faults).sum(),
             Self::Axi(host) => host.faults(),
+            Self::Corundum(host) => host.faults(),
         }
     }
 
@@ -173,6 +201,7 @@ impl Host {
         match self {
             Self::Thin(ports) => ports.iter().map(DmaPort::taken_back).sum(),
             Self::Axi(host) => host.taken_back(),
+            Self::Corundum(host) => host.taken_back(),
         }
     }
 
@@ -180,6 +209,7 @@ impl Host {
         match self {
             Self::Thin(ports) => ports.iter().map(DmaPort::open).sum(),
             Self::Axi(host) => host.open(),
+            Self::Corundum(host) => host.open(),
         }
     }
 
@@ -187,6 +217,7 @@ impl Host {
         match self {
             Self::Thin(ports) => ports.iter_mut().zip(holds).for_each(|(port, hold)| port.hold(hold)),
             Self::Axi(host) => host.hold(holds),
+            Self::Corundum(host) => host.hold(holds),
         }
     }
 }
@@ -203,6 +234,8 @@ pub struct SimNic {
     rx: Axis,
     rx_tuser: PortId,
     tx: Axis,
+    /// Where there is a side band: bad, and the tag above.
+    tx_tuser: Option<PortId>,
     incoming: VecDeque<Incoming>,
     outgoing: Vec<u8>,
     outgoing_first: u64,
@@ -233,11 +266,22 @@ impl SimNic {
         use rand::SeedableRng;
         let mut dut = model.instance()?;
         let rst = dut.port("rst")?;
-        let axil = AxiLite::new(&dut)?;
         let host = Host::new(&dut, options)?;
-        let rx = Axis::new(&dut, "s_axis")?;
-        let rx_tuser = dut.port("s_axis_tuser")?;
-        let tx = Axis::new(&dut, "m_axis")?;
+        let ([rx, tx], rx_tuser, axil) = if let Host::Corundum(host) = &host {
+            host.tie(&mut dut)?;
+            let lane = Axis::lanes(&dut)? - 1;
+            let axes =
+                [Axis::at_lane(&dut, "s_axis_sync_rx", lane)?, Axis::at_lane(&dut, "m_axis_sync_tx", lane)?];
+            let tuser = Axis::lane(&dut, "s_axis_sync_rx_tuser", lane)?;
+            (axes, tuser, AxiLite::new(&dut, "s_axil_app_ctrl", tessera_abi::corundum::WINDOW)?)
+        } else {
+            let axes = [Axis::new(&dut, "s_axis")?, Axis::new(&dut, "m_axis")?];
+            (axes, dut.port("s_axis_tuser")?, AxiLite::new(&dut, "s_axil", 0)?)
+        };
+        let tx_tuser = match &host {
+            Host::Corundum(_) => Some(Axis::lane(&dut, "m_axis_sync_tx_tuser", Axis::lanes(&dut)? - 1)?),
+            _ => None,
+        };
         dut.reset(rst, RESET_CLOCKS);
         let mut nic = Self {
             clock: 0,
@@ -248,6 +292,7 @@ impl SimNic {
             rx,
             rx_tuser,
             tx,
+            tx_tuser,
             incoming: VecDeque::new(),
             outgoing: Vec::new(),
             outgoing_first: 0,
@@ -327,6 +372,14 @@ impl SimNic {
         self.observe = true;
         if let Host::Thin(ports) = &mut self.host {
             ports.iter_mut().for_each(DmaPort::observe);
+        }
+    }
+
+    /// What surrounds an application block: the host's own frames.
+    pub fn corundum(&mut self) -> Option<&mut CorundumHost> {
+        match &mut self.host {
+            Host::Corundum(host) => Some(host),
+            _ => None,
         }
     }
 
@@ -447,18 +500,10 @@ impl SimNic {
         };
         let rest = frame.bytes.len() - frame.offset;
         let len = rest.min(self.beat);
-        let mut words = [0u64; MAX_BEAT / 8];
-        let beat = &frame.bytes[frame.offset..frame.offset + len];
-        for (word, bytes) in words.iter_mut().zip(beat.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(whole);
-        }
-        dut.set(self.rx.tvalid, 1u64);
-        dut.set_wide(self.rx.tdata, &words[..self.beat / 8]);
-        dut.set(self.rx.tkeep, u64::MAX >> (64 - len));
-        dut.set(self.rx.tlast, rest <= self.beat);
-        dut.set(self.rx_tuser, 0u64);
+        show_beat(dut, &self.rx, &frame.bytes[frame.offset..]);
+        // Beside the mark of a bad frame, when it came.
+        let bits = self.rx_tuser.width().min(64);
+        dut.set(self.rx_tuser, if bits > 1 { now << 1 & (u64::MAX >> (64 - bits)) } else { 0 });
         if !dut.is_high(self.rx.tready) {
             return;
         }
@@ -481,18 +526,15 @@ impl SimNic {
         if !shown || !self.tx_ready {
             return;
         }
-        let mut words = [0u64; MAX_BEAT / 8];
-        let words = &mut words[..self.beat / 8];
-        self.dut.get_wide(self.tx.tdata, words);
-        let len = self.dut.get(self.tx.tkeep).trailing_ones() as usize;
         if self.outgoing.is_empty() {
             self.outgoing_first = now;
         }
         self.beats_out += 1;
-        let start = self.outgoing.len();
-        self.outgoing.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        self.outgoing.truncate(start + len);
+        take_beat(&self.dut, &self.tx, self.beat, &mut self.outgoing);
         if self.dut.is_high(self.tx.tlast) {
+            if let (Host::Corundum(host), Some(user)) = (&mut self.host, self.tx_tuser) {
+                host.sent(now, self.dut.get(user));
+            }
             let bytes = std::mem::take(&mut self.outgoing);
             self.outgoing.reserve(bytes.len());
             let frame = SentFrame { first: self.outgoing_first, last: now, bytes };
@@ -502,4 +544,32 @@ impl SimNic {
             self.sent.push(frame);
         }
     }
+}
+
+/// Puts the next beat of what is left of a frame on a stream. Whether it is the last.
+fn show_beat(dut: &mut Dut, axis: &Axis, rest: &[u8]) -> bool {
+    let bytes = axis.tdata.width() / 8;
+    let len = rest.len().min(bytes);
+    let mut words = [0u64; MAX_BEAT / 8];
+    for (word, bytes) in words.iter_mut().zip(rest[..len].chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_le_bytes(whole);
+    }
+    dut.set(axis.tvalid, 1u64);
+    dut.set_wide(axis.tdata, &words[..bytes / 8]);
+    dut.set(axis.tkeep, u64::MAX >> (64 - len));
+    dut.set(axis.tlast, rest.len() <= bytes);
+    rest.len() <= bytes
+}
+
+/// Appends the beat that a stream shows.
+fn take_beat(dut: &Dut, axis: &Axis, bytes: usize, frame: &mut Vec<u8>) {
+    let mut words = [0u64; MAX_BEAT / 8];
+    let words = &mut words[..bytes / 8];
+    dut.get_wide(axis.tdata, words);
+    let len = dut.get(axis.tkeep).trailing_ones() as usize;
+    let start = frame.len();
+    frame.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    frame.truncate(start + len);
 }
