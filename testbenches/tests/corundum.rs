@@ -5,6 +5,7 @@ use tessera_abi::corundum::{offset, WINDOW};
 use tessera_abi::params::TINY;
 use tessera_abi::regs::Counter;
 use tessera_driver::{Access, Context, DmaMemory};
+use tessera_rtl::emit::{Direction as Way, Export};
 use tessera_rtl::export;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::corundum::{design, Board};
@@ -12,7 +13,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::{untag, Session};
 use tessera_sim::tb::Rng;
-use tessera_sim::verilator::{BuildOptions, Model};
+use tessera_sim::verilator::{BuildOptions, Direction, Model, ModelError, PortId};
 
 const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 300_000];
 /// The first of our counters of statistics: the last two of 12 bits.
@@ -22,11 +23,14 @@ fn content(from: usize, number: usize) -> Vec<u8> {
     (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
 }
 
-fn model(board: &Board) -> Model {
-    let nic = export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"));
+fn nic() -> Export {
+    export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn build(nic: &Export, board: &Board) -> Result<Model, ModelError> {
     // Every warning of Verilator's ends the build: a port that is missing, a width that is wrong.
     let options = BuildOptions { hurried: true, ..BuildOptions::default() };
-    Model::build(&design(&nic, board), &options).unwrap_or_else(|error| panic!("{error}"))
+    Model::build(&design(nic, board), &options)
 }
 
 /// A frame of a host's network stack: no IP, plain UDP, or RoCE for another queue pair or address.
@@ -68,7 +72,7 @@ fn register(cluster: &SharedCluster, nic: usize, context: &Context, at: u32) -> 
 fn two_hosts_exchange_messages_beside_their_own_traffic() {
     let seed = tessera_testbenches::seed("corundum::hosts");
     let mut rng = Rng::new(seed);
-    let model = model(&Board::default());
+    let model = build(&nic(), &Board::default()).unwrap_or_else(|error| panic!("{error}"));
     let dma = DmaOptions { read_delay: (150, 350), write_delay: (50, 250), ready: 0.8 };
     let options = NicOptions { dma_ctrl: dma, dma_data: dma, ..NicOptions::default() };
     let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
@@ -138,9 +142,7 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         let context = &contexts[from];
         assert!(context.counter(Counter::TxRetransmitted).unwrap() > 0, "NIC {from}: nothing was lost");
         // Counters of the block, of the statistics and of the NIC say the same.
-        let own = |at: u32| {
-            u64::from(context.read(regs::Reg { offset: at.wrapping_sub(WINDOW), ..regs::STATUS }).unwrap())
-        };
+        let own = |at: u32| register(&session.cluster, from, context, at);
         assert_eq!([own(offset::RX_TAKEN), own(offset::TX_INJECTED)], [taken, injected]);
         assert_eq!(own(offset::TX_PASSED), 400);
         assert_eq!(own(offset::TX_ENDED), injected);
@@ -149,5 +151,122 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         let cluster = session.cluster.lock();
         let nic = &cluster.nics()[from];
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
+    }
+}
+
+/// The ports of the NIC with nothing behind them, which is soon built.
+fn hollow() -> Export {
+    let mut nic = nic();
+    let lines = |of: &dyn Fn(&tessera_rtl::emit::Port) -> String| -> Vec<String> {
+        nic.ports.iter().map(of).collect()
+    };
+    let declared = lines(&|port| {
+        let way = if port.direction == Way::In { "input" } else { "output" };
+        format!("{way} wire [{}:0] {}", port.width - 1, port.name)
+    });
+    let outputs = nic.ports.iter().filter(|port| port.direction == Way::Out);
+    let driven: Vec<String> = outputs.map(|port| format!("assign {} = 0;", port.name)).collect();
+    nic.verilog = format!(
+        "/* verilator lint_off UNUSEDSIGNAL */\n/* verilator lint_off WIDTHEXPAND */\nmodule {}(\n{}\n);\n{}\nendmodule\n\
+         /* verilator lint_on WIDTHEXPAND */\n/* verilator lint_on UNUSEDSIGNAL */\n",
+        nic.top,
+        declared.join(",\n"),
+        driven.join("\n")
+    );
+    nic
+}
+
+/// Boards of every kind that the block is made for, by what their builds differ in.
+fn boards() -> Vec<(&'static str, Board)> {
+    let one = || Board { interfaces: 1, port: 0, ..Board::default() };
+    vec![
+        ("as most of 100G", Board::default()),
+        ("one interface", one()),
+        ("port 0 of two", Board { port: 0, ..Board::default() }),
+        ("times of day", one().with("PTP_TS_FMT_TOD", 1)),
+        ("no timestamps", one().with("PTP_TS_ENABLE", 0)),
+        ("tags of 8 bits", one().with("TX_TAG_WIDTH", 8)),
+        (
+            "four interfaces, BARs of 32 MiB",
+            Board { interfaces: 4, port: 2, ..Board::default() }.with("AXIL_APP_CTRL_ADDR_WIDTH", 25),
+        ),
+        ("RAM of 64 KiB", one().with("RAM_ADDR_WIDTH", 16)),
+        ("RAM of 1 MiB", one().with("RAM_ADDR_WIDTH", 20)),
+        ("memories", one().with("DDR_CH", 4).with("HBM_CH", 32).with("DDR_ENABLE", 1).with("HBM_ENABLE", 1)),
+        ("no statistics", one().with("APP_STAT_ENABLE", 0)),
+    ]
+}
+
+/// What comes out of a port for what goes in at another, of all frames that are not the NIC's.
+#[test]
+fn wires_of_others_go_through_at_every_board() {
+    let nic = hollow();
+    let mut rng = Rng::new(tessera_testbenches::seed("corundum::wires"));
+    for (name, board) in boards() {
+        let model = build(&nic, &board).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut dut = model.instance().unwrap();
+        let ports = tessera_sim::corundum::ports(&board);
+        let ways: Vec<_> = ports.iter().map(|port| (port.name.as_str(), port.direction)).collect();
+        // Pairs of an input and its output, with the lanes that are wires.
+        let mut pairs: Vec<(PortId, PortId, String)> = Vec::new();
+        for &(from, direction) in &ways {
+            let points = ["axis_direct_", "axis_if_", "axis_sync_"];
+            let Some(point) = points.into_iter().find(|point| from.contains(point)) else { continue };
+            if direction == Direction::Out || from.ends_with("clk") || from.ends_with("rst") {
+                continue;
+            }
+            let to = if from.starts_with("s_") {
+                from.replacen("s_", "m_", 1)
+            } else {
+                from.replacen("m_", "s_", 1)
+            };
+            let [input, output] = [from, &to].map(|name| dut.port(name).unwrap());
+            let lanes = if point == "axis_if_" || point == "axis_direct_" { 1 } else { board.interfaces };
+            let width = input.width() / lanes;
+            for lane in (0..lanes).filter(|&lane| lanes == 1 && point != "axis_sync_" || lane != board.port) {
+                pairs.push((
+                    input.bits(lane * width, width),
+                    output.bits(lane * width, width),
+                    format!("{from}[{lane}]"),
+                ));
+            }
+        }
+        assert_eq!(pairs.len(), 36 + 16 * (board.interfaces - 1), "{name}");
+        for _ in 0..20 {
+            let values: Vec<Vec<u64>> = pairs.iter().map(|pair| rng.wide(pair.0.width())).collect();
+            for ((input, _, _), value) in pairs.iter().zip(&values) {
+                dut.set_wide(*input, value);
+            }
+            dut.settle();
+            for ((_, output, what), value) in pairs.iter().zip(&values) {
+                let mut words = vec![0; output.words()];
+                dut.get_wide(*output, &mut words);
+                assert_eq!(words, *value, "{name}: what came of {what}");
+            }
+        }
+        // Nothing is asked of what is not used.
+        for (name, direction) in ways {
+            let quiet = name.starts_with("m_axi_") || name.starts_with("m_axil_ctrl_");
+            if quiet && direction == Direction::Out && name.ends_with("valid") {
+                let port = dut.port(name).unwrap();
+                let mut words = vec![0; port.words()];
+                dut.get_wide(port, &mut words);
+                assert!(words.iter().all(|&word| word == 0), "{name} is offered");
+            }
+        }
+    }
+}
+
+/// A board that the block is not made for does not come up.
+#[test]
+fn other_boards_are_refused() {
+    let nic = hollow();
+    for (parameter, value) in
+        [("APP_ID", 0x1234_0001), ("APP_DMA_ENABLE", 0), ("AXIL_APP_CTRL_ADDR_WIDTH", 21)]
+    {
+        let model =
+            build(&nic, &Board::default().with(parameter, value)).unwrap_or_else(|error| panic!("{error}"));
+        // What is wrong, and what to set, it prints before it ends.
+        assert!(matches!(model.instance(), Err(ModelError::Stopped { .. })), "{parameter} {value}");
     }
 }
