@@ -20,7 +20,8 @@ pub struct ExportArgs {
     /// What host memory is behind
     #[arg(long, value_enum, default_value_t, conflicts_with = "sizes")]
     shell: Shell,
-    /// The file to write [default: target/verilog/NAME.v, of AXI NAME_axi.v]
+    /// The file to write [default: target/verilog/NAME.v, of AXI NAME_axi.v,
+    /// of Corundum NAME_corundum/tessera_corundum.v]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the port list and the memories as JSON; with --sizes the memories of
@@ -130,8 +131,12 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     }
     let config = model::config(args.config.as_deref().unwrap_or("nic512"))?;
     let file = args.out.clone().unwrap_or_else(|| {
-        let kind = if args.shell == Shell::Axi { "_axi" } else { "" };
-        tessera_sim::tools::cache_dir().join("verilog").join(format!("{}{kind}.v", config.name))
+        let name = match args.shell {
+            Shell::Thin => format!("{}.v", config.name),
+            Shell::Axi => format!("{}_axi.v", config.name),
+            Shell::Corundum => format!("{}_corundum/tessera_corundum.v", config.name),
+        };
+        tessera_sim::tools::cache_dir().join("verilog").join(name)
     });
     if args.out.is_none() {
         if let Some(folder) = file.parent() {
@@ -140,8 +145,14 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         }
     }
     output::check_writable(&file)?;
+    let block = (args.shell == Shell::Corundum).then(|| file.with_file_name("mqnic_app_block.v"));
+    block.as_deref().map_or(Ok(()), output::check_writable)?;
     let export = model::export_release(config, args.shell)?;
     output::write(&file, &export.verilog)?;
+    if let Some(block) = &block {
+        output::write(block, tessera_rtl::export::MQNIC_APP_BLOCK)?;
+        println!("{}: the block that Corundum instantiates", block.display());
+    }
     let modules = export.verilog.lines().filter(|line| line.starts_with("module ")).count();
     let lines = export.verilog.lines().count();
     println!("{}: {lines} lines, {modules} modules, top {}", file.display(), export.top);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use clap::Args;
 use sha2::{Digest, Sha256};
-use tessera_abi::params::{Config, CONFIGS};
+use tessera_abi::params::{Config, CONFIGS, CORE_BITS};
 use tessera_rtl::emit::Export;
 use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
@@ -87,6 +87,8 @@ pub enum Shell {
     Thin,
     /// An AXI4 master for host memory
     Axi,
+    /// Corundum's application block (docs/corundum.md)
+    Corundum,
 }
 
 /// Exports a configuration for others, with the source revision.
@@ -94,5 +96,14 @@ pub fn export_release(config: &'static Config, shell: Shell) -> Result<Export, F
     Ok(match shell {
         Shell::Thin => tessera_rtl::export::nic(config, &revision())?,
         Shell::Axi => tessera_rtl::export::axi_nic(config, &revision())?,
+        Shell::Corundum if config.data_bits == CORE_BITS => {
+            tessera_rtl::export::corundum_nic(config, &revision())?
+        }
+        Shell::Corundum => {
+            return Err(Failure::new(format!(
+                "the application block has streams of {CORE_BITS} bits, and {} has {}: use nic512 or tiny",
+                config.name, config.data_bits
+            )));
+        }
     })
 }

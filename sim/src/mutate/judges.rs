@@ -129,6 +129,9 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "gears", blocks: &["widen", "split"] },
     Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
     Judge { test: "segments", blocks: &["seg_read", "seg_write"] },
+    Judge { test: "frames", blocks: &["frame_tap", "frame_join"] },
+    Judge { test: "app_regs", blocks: &["app_regs"] },
+    Judge { test: "corundum", blocks: &["corundum_nic", "stat_feed"] },
     Judge {
         test: "configs",
         blocks: &["narrow_nic", "axi_merge", "axi_bridge", "axi_nic", "narrow_axi_nic", "tessera_nic"],
