@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::{Device, DeviceError};
+use crate::mqnic::{Mqnic, MqnicError};
 use crate::pci::sysfs::Sysfs;
 use crate::pci::vfio::Vfio;
 use crate::pci::vfio_user::VfioUser;
@@ -16,7 +17,7 @@ use crate::remote::{self, Remote, ANY};
 pub enum AddressError {
     /// It says nothing known here.
     #[error(
-        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0 (pci:0000:01:00.0 where there is no IOMMU), with the address of a board"
+        "`{0}` is no device: use socket:PATH or socket:PATH?nic=N, or vfio-user:PATH, with the socket of a simulator process, or vfio:0000:01:00.0 (pci:0000:01:00.0 where there is no IOMMU), with the address of a board, or mqnic:/dev/mqnic0, with the device of a Corundum"
     )]
     Unknown(String),
     /// It may be a device, but is no simulator that can be asked for its fabric.
@@ -33,6 +34,9 @@ pub enum AddressError {
     /// The PCI function cannot be opened.
     #[error(transparent)]
     Pci(#[from] PciError),
+    /// The Corundum cannot be opened.
+    #[error(transparent)]
+    Mqnic(#[from] MqnicError),
 }
 
 /// Path and NIC of a `socket:` address.
@@ -71,6 +75,7 @@ pub fn open_socket(address: &str) -> Result<Arc<Remote>, AddressError> {
 /// | `vfio-user:PATH` | the PCI function that a process makes which listens at PATH |
 /// | `vfio:ADDRESS` | the PCI function of this machine, such as 0000:01:00.0, through Linux VFIO |
 /// | `pci:ADDRESS` | the same where there is no IOMMU, with memory in huge pages: [`pci::sysfs`](crate::pci::sysfs) |
+/// | `mqnic:PATH` | the application block of a Corundum that its kernel driver has, such as /dev/mqnic0: [`mqnic`](crate::mqnic) |
 ///
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
@@ -80,6 +85,7 @@ pub fn open_device(address: &str) -> Result<Arc<dyn Device>, AddressError> {
         ("vfio-user", path) => Ok(Function::open(Box::new(VfioUser::connect(Path::new(path))?))?),
         ("vfio", function) => Ok(Function::open(Box::new(Vfio::open(function)?))?),
         ("pci", function) => Ok(Function::open(Box::new(Sysfs::open(function)?))?),
+        ("mqnic", path) => Ok(Mqnic::open(Path::new(path))?),
         ("socket", _) => Ok(open_socket(address)?),
         _ => Err(unknown()),
     }
@@ -92,7 +98,7 @@ mod tests {
     #[test]
     fn wrong_addresses_are_named() {
         let error = |address: &str| open_device(address).err().expect("no such device").to_string();
-        for unknown in ["", "disk:0", "socket:", "socket:?nic=1", "vfio-user:", "vfio:", "pci:"] {
+        for unknown in ["", "disk:0", "socket:", "socket:?nic=1", "vfio-user:", "vfio:", "pci:", "mqnic:"] {
             let said = error(unknown);
             assert!(said.contains(&format!("`{unknown}`")) && said.contains("socket:PATH"), "{said}");
         }

@@ -37,6 +37,7 @@ mod event;
 mod huge;
 mod list;
 mod memory;
+pub mod mqnic;
 mod outstanding;
 mod paths;
 pub mod pci;

@@ -71,7 +71,7 @@ fn functions(folder: &Path) -> Vec<String> {
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
 pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
-    if let Some(("vfio" | "vfio-user" | "pci", rest)) = address.split_once(':') {
+    if let Some(("vfio" | "vfio-user" | "pci" | "mqnic", rest)) = address.split_once(':') {
         if !rest.is_empty() {
             return Ok(vec![ListedDevice { address: address.into(), identity: None, is_open: None }]);
         }

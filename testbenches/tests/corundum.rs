@@ -1,9 +1,12 @@
 //! Corundum's application block, instantiated as its core does: two hosts of which each has a NIC of
 //! ours beside its own traffic, and every wire that is not ours.
 
+use std::path::Path;
+
 use tessera_abi::corundum::{offset, WINDOW};
 use tessera_abi::params::TINY;
 use tessera_abi::regs::Counter;
+use tessera_driver::mqnic;
 use tessera_driver::{Access, Context, DmaMemory};
 use tessera_rtl::emit::{Direction as Way, Export};
 use tessera_rtl::export;
@@ -143,6 +146,9 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         assert!(context.counter(Counter::TxRetransmitted).unwrap() > 0, "NIC {from}: nothing was lost");
         // Counters of the block, of the statistics and of the NIC say the same.
         let own = |at: u32| register(&session.cluster, from, context, at);
+        // As a driver finds it.
+        let window = mqnic::find(Path::new("BAR 2"), &|at| Ok(own(at) as u32));
+        assert_eq!(window, Ok(WINDOW));
         assert_eq!([own(offset::RX_TAKEN), own(offset::TX_INJECTED)], [taken, injected]);
         assert_eq!(own(offset::TX_PASSED), 400);
         assert_eq!(own(offset::TX_ENDED), injected);

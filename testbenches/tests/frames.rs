@@ -221,6 +221,23 @@ fn a_beat_goes_through_in_every_clock() {
     });
 }
 
+#[test]
+fn a_side_alone_waits_for_nobody() {
+    for side in ["s_axis", "ours"] {
+        tb::run(&format!("frames::alone {side}"), &join(), |dut, rng| {
+            let mut input = AxisDriver::new(dut, side, Pattern::Always, rng).unwrap();
+            let mut out = AxisMonitor::new(dut, "m_axis", Pattern::Always, rng).unwrap();
+            reset(dut);
+            for _ in 0..5 {
+                let bytes = rng.bytes(130);
+                input.send(bytes.clone());
+                (0..8).for_each(|_| cycle(dut, &mut [&mut input, &mut out]));
+                assert_eq!(out.take().expect("it goes out").bytes, bytes);
+            }
+        });
+    }
+}
+
 /// What was sent: tag and time.
 struct Completions {
     ports: [PortId; 4],

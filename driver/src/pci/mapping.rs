@@ -1,4 +1,4 @@
-//! BAR 0 in this process.
+//! A BAR in this process.
 
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use crate::device::DeviceError;
 
 /// Registers, mapped. On x86-64 the kernel maps them so that stores stay behind those to
 /// memory.
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: NonZeroUsize,
 }
@@ -21,30 +21,30 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// That an offset is that of a word of BAR 0, of which there are so many bytes.
+/// That an offset is that of a word of a BAR, of which there are so many bytes.
 pub(super) fn inside(bar_len: u64, offset: u32) -> Result<(), DeviceError> {
     if offset.is_multiple_of(4) && u64::from(offset) + 4 <= bar_len {
         return Ok(());
     }
-    let reason = format!("it is no word of the {bar_len} bytes of BAR 0");
+    let reason = format!("it is no word of the {bar_len} bytes of the BAR");
     Err(DeviceError::Register { offset, reason })
 }
 
 impl Mapping {
-    pub(super) fn new(file: impl AsFd, offset: u64, len: NonZeroUsize) -> Result<Self, Errno> {
+    pub(crate) fn new(file: impl AsFd, offset: u64, len: NonZeroUsize) -> Result<Self, Errno> {
         let rights = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, where nothing is.
         let start = unsafe { mmap(None, len, rights, MapFlags::MAP_SHARED, file, offset as i64) }?;
         Ok(Self { start: start.cast(), len })
     }
 
-    pub(super) fn read(&self, offset: u32) -> Result<u32, DeviceError> {
+    pub(crate) fn read(&self, offset: u32) -> Result<u32, DeviceError> {
         inside(self.len.get() as u64, offset)?;
         // SAFETY: inside the mapping, and aligned.
         Ok(u32::from_le(unsafe { self.start.as_ptr().add(offset as usize).cast::<u32>().read_volatile() }))
     }
 
-    pub(super) fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
+    pub(crate) fn write(&self, offset: u32, value: u32) -> Result<(), DeviceError> {
         inside(self.len.get() as u64, offset)?;
         // SAFETY: inside the mapping, and aligned.
         unsafe { self.start.as_ptr().add(offset as usize).cast::<u32>().write_volatile(value.to_le()) }

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_abi::pci::{self, config};
 
 pub use error::PciError;
+pub(crate) use mapping::Mapping;
 
 use crate::device::{Device, DeviceError};
 use crate::memory::{DmaMemory, PAGE};

@@ -73,6 +73,9 @@ struct Job {
     ended: bool,
 }
 
+/// A word for the RAM: whose, where, which bytes of it.
+type Put = (u64, u64, u64, [u8; WORD]);
+
 /// What both directions of a class have.
 struct Queue {
     desc: Desc,
@@ -100,7 +103,7 @@ struct Class {
     put_be: [PortId; 2],
     put_addr: [PortId; 2],
     put_data: [PortId; 2],
-    puts: [VecDeque<(u64, u64, u64, [u8; WORD])>; 2],
+    puts: [VecDeque<Put>; 2],
     unconfirmed: [VecDeque<u64>; 2],
     writes: Queue,
     /// The RAM's side of writes: words to ask for, and asked for.
