@@ -21,6 +21,7 @@ mod simulated;
 mod soak;
 mod stop;
 mod sweep;
+mod synth;
 mod test;
 
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ enum Verb {
     Guest(guest::command::GuestArgs),
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
+    Synth(synth::SynthArgs),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Guest(args) => guest::command::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
+        Verb::Synth(args) => synth::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

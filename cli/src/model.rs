@@ -91,19 +91,23 @@ pub enum Shell {
     Corundum,
 }
 
+/// That a configuration can be joined to it.
+pub fn joins(config: &Config, shell: Shell) -> Result<(), Failure> {
+    if shell != Shell::Corundum || config.data_bits == CORE_BITS {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the application block has streams of {CORE_BITS} bits, and {} has {}: use nic512 or tiny",
+        config.name, config.data_bits
+    )))
+}
+
 /// Exports a configuration for others, with the source revision.
 pub fn export_release(config: &'static Config, shell: Shell) -> Result<Export, Failure> {
+    joins(config, shell)?;
     Ok(match shell {
         Shell::Thin => tessera_rtl::export::nic(config, &revision())?,
         Shell::Axi => tessera_rtl::export::axi_nic(config, &revision())?,
-        Shell::Corundum if config.data_bits == CORE_BITS => {
-            tessera_rtl::export::corundum_nic(config, &revision())?
-        }
-        Shell::Corundum => {
-            return Err(Failure::new(format!(
-                "the application block has streams of {CORE_BITS} bits, and {} has {}: use nic512 or tiny",
-                config.name, config.data_bits
-            )));
-        }
+        Shell::Corundum => tessera_rtl::export::corundum_nic(config, &revision())?,
     })
 }
