@@ -8,6 +8,7 @@ use serde::Serialize;
 use tessera_abi::params::{Config, CONFIGS};
 use tessera_rtl::memories::{memories, Memory};
 
+use crate::export_template;
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 
@@ -28,6 +29,9 @@ pub struct ExportArgs {
     /// each configuration
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write beside it an instance to copy (NAME_instance.v) and a FuseSoC core (NAME.core)
+    #[arg(long, conflicts_with = "sizes")]
+    project: bool,
     /// Print how much memory each block declares; without --config, of every
     /// configuration
     #[arg(long, conflicts_with = "out")]
@@ -153,6 +157,20 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if let Some(block) = &block {
         output::write(block, tessera_rtl::export::MQNIC_APP_BLOCK)?;
         println!("{}: the block that Corundum instantiates", block.display());
+    }
+    if args.project {
+        let instance = file.with_file_name(format!("{}_instance.v", export.top));
+        output::write(&instance, export_template::instance(&export, args.shell))?;
+        println!("{}: an instance to copy", instance.display());
+        let name = match args.shell {
+            Shell::Thin => config.name.to_owned(),
+            Shell::Axi => format!("{}_axi", config.name),
+            Shell::Corundum => format!("{}_corundum", config.name),
+        };
+        let core = file.with_file_name(format!("{}.core", export.top));
+        let files: Vec<_> = std::iter::once(file.as_path()).chain(block.as_deref()).collect();
+        output::write(&core, export_template::core(&name, &export, &files))?;
+        println!("{}: a FuseSoC core", core.display());
     }
     let modules = export.verilog.lines().filter(|line| line.starts_with("module ")).count();
     let lines = export.verilog.lines().count();

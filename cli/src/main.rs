@@ -8,6 +8,7 @@ mod bench;
 mod coverage;
 mod demo;
 mod export;
+mod export_template;
 mod fabric;
 mod guest;
 mod interval;

@@ -1,0 +1,107 @@
+//! What a project needs to take an exported NIC: an instance to copy, and a FuseSoC core.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use tessera_rtl::emit::{Direction, Export};
+
+use crate::model::Shell;
+
+/// How the NIC stands between a board's parts.
+fn drawing(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Thin => {
+            "\
+//                        +-----------------------+
+//   host registers ----->| s_axil                |
+//                        |        m_axis         |-----> MAC, transmit (it adds the FCS)
+//   rings    <---------->| dma_ctrl_*            |
+//   payload  <---------->| dma_data_*            |
+//                        |        s_axis         |<----- MAC, receive (it takes the FCS off)
+//                        +-----------------------+
+//   dma_*: descriptors, data and statuses of a DMA engine (docs/architecture.md)."
+        }
+        Shell::Axi => {
+            "\
+//                        +-----------------------+
+//   PCIe bridge, BAR --->| s_axil                |
+//     (AXI4-Lite)        |        m_axis         |-----> MAC, transmit (it adds the FCS)
+//   PCIe bridge,    <----| m_axi                 |
+//     host memory        |        s_axis         |<----- MAC, receive (it takes the FCS off)
+//     (AXI4)             +-----------------------+
+//   One clock: clock converters of the board stand between it and the MAC's, and the bridge's."
+        }
+        Shell::Corundum => {
+            "//   Corundum instantiates mqnic_app_block, which instantiates this: docs/corundum.md."
+        }
+    }
+}
+
+/// An instance with every port, and a wire for each.
+pub fn instance(export: &Export, shell: Shell) -> String {
+    let mut text =
+        format!("// An instance of {}, to copy: each port with a wire of its name.\n//\n", export.top);
+    text += drawing(shell);
+    text += "\n\n";
+    for port in &export.ports {
+        if let Some(doc) = &port.doc {
+            let _ = writeln!(text, "// {doc}");
+        }
+        let range = if port.width == 1 { String::new() } else { format!("[{}:0] ", port.width - 1) };
+        let way = if port.direction == Direction::In { "in" } else { "out" };
+        let _ = writeln!(text, "wire {range}{};  // {way}", port.name);
+    }
+    let width = export.ports.iter().map(|port| port.name.len()).max().unwrap_or(0);
+    let _ = writeln!(text, "\n{} nic (", export.top);
+    for (i, port) in export.ports.iter().enumerate() {
+        let comma = if i + 1 == export.ports.len() { "" } else { "," };
+        let _ = writeln!(text, "    .{:<width$} ({}){comma}", port.name, port.name);
+    }
+    text += ");\n";
+    text
+}
+
+/// A FuseSoC core (CAPI2) of that name of the exported file: the NIC for others to depend on, and lint.
+pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
+    let listed: Vec<String> =
+        files.iter().filter_map(|file| Some(format!("      - {}", file.file_name()?.to_str()?))).collect();
+    format!(
+        "CAPI=2:\nname: tessera:nic:{name}:{}\n\
+         description: Tessera, a transport block without queue pairs ({name})\n\n\
+         filesets:\n  rtl:\n    files:\n{}\n    file_type: verilogSource\n\n\
+         targets:\n  default:\n    filesets: [rtl]\n\n  lint:\n    default_tool: verilator\n    \
+         filesets: [rtl]\n    toplevel: {}\n    tools:\n      verilator:\n        mode: lint-only\n",
+        env!("CARGO_PKG_VERSION"),
+        listed.join("\n"),
+        export.top,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{config, export_release};
+
+    #[test]
+    fn an_instance_has_every_port_once() {
+        for shell in [Shell::Thin, Shell::Axi, Shell::Corundum] {
+            let export = export_release(config("tiny").unwrap(), shell).unwrap();
+            let text = instance(&export, shell);
+            for port in &export.ports {
+                let named = format!(" {};", port.name);
+                let wires = text.lines().filter(|line| line.starts_with("wire ") && line.contains(&named));
+                assert_eq!(wires.count(), 1, "{}", port.name);
+                assert_eq!(text.matches(&format!("({})", port.name)).count(), 1, "{}", port.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_core_lists_its_files() {
+        let export = export_release(config("tiny").unwrap(), Shell::Axi).unwrap();
+        let text = core("tiny_axi", &export, &[Path::new("/somewhere/a.v"), Path::new("b.v")]);
+        assert!(text.starts_with("CAPI=2:\nname: tessera:nic:tiny_axi:"), "{text}");
+        assert!(text.contains("      - a.v\n      - b.v\n"), "{text}");
+        assert!(text.contains("toplevel: tessera_tiny_axi"), "{text}");
+    }
+}
