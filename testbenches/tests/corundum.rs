@@ -7,14 +7,14 @@ use tessera_abi::corundum::{offset, WINDOW};
 use tessera_abi::params::TINY;
 use tessera_abi::regs::Counter;
 use tessera_driver::mqnic;
-use tessera_driver::{Access, Context, DmaMemory};
+use tessera_driver::{Access, Context, DmaMemory, Status};
 use tessera_rtl::emit::{Direction as Way, Export};
 use tessera_rtl::export;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::corundum::{design, Board};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
-use tessera_sim::session::{untag, Session};
+use tessera_sim::session::{untag, Session, SessionError};
 use tessera_sim::tb::Rng;
 use tessera_sim::verilator::{BuildOptions, Direction, Model, ModelError, PortId};
 
@@ -158,6 +158,44 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         let nic = &cluster.nics()[from];
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
     }
+}
+
+/// What the engine cannot read ends its message, and nothing else.
+#[test]
+fn an_error_of_the_engine_ends_the_message() {
+    let model = build(&nic(), &Board::default()).unwrap_or_else(|error| panic!("{error}"));
+    let fabric = FabricOptions::new(1, 250, 0, 1);
+    let cluster = SharedCluster::new(Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap());
+    let mut session = Session::open(cluster, 2, 1, 1024, &[]).unwrap();
+    let sink = session.register(1, &DmaMemory::new(20_000), Access::LOCAL_WRITE).unwrap();
+    let memory = DmaMemory::from_slice(&content(0, 3));
+    let source = session.register(0, &memory, Access::READ).unwrap();
+    session.recv(1, &sink, 0..10_000, 0).unwrap();
+    session.recv(1, &sink, 10_000..20_000, 1).unwrap();
+    for there in [true, false, true] {
+        if !there {
+            session.cluster.lock().nic_mut(0).memory().unmap(memory.address());
+        }
+        session.send(&source, 0..SIZES[3], (1, 0, 1, 3)).unwrap();
+        let ended = loop {
+            match session.poll() {
+                Ok(arrived) if arrived.is_empty() => {}
+                ended => break ended.map(|arrived| arrived[0].len),
+            }
+        };
+        if there {
+            assert_eq!(ended.unwrap(), SIZES[3]);
+        } else {
+            // Nothing of it was sent, so that the receiver never heard of it.
+            let failed = |error: &SessionError| {
+                matches!(error, SessionError::Failed { nic: 0, receive: false, status: Status::LocalDma, .. })
+            };
+            assert!(ended.as_ref().is_err_and(failed), "{ended:?}");
+            session.cluster.lock().nic_mut(0).memory().map(&memory);
+        }
+    }
+    assert!(session.hosts[0].context.counter(Counter::DmaErrors).unwrap() > 0);
+    assert_eq!(session.hosts[1].context.counter(Counter::DmaErrors), Ok(0));
 }
 
 /// The ports of the NIC with nothing behind them, which is soon built.
