@@ -16,6 +16,7 @@ mod model;
 mod mutate;
 mod output;
 mod peers;
+mod prove;
 mod run;
 mod setup;
 mod simulated;
@@ -52,6 +53,7 @@ enum Verb {
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
     Synth(synth::SynthArgs),
+    Prove(prove::ProveArgs),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
         Verb::Synth(args) => synth::run(&args),
+        Verb::Prove(args) => prove::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use super::python::{python, Pinned};
 use super::{host, ToolError, ToolOptions};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PINNED: Pinned = Pinned {
@@ -47,6 +47,11 @@ impl Yosys {
         }
         command
     }
+}
+
+/// The folder of the pinned packages, fetched if it is not there.
+pub(super) fn site(cache: &Path) -> Result<PathBuf, ToolError> {
+    PINNED.fetch(cache)
 }
 
 /// The Yosys for work of some size: the one that is named, else the system's
