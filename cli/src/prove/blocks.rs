@@ -45,8 +45,18 @@ macro_rules! entry {
 }
 
 /// All of them, in the order of the table.
-pub const BLOCKS: &[Entry] =
-    &[entry!("fifo", || Fifo::<Bits<8>, 3>::new(2)), entry!("merge", Merge::<Bits<8>>::default)];
+pub const BLOCKS: &[Entry] = &[
+    entry!("fifo", || Fifo::<Bits<8>, 3>::new(2)),
+    entry!("merge", Merge::<Bits<8>>::default),
+    entry!("axi_merge", AxiMerge::<64, 8>::new),
+    entry!("timer_wheel", || TimerWheel::new(&WHEEL)),
+    entry!("bitmap", || Bitmap::new(&TINY)),
+    entry!("placement", || Placement::new(&TINY)),
+    entry!("axi_read", AxiRead::<64, 8>::new),
+    entry!("axi_write", AxiWrite::<64, 8>::new),
+    entry!("registers", || Registers::new(&TINY)),
+    entry!("vlan_insert", VlanInsert::new),
+];
 
 impl Entry {
     /// Its exported Verilog.
