@@ -7,7 +7,7 @@
 // proof rules: induction 2, quick
 //   AR and AW stay, unchanged, until they are taken; each is an address that its owner gave, once.
 //   No answer goes to both.
-// proof owners: bounded 20
+// proof owners: bounded 16
 //   Data of writes goes in the order of their addresses, each burst from its owner, and never before
 //   its address is offered.
 // broken fairness within 8: ctrl goes first whenever it comes

@@ -3,7 +3,7 @@
 // of: shell/axi_write, 64 bits; descriptors of 1 to 4136 bytes, B only after its burst
 // proof bursts: induction 2, quick
 //   No burst crosses 4 KiB, each begins at a beat; AW stays, unchanged, until it is taken.
-// proof beats: bounded 11
+// proof beats: bounded 10
 //   WLAST comes with the beat that AWLEN says, never before its address is offered; W stays,
 //   unchanged, until it is taken. Up to 3 descriptors of up to 40 bytes below 8 KiB.
 // proof bytes: bounded 9
@@ -15,10 +15,10 @@
 // broken bursts within 8: addresses are not rounded down to a beat
 //   - at_d = desc_address - {58'h0, offset};
 //   + at_d = desc_address;
-// broken beats within 11: WLAST forgets that a burst ends at a boundary
+// broken beats within 10: WLAST forgets that a burst ends at a boundary
 //   - assign closes = ends | ((here + 10'h1) == window);
 //   + assign closes = ends;
-// broken beats within 11: data does not wait for its address
+// broken beats within 10: data does not wait for its address
 //   - assign open = (~wvalid | wready) & (ahead_q != 9'h0);
 //   + assign open = ~wvalid | wready;
 // broken bytes within 9: the end of a descriptor is not masked

@@ -4,9 +4,9 @@
 // proof count: induction 5, quick
 //   The count is that of the zeros below the limit; the first zero is one and has none below it;
 //   full is when there is none.
-// proof bits: bounded 10, quick
+// proof bits: bounded 9
 //   Each bit is what the operations before made it, however close they follow each other.
-// proof blocks: bounded 17, quick
+// proof blocks: bounded 15
 //   No block is given out twice before it is freed, none that does not exist; free_count is
 //   that of the blocks not given out.
 // broken count within 8: the sum leaves out a sixteenth
@@ -15,10 +15,10 @@
 // broken count within 8: the upper half is preferred
 //   - if (pick2_any_0) begin
 //   + if (pick2_any_0 & ~pick2_any_1) begin
-// broken bits within 10: the operation just ahead is not seen
+// broken bits within 9: the operation just ahead is not seen
 //   - if (newest_in_scan_q) begin
 //   + if (1'd0) begin
-// broken blocks within 17: a block taken stays where it was
+// broken blocks within 15: a block taken stays where it was
 //   - assign pool_out_ready = alloc_take & ready;
 //   + assign pool_out_ready = alloc_take & ready & free_valid;
 // cover: 24

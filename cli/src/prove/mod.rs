@@ -25,6 +25,8 @@ use self::sby::{Mode, Ran, Task, Verdict};
 use crate::args;
 use crate::model::ToolArgs;
 use crate::output::{self, Failure};
+use crate::run::orphans::Orphans;
+use crate::stop::Stop;
 
 /// Prove properties of single blocks on their exported Verilog
 #[derive(Args, Debug)]
@@ -262,6 +264,9 @@ pub fn run(args: &ProveArgs) -> Result<(), Failure> {
     if works.is_empty() {
         return Err(Failure::new("none of these blocks has a quick proof; leave --quick out"));
     }
+    // SymbiYosys starts others, which an interrupt ends as well.
+    let _adopted = Orphans::adopt();
+    let _stop = Stop::watch()?;
     let begun = Instant::now();
     let prover = tools::prover(&ToolArgs { verilator: None }.options())?;
     let timeout = Duration::from_secs(args.timeout as u64);
