@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // block: timer_wheel
-// of: recovery/timer_wheel of tiny, with 4 + 4 slots of 2 ticks and 4 timers; a timer is inserted when it is not linked, at most 40 ticks ahead or 4 behind; a tick every 4 clocks, from 0 on
-// proof once: bounded 24
+// of: recovery/timer_wheel of tiny, with 4 + 4 slots of 2 ticks and 4 timers; a timer is inserted when it is not linked, at most 40 ticks ahead or 4 behind; any beginning of time, a tick at least 4 clocks
+// proof once: bounded 22
 //   What pops was inserted, and has not popped since; never before its deadline.
 // proof lateness: bounded 36
-//   Where pops are taken at once, a timer pops at most 20 clocks after its
+//   Where pops are taken at once and a tick is 4 clocks from 0 on, a timer pops at most 20 clocks after its
 //   deadline, or after its insertion if that was later: none is lost.
 // broken once within 22: a timer pops when it is met, due or not
 //   - sort_pop_d = judge_valid_q & ~since[31];
@@ -38,12 +38,10 @@ module proof (
   always @* assume (ahead < 45);
 `ifdef PROVE_lateness
   wire pop_ready = 1;
-`else
-  wire pop_ready = pops;
-`endif
-`ifndef COVER
   // Time goes on from 0, and as fast as it may.
   always @* assume (start == 0 && tick);
+`else
+  wire pop_ready = pops;
 `endif
   wire insert_ready, pop_valid, late, ready;
   wire [12:0] pop_node;

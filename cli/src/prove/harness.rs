@@ -133,19 +133,18 @@ impl Harness {
         for line in text.lines().map_while(|line| line.strip_prefix("//")) {
             let unknown = || fail(format!("\"//{line}\" is no line of a harness's head"));
             if let Some(more) = line.strip_prefix("   ") {
-                match last {
-                    Last::Proof => {
-                        harness.proofs.last_mut().map(|proof| add(&mut proof.says, more.trim(), ' '))
+                let (line, text, with) = match (&last, more.get(..2)) {
+                    (Last::Proof, _) => (harness.proofs.last_mut().map(|p| &mut p.says), more.trim(), ' '),
+                    (Last::Broken, Some("- ")) => {
+                        (harness.broken.last_mut().map(|b| &mut b.from), &more[2..], '\n')
                     }
-                    Last::Broken => harness.broken.last_mut().and_then(|broken| match more.get(..2)? {
-                        "- " => Some(add(&mut broken.from, &more[2..], '\n')),
-                        "+ " => Some(add(&mut broken.to, &more[2..], '\n')),
-                        _ => None,
-                    }),
-                    Last::Probe => harness.probes.last_mut().map(|(_, probe)| add(probe, more, '\n')),
-                    Last::None => None,
-                }
-                .ok_or_else(unknown)?;
+                    (Last::Broken, Some("+ ")) => {
+                        (harness.broken.last_mut().map(|b| &mut b.to), &more[2..], '\n')
+                    }
+                    (Last::Probe, _) => (harness.probes.last_mut().map(|(_, probe)| probe), more, '\n'),
+                    _ => (None, "", ' '),
+                };
+                add(line.ok_or_else(unknown)?, text, with);
                 continue;
             }
             let line = line.trim();
