@@ -29,8 +29,8 @@ mod yosys;
 pub use cache::cache_dir;
 pub use cocotb::{cocotb, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, require_packages, system_program};
-pub use synthesis::{synthesis, Synthesis};
 pub use prover::{prover, Prover};
+pub use synthesis::{synthesis, Synthesis};
 pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};
 pub use yosys::{native_yosys, yosys, Yosys};
 
