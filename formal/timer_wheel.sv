@@ -4,7 +4,7 @@
 // proof once: bounded 22
 //   What pops was inserted, and has not popped since; never before its deadline.
 // proof lateness: bounded 36
-//   Where pops are taken at once and a tick is 4 clocks from 0 on, a timer pops at most 20 clocks after its
+//   Where pops are taken at once and a tick is 4 clocks from 0 on, each of two near timers pops at most 20 clocks after its
 //   deadline, or after its insertion if that was later: none is lost.
 // broken once within 22: a timer pops when it is met, due or not
 //   - sort_pop_d = judge_valid_q & ~since[31];
@@ -40,6 +40,10 @@ module proof (
   wire pop_ready = 1;
   // Time goes on from 0, and as fast as it may.
   always @* assume (start == 0 && tick);
+  // Two timers, near ones, each inserted once.
+  reg [1:0] begun = 0;
+  always @(posedge clk) if (insert_valid && insert_ready && !rst) begun[second] <= 1;
+  always @* assume (!message && ahead < 10 && !(insert_valid && begun[second]));
 `else
   wire pop_ready = pops;
 `endif
