@@ -16,7 +16,7 @@
 //   - if (pick2_any_0) begin
 //   + if (pick2_any_0 & ~pick2_any_1) begin
 // broken bits within 9: the operation just ahead is not seen
-//   - if (newest_in_scan_q) begin
+//   - if (newest_in_scan) begin
 //   + if (1'd0) begin
 // broken blocks within 15: a block taken stays where it was
 //   - assign pool_out_ready = alloc_take & ready;

@@ -51,3 +51,22 @@ pub mod offset {
 /// Counters that are added to Corundum's statistics, from the first ID on: frames taken,
 /// frames injected.
 pub const STATISTICS: usize = 2;
+
+/// EtherType of the frame that the block hands the kernel of its port while the NIC's interrupt is
+/// high: one for local experiments.
+pub const EVENT_TYPE: u16 = 0x88B5;
+
+/// That frame, without FCS. To an address that no bridge hands on, from one that names the port.
+pub const fn event_frame(port: u8) -> [u8; 60] {
+    let head = [
+        0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E, 0x02, b'T', b'S', b'R', b'A', port, 0x88, 0xB5, b'T', b'S', b'R',
+        b'A',
+    ];
+    let mut frame = [0; 60];
+    let mut at = 0;
+    while at < head.len() {
+        frame[at] = head[at];
+        at += 1;
+    }
+    frame
+}

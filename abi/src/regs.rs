@@ -20,7 +20,7 @@ pub const ADDRESS_BITS: usize = 21;
 /// Reads as "TSRA".
 pub const MAGIC_VALUE: u32 = 0x5453_5241;
 /// Version of this map and of the queue entries: major in the upper half.
-pub const ABI_VERSION_VALUE: u32 = 0x0001_0000;
+pub const ABI_VERSION_VALUE: u32 = 0x0001_0001;
 
 /// A 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ registers! {
     RTO_ROUND = 0x0DC, Rw 24, 160, "sender's first backstop of a message of a round, ticks";
     CREDIT_POLICY = 0x0E0, Rw 3, 5, "what moves the credit: bit 0 packets marked CE shrink it, bit 1 packets later than CREDIT_DELAY do, bit 2 a message lends its own after two NACKs without a new packet";
     CREDIT_DELAY = 0x0E4, Rw 16, 256, "skew sample that counts as congestion, ticks";
+    INTERRUPT_SEEN = 0x0E8, Rw 17, 0, "[15:0]: INTERRUPT_COUNT up to which the host has looked; bit 16: the interrupt is enabled, high while they differ";
+    INTERRUPT_DELAY = 0x0EC, Rw 16, 0, "what is not seen waits so long before the interrupt rises, ticks";
     RELEASE_LOW = 0x0F0, Rw 3, 2, "COMPLETE asks for a RELEASE while fewer places than SIZES2 >> this are free of messages received and tombstones; 0 = never";
     RECOVER_MESSAGE = 0x0F4, Rw 32, 0, "handle of the host-recovered message that the next order is for, as its chunk area tells it";
     RECOVER_ORDER = 0x0F8, Wo 32, 0, "begins an order: bit 31 complete the message partially; else [23:0] = limit, NACK the holes below it in the block of packet limit - 1; refused while RECOVER_STATUS.busy";
@@ -131,7 +133,11 @@ registers! {
     FREE_BLOCKS = 0x130, Ro 14, 0, "gauge: free bitmap blocks";
     TOMBSTONES = 0x134, Ro 16, 0, "gauge: tombstones held";
     TIME = 0x138, Ro 32, 0, "NIC time, ticks";
+    INTERRUPT_COUNT = 0x13C, Ro 16, 0, "completion entries whose writes to host memory are over, wrapping; RESET does not set it back";
 }
+
+/// INTERRUPT_SEEN: the interrupt is enabled.
+pub const INTERRUPT_ENABLE: u32 = 1 << 16;
 
 /// RECOVER_ORDER: end the message as it is. Else the value is a limit.
 pub const ORDER_PARTIAL: u32 = 1 << 31;

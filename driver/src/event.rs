@@ -6,7 +6,8 @@
 //!            └──> list ──> one thread ─────┘ looks at armed queues, lets device time run in between
 //! ```
 //!
-//! The NIC has no interrupts yet, so somebody has to look: one thread of the context, begun
+//! The NIC's interrupt (`regs::INTERRUPT_SEEN`) does not reach the driver on any of its ways to
+//! a device yet, so somebody has to look: one thread of the context, begun
 //! with the first [`arm`](CompletionQueue::arm). While a queue is armed it looks, and calls
 //! [`Device::wait`] where there is nothing: of a simulator that is what lets time pass, of a
 //! board it costs the time of a processor. While none is armed it sleeps. An event costs two

@@ -487,6 +487,8 @@ module mqnic_app_block #(
     input  wire jtag_tms,
     input  wire jtag_tck
 );
+    localparam RAM_BITS = RAM_SEG_COUNT * RAM_SEG_DATA_WIDTH;
+
     // What the block is made for; all of it is in docs/corundum.md.
 `ifndef YOSYS
     initial begin
@@ -502,12 +504,12 @@ module mqnic_app_block #(
             $error("mqnic_app_block: APP_AXIS_SYNC_ENABLE must be 1: frames are taken there (%m)");
             $finish;
         end
-        if (AXIS_SYNC_DATA_WIDTH != 512) begin
-            $error("mqnic_app_block: AXIS_SYNC_DATA_WIDTH is %0d: streams of 512 bits are supported, those of 100G boards (%m)", AXIS_SYNC_DATA_WIDTH);
+        if (AXIS_SYNC_DATA_WIDTH != 512 && AXIS_SYNC_DATA_WIDTH != 256 && AXIS_SYNC_DATA_WIDTH != 128 && AXIS_SYNC_DATA_WIDTH != 64) begin
+            $error("mqnic_app_block: AXIS_SYNC_DATA_WIDTH is %0d: streams of 64, 128, 256 and 512 bits are supported (%m)", AXIS_SYNC_DATA_WIDTH);
             $finish;
         end
-        if (RAM_SEG_COUNT != 2 || RAM_SEG_DATA_WIDTH != 512) begin
-            $error("mqnic_app_block: the DMA RAM has %0d segments: two of 512 bits are supported, as of PCIe with 512 bits (%m)", RAM_SEG_COUNT);
+        if (RAM_BITS != 1024 && RAM_BITS != 512 && RAM_BITS != 256) begin
+            $error("mqnic_app_block: the DMA RAM has %0d segments of %0d bits: 256, 512 or 1024 bits in all are supported, as of PCIe with 128, 256 or 512 (%m)", RAM_SEG_COUNT, RAM_SEG_DATA_WIDTH);
             $finish;
         end
         if (RAM_ADDR_WIDTH < 16) begin
@@ -545,7 +547,8 @@ module mqnic_app_block #(
     end
 `endif
 
-    localparam P = TESSERA_PORT;
+    // Inside the vectors also where the port is refused above: the message is to be that one.
+    localparam P = TESSERA_PORT >= 0 && TESSERA_PORT < PORT_COUNT ? TESSERA_PORT : 0;
     localparam TS = PTP_TS_WIDTH;
     localparam TAG = TX_TAG_WIDTH;
     localparam RX_USER = AXIS_SYNC_RX_USER_WIDTH;
@@ -559,8 +562,6 @@ module mqnic_app_block #(
     wire [63:0] cpl_tag_in = {{(64 - TAG){1'b0}}, s_axis_sync_tx_cpl_tag[P * TAG +: TAG]};
     wire [63:0] awaddr = {{(64 - AXIL_APP_CTRL_ADDR_WIDTH){1'b0}}, s_axil_app_ctrl_awaddr};
     wire [63:0] araddr = {{(64 - AXIL_APP_CTRL_ADDR_WIDTH){1'b0}}, s_axil_app_ctrl_araddr};
-    wire [96:0] rx_user_out;
-    wire [31:0] tx_user_out;
     wire [95:0] cpl_ts_out;
     wire [30:0] cpl_tag_out;
     // Corundum's transmit engine sets the top bit of its tags and ignores completions without it.
@@ -571,8 +572,6 @@ module mqnic_app_block #(
     wire [11:0] stat_id;
     wire stat_valid;
 
-    assign m_axis_sync_rx_tuser[P * RX_USER +: RX_USER] = rx_user_out[RX_USER - 1:0];
-    assign m_axis_sync_tx_tuser[P * TX_USER +: TX_USER] = tx_user_out[TX_USER - 1:0];
     assign m_axis_sync_tx_cpl_ts[P * TS +: TS] = cpl_ts_out[TS - 1:0];
     assign m_axis_sync_tx_cpl_tag[P * TAG +: TAG] = cpl_tag_out[TAG - 1:0];
     assign m_axis_stat_tdata = stat_count[STAT_INC_WIDTH - 1:0];
@@ -600,7 +599,19 @@ module mqnic_app_block #(
     assign m_axis_ctrl_dma_write_desc_tag = ctrl_write_tag_wide[DMA_TAG_WIDTH - 1:0];
     assign m_axis_ctrl_dma_write_desc_imm = {DMA_IMM_WIDTH{1'b0}};
     assign m_axis_ctrl_dma_write_desc_imm_en = 1'b0;
-    assign ctrl_dma_ram_wr_cmd_ready = {RAM_SEG_COUNT{1'b1}};
+    wire [1:0] ctrl_wr_valid;
+    wire [127:0] ctrl_wr_be;
+    wire [8:0] ctrl_wr_addr_0;
+    wire [8:0] ctrl_wr_addr_1;
+    wire [1023:0] ctrl_wr_data;
+    wire [1:0] ctrl_wr_done;
+    wire [1:0] ctrl_rd_valid;
+    wire [8:0] ctrl_rd_addr_0;
+    wire [8:0] ctrl_rd_addr_1;
+    wire [1:0] ctrl_rd_ready;
+    wire [1023:0] ctrl_rd_data;
+    wire [1:0] ctrl_rd_resp_valid;
+    wire [1:0] ctrl_rd_resp_ready;
 
     // DMA, class data: lines of 128 bytes of the block's RAM, tags of six bits.
     wire [8:0] data_read_line;
@@ -623,7 +634,49 @@ module mqnic_app_block #(
     assign m_axis_data_dma_write_desc_tag = data_write_tag_wide[DMA_TAG_WIDTH - 1:0];
     assign m_axis_data_dma_write_desc_imm = {DMA_IMM_WIDTH{1'b0}};
     assign m_axis_data_dma_write_desc_imm_en = 1'b0;
-    assign data_dma_ram_wr_cmd_ready = {RAM_SEG_COUNT{1'b1}};
+    wire [1:0] data_wr_valid;
+    wire [127:0] data_wr_be;
+    wire [8:0] data_wr_addr_0;
+    wire [8:0] data_wr_addr_1;
+    wire [1023:0] data_wr_data;
+    wire [1:0] data_wr_done;
+    wire [1:0] data_rd_valid;
+    wire [8:0] data_rd_addr_0;
+    wire [8:0] data_rd_addr_1;
+    wire [1:0] data_rd_ready;
+    wire [1023:0] data_rd_data;
+    wire [1:0] data_rd_resp_valid;
+    wire [1:0] data_rd_resp_ready;
+
+    // The core's streams, of 512 bits, and what is said about frames.
+    wire [511:0] s_rx_tdata;
+    wire [63:0] s_rx_tkeep;
+    wire s_rx_tvalid;
+    wire s_rx_tready;
+    wire s_rx_tlast;
+    wire [96:0] s_rx_tuser;
+    wire [511:0] m_rx_tdata;
+    wire [63:0] m_rx_tkeep;
+    wire m_rx_tvalid;
+    wire m_rx_tready;
+    wire m_rx_tlast;
+    wire [96:0] m_rx_tuser;
+    wire [511:0] s_tx_tdata;
+    wire [63:0] s_tx_tkeep;
+    wire s_tx_tvalid;
+    wire s_tx_tready;
+    wire s_tx_tlast;
+    wire [31:0] s_tx_tuser;
+    wire [511:0] m_tx_tdata;
+    wire [63:0] m_tx_tkeep;
+    wire m_tx_tvalid;
+    wire m_tx_tready;
+    wire m_tx_tlast;
+    wire [31:0] m_tx_tuser;
+    wire irq;
+    wire verdict_valid;
+    wire verdict_ours;
+    wire tx_passed;
 
     tessera_corundum nic (
         .clk(clk),
@@ -645,30 +698,31 @@ module mqnic_app_block #(
         .s_axil_rresp(s_axil_app_ctrl_rresp),
         .s_axil_rvalid(s_axil_app_ctrl_rvalid),
         .s_axil_rready(s_axil_app_ctrl_rready),
-        .s_rx_tdata(s_axis_sync_rx_tdata[P * 512 +: 512]),
-        .s_rx_tkeep(s_axis_sync_rx_tkeep[P * 64 +: 64]),
-        .s_rx_tvalid(s_axis_sync_rx_tvalid[P]),
-        .s_rx_tready(s_axis_sync_rx_tready[P]),
-        .s_rx_tlast(s_axis_sync_rx_tlast[P]),
-        .s_rx_tuser(rx_user_in[96:0]),
-        .m_rx_tdata(m_axis_sync_rx_tdata[P * 512 +: 512]),
-        .m_rx_tkeep(m_axis_sync_rx_tkeep[P * 64 +: 64]),
-        .m_rx_tvalid(m_axis_sync_rx_tvalid[P]),
-        .m_rx_tready(m_axis_sync_rx_tready[P]),
-        .m_rx_tlast(m_axis_sync_rx_tlast[P]),
-        .m_rx_tuser(rx_user_out),
-        .s_tx_tdata(s_axis_sync_tx_tdata[P * 512 +: 512]),
-        .s_tx_tkeep(s_axis_sync_tx_tkeep[P * 64 +: 64]),
-        .s_tx_tvalid(s_axis_sync_tx_tvalid[P]),
-        .s_tx_tready(s_axis_sync_tx_tready[P]),
-        .s_tx_tlast(s_axis_sync_tx_tlast[P]),
-        .s_tx_tuser(tx_user_in[31:0]),
-        .m_tx_tdata(m_axis_sync_tx_tdata[P * 512 +: 512]),
-        .m_tx_tkeep(m_axis_sync_tx_tkeep[P * 64 +: 64]),
-        .m_tx_tvalid(m_axis_sync_tx_tvalid[P]),
-        .m_tx_tready(m_axis_sync_tx_tready[P]),
-        .m_tx_tlast(m_axis_sync_tx_tlast[P]),
-        .m_tx_tuser(tx_user_out),
+        .irq(irq),
+        .s_rx_tdata(s_rx_tdata),
+        .s_rx_tkeep(s_rx_tkeep),
+        .s_rx_tvalid(s_rx_tvalid),
+        .s_rx_tready(s_rx_tready),
+        .s_rx_tlast(s_rx_tlast),
+        .s_rx_tuser(s_rx_tuser),
+        .m_rx_tdata(m_rx_tdata),
+        .m_rx_tkeep(m_rx_tkeep),
+        .m_rx_tvalid(m_rx_tvalid),
+        .m_rx_tready(m_rx_tready),
+        .m_rx_tlast(m_rx_tlast),
+        .m_rx_tuser(m_rx_tuser),
+        .s_tx_tdata(s_tx_tdata),
+        .s_tx_tkeep(s_tx_tkeep),
+        .s_tx_tvalid(s_tx_tvalid),
+        .s_tx_tready(s_tx_tready),
+        .s_tx_tlast(s_tx_tlast),
+        .s_tx_tuser(s_tx_tuser),
+        .m_tx_tdata(m_tx_tdata),
+        .m_tx_tkeep(m_tx_tkeep),
+        .m_tx_tvalid(m_tx_tvalid),
+        .m_tx_tready(m_tx_tready),
+        .m_tx_tlast(m_tx_tlast),
+        .m_tx_tuser(m_tx_tuser),
         .s_cpl_ts(cpl_ts_in[95:0]),
         .s_cpl_tag(cpl_tag_in[30:0]),
         .s_cpl_valid(s_axis_sync_tx_cpl_valid[P]),
@@ -689,12 +743,12 @@ module mqnic_app_block #(
         .ctrl_read_status_valid(s_axis_ctrl_dma_read_desc_status_valid),
         .ctrl_read_status_tag(s_axis_ctrl_dma_read_desc_status_tag[5:0]),
         .ctrl_read_status_error(s_axis_ctrl_dma_read_desc_status_error),
-        .ctrl_wr_cmd_valid(ctrl_dma_ram_wr_cmd_valid),
-        .ctrl_wr_cmd_be(ctrl_dma_ram_wr_cmd_be),
-        .ctrl_wr_cmd_addr_0(ctrl_dma_ram_wr_cmd_addr[0 +: 9]),
-        .ctrl_wr_cmd_addr_1(ctrl_dma_ram_wr_cmd_addr[LINE +: 9]),
-        .ctrl_wr_cmd_data(ctrl_dma_ram_wr_cmd_data),
-        .ctrl_wr_done(ctrl_dma_ram_wr_done),
+        .ctrl_wr_cmd_valid(ctrl_wr_valid),
+        .ctrl_wr_cmd_be(ctrl_wr_be),
+        .ctrl_wr_cmd_addr_0(ctrl_wr_addr_0),
+        .ctrl_wr_cmd_addr_1(ctrl_wr_addr_1),
+        .ctrl_wr_cmd_data(ctrl_wr_data),
+        .ctrl_wr_done(ctrl_wr_done),
         .ctrl_write_desc_valid(m_axis_ctrl_dma_write_desc_valid),
         .ctrl_write_desc_ready(m_axis_ctrl_dma_write_desc_ready),
         .ctrl_write_desc_dma_addr(m_axis_ctrl_dma_write_desc_dma_addr),
@@ -704,13 +758,13 @@ module mqnic_app_block #(
         .ctrl_write_status_valid(s_axis_ctrl_dma_write_desc_status_valid),
         .ctrl_write_status_tag(s_axis_ctrl_dma_write_desc_status_tag[5:0]),
         .ctrl_write_status_error(s_axis_ctrl_dma_write_desc_status_error),
-        .ctrl_rd_cmd_valid(ctrl_dma_ram_rd_cmd_valid),
-        .ctrl_rd_cmd_addr_0(ctrl_dma_ram_rd_cmd_addr[0 +: 9]),
-        .ctrl_rd_cmd_addr_1(ctrl_dma_ram_rd_cmd_addr[LINE +: 9]),
-        .ctrl_rd_cmd_ready(ctrl_dma_ram_rd_cmd_ready),
-        .ctrl_rd_resp_data(ctrl_dma_ram_rd_resp_data),
-        .ctrl_rd_resp_valid(ctrl_dma_ram_rd_resp_valid),
-        .ctrl_rd_resp_ready(ctrl_dma_ram_rd_resp_ready),
+        .ctrl_rd_cmd_valid(ctrl_rd_valid),
+        .ctrl_rd_cmd_addr_0(ctrl_rd_addr_0),
+        .ctrl_rd_cmd_addr_1(ctrl_rd_addr_1),
+        .ctrl_rd_cmd_ready(ctrl_rd_ready),
+        .ctrl_rd_resp_data(ctrl_rd_data),
+        .ctrl_rd_resp_valid(ctrl_rd_resp_valid),
+        .ctrl_rd_resp_ready(ctrl_rd_resp_ready),
         .data_read_desc_valid(m_axis_data_dma_read_desc_valid),
         .data_read_desc_ready(m_axis_data_dma_read_desc_ready),
         .data_read_desc_dma_addr(m_axis_data_dma_read_desc_dma_addr),
@@ -720,12 +774,12 @@ module mqnic_app_block #(
         .data_read_status_valid(s_axis_data_dma_read_desc_status_valid),
         .data_read_status_tag(s_axis_data_dma_read_desc_status_tag[5:0]),
         .data_read_status_error(s_axis_data_dma_read_desc_status_error),
-        .data_wr_cmd_valid(data_dma_ram_wr_cmd_valid),
-        .data_wr_cmd_be(data_dma_ram_wr_cmd_be),
-        .data_wr_cmd_addr_0(data_dma_ram_wr_cmd_addr[0 +: 9]),
-        .data_wr_cmd_addr_1(data_dma_ram_wr_cmd_addr[LINE +: 9]),
-        .data_wr_cmd_data(data_dma_ram_wr_cmd_data),
-        .data_wr_done(data_dma_ram_wr_done),
+        .data_wr_cmd_valid(data_wr_valid),
+        .data_wr_cmd_be(data_wr_be),
+        .data_wr_cmd_addr_0(data_wr_addr_0),
+        .data_wr_cmd_addr_1(data_wr_addr_1),
+        .data_wr_cmd_data(data_wr_data),
+        .data_wr_done(data_wr_done),
         .data_write_desc_valid(m_axis_data_dma_write_desc_valid),
         .data_write_desc_ready(m_axis_data_dma_write_desc_ready),
         .data_write_desc_dma_addr(m_axis_data_dma_write_desc_dma_addr),
@@ -735,13 +789,16 @@ module mqnic_app_block #(
         .data_write_status_valid(s_axis_data_dma_write_desc_status_valid),
         .data_write_status_tag(s_axis_data_dma_write_desc_status_tag[5:0]),
         .data_write_status_error(s_axis_data_dma_write_desc_status_error),
-        .data_rd_cmd_valid(data_dma_ram_rd_cmd_valid),
-        .data_rd_cmd_addr_0(data_dma_ram_rd_cmd_addr[0 +: 9]),
-        .data_rd_cmd_addr_1(data_dma_ram_rd_cmd_addr[LINE +: 9]),
-        .data_rd_cmd_ready(data_dma_ram_rd_cmd_ready),
-        .data_rd_resp_data(data_dma_ram_rd_resp_data),
-        .data_rd_resp_valid(data_dma_ram_rd_resp_valid),
-        .data_rd_resp_ready(data_dma_ram_rd_resp_ready),
+        .data_rd_cmd_valid(data_rd_valid),
+        .data_rd_cmd_addr_0(data_rd_addr_0),
+        .data_rd_cmd_addr_1(data_rd_addr_1),
+        .data_rd_cmd_ready(data_rd_ready),
+        .data_rd_resp_data(data_rd_data),
+        .data_rd_resp_valid(data_rd_resp_valid),
+        .data_rd_resp_ready(data_rd_resp_ready),
+        .verdict_valid(verdict_valid),
+        .verdict_ours(verdict_ours),
+        .tx_passed(tx_passed),
         .stat_base(stat_base[11:0]),
         .stat_tdata(stat_count),
         .stat_tid(stat_id),
@@ -749,11 +806,213 @@ module mqnic_app_block #(
         .stat_tready(m_axis_stat_tready || APP_STAT_ENABLE == 0)
     );
 
+    // To the host: its frames, and one of ours when it sleeps and is to look for completions.
+    wire [AXIS_SYNC_DATA_WIDTH - 1:0] host_tdata;
+    wire [AXIS_SYNC_KEEP_WIDTH - 1:0] host_tkeep;
+    wire host_tvalid;
+    wire host_tready;
+    wire host_tlast;
+    wire [RX_USER - 1:0] host_tuser;
+    tessera_event_frame #(.W(AXIS_SYNC_DATA_WIDTH), .U(RX_USER)) event_frame (
+        .clk(clk),
+        .rst(rst),
+        .irq(irq),
+        .port(port[7:0]),
+        .s_tdata(host_tdata),
+        .s_tkeep(host_tkeep),
+        .s_tvalid(host_tvalid),
+        .s_tready(host_tready),
+        .s_tlast(host_tlast),
+        .s_tuser(host_tuser),
+        .m_tdata(m_axis_sync_rx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH]),
+        .m_tkeep(m_axis_sync_rx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH]),
+        .m_tvalid(m_axis_sync_rx_tvalid[P]),
+        .m_tready(m_axis_sync_rx_tready[P]),
+        .m_tlast(m_axis_sync_rx_tlast[P]),
+        .m_tuser(m_axis_sync_rx_tuser[P * RX_USER +: RX_USER])
+    );
+
+    // As wide as the core, or between two widths (widths.v).
+    generate
+        if (AXIS_SYNC_DATA_WIDTH == 512) begin : wide
+            assign s_rx_tdata = s_axis_sync_rx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH];
+            assign s_rx_tkeep = s_axis_sync_rx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH];
+            assign s_rx_tvalid = s_axis_sync_rx_tvalid[P];
+            assign s_rx_tlast = s_axis_sync_rx_tlast[P];
+            assign s_rx_tuser = rx_user_in[96:0];
+            assign s_axis_sync_rx_tready[P] = s_rx_tready;
+            assign host_tdata = m_rx_tdata;
+            assign host_tkeep = m_rx_tkeep;
+            assign host_tvalid = m_rx_tvalid;
+            assign host_tlast = m_rx_tlast;
+            assign host_tuser = m_rx_tuser[RX_USER - 1:0];
+            assign m_rx_tready = host_tready;
+            assign s_tx_tdata = s_axis_sync_tx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH];
+            assign s_tx_tkeep = s_axis_sync_tx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH];
+            assign s_tx_tvalid = s_axis_sync_tx_tvalid[P];
+            assign s_tx_tlast = s_axis_sync_tx_tlast[P];
+            assign s_tx_tuser = tx_user_in[31:0];
+            assign s_axis_sync_tx_tready[P] = s_tx_tready;
+            assign m_axis_sync_tx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH] = m_tx_tdata;
+            assign m_axis_sync_tx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH] = m_tx_tkeep;
+            assign m_axis_sync_tx_tvalid[P] = m_tx_tvalid;
+            assign m_axis_sync_tx_tlast[P] = m_tx_tlast;
+            assign m_axis_sync_tx_tuser[P * TX_USER +: TX_USER] = m_tx_tuser[TX_USER - 1:0];
+            assign m_tx_tready = m_axis_sync_tx_tready[P];
+            assign tx_passed = 1'b0;
+        end else begin : narrow
+            wire [RX_USER - 1:0] rx_user;
+            wire [127:0] rx_user_wide = {{(128 - RX_USER){1'b0}}, rx_user};
+            assign s_rx_tuser = rx_user_wide[96:0];
+            // Whose they are is asked of the core, its copies of them are not taken.
+            assign m_rx_tready = 1'b1;
+            tessera_rx_width #(.W(AXIS_SYNC_DATA_WIDTH), .U(RX_USER)) rx_width (
+                .clk(clk),
+                .rst(rst),
+                .s_tdata(s_axis_sync_rx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH]),
+                .s_tkeep(s_axis_sync_rx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH]),
+                .s_tvalid(s_axis_sync_rx_tvalid[P]),
+                .s_tready(s_axis_sync_rx_tready[P]),
+                .s_tlast(s_axis_sync_rx_tlast[P]),
+                .s_tuser(s_axis_sync_rx_tuser[P * RX_USER +: RX_USER]),
+                .m_tdata(host_tdata),
+                .m_tkeep(host_tkeep),
+                .m_tvalid(host_tvalid),
+                .m_tready(host_tready),
+                .m_tlast(host_tlast),
+                .m_tuser(host_tuser),
+                .wide_tdata(s_rx_tdata),
+                .wide_tkeep(s_rx_tkeep),
+                .wide_tvalid(s_rx_tvalid),
+                .wide_tlast(s_rx_tlast),
+                .wide_tuser(rx_user),
+                .verdict_valid(verdict_valid),
+                .verdict_ours(verdict_ours)
+            );
+            assign s_tx_tdata = 512'd0;
+            assign s_tx_tkeep = 64'd0;
+            assign s_tx_tvalid = 1'b0;
+            assign s_tx_tlast = 1'b0;
+            assign s_tx_tuser = 32'd0;
+            tessera_tx_width #(.W(AXIS_SYNC_DATA_WIDTH), .U(TX_USER)) tx_width (
+                .clk(clk),
+                .rst(rst),
+                .s_tdata(s_axis_sync_tx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH]),
+                .s_tkeep(s_axis_sync_tx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH]),
+                .s_tvalid(s_axis_sync_tx_tvalid[P]),
+                .s_tready(s_axis_sync_tx_tready[P]),
+                .s_tlast(s_axis_sync_tx_tlast[P]),
+                .s_tuser(s_axis_sync_tx_tuser[P * TX_USER +: TX_USER]),
+                .wide_tdata(m_tx_tdata),
+                .wide_tkeep(m_tx_tkeep),
+                .wide_tvalid(m_tx_tvalid),
+                .wide_tready(m_tx_tready),
+                .wide_tlast(m_tx_tlast),
+                .m_tdata(m_axis_sync_tx_tdata[P * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH]),
+                .m_tkeep(m_axis_sync_tx_tkeep[P * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH]),
+                .m_tvalid(m_axis_sync_tx_tvalid[P]),
+                .m_tready(m_axis_sync_tx_tready[P]),
+                .m_tlast(m_axis_sync_tx_tlast[P]),
+                .m_tuser(m_axis_sync_tx_tuser[P * TX_USER +: TX_USER]),
+                .passed(tx_passed)
+            );
+        end
+    endgenerate
+
+    // The same of the DMA RAM.
+    generate
+        if (RAM_SEG_COUNT == 2 && RAM_SEG_DATA_WIDTH == 512) begin : wide_ram
+            assign ctrl_dma_ram_wr_cmd_ready = 2'b11;
+            assign ctrl_wr_valid = ctrl_dma_ram_wr_cmd_valid;
+            assign ctrl_wr_be = ctrl_dma_ram_wr_cmd_be;
+            assign ctrl_wr_addr_0 = ctrl_dma_ram_wr_cmd_addr[0 +: 9];
+            assign ctrl_wr_addr_1 = ctrl_dma_ram_wr_cmd_addr[LINE +: 9];
+            assign ctrl_wr_data = ctrl_dma_ram_wr_cmd_data;
+            assign ctrl_dma_ram_wr_done = ctrl_wr_done;
+            assign ctrl_rd_valid = ctrl_dma_ram_rd_cmd_valid;
+            assign ctrl_rd_addr_0 = ctrl_dma_ram_rd_cmd_addr[0 +: 9];
+            assign ctrl_rd_addr_1 = ctrl_dma_ram_rd_cmd_addr[LINE +: 9];
+            assign ctrl_dma_ram_rd_cmd_ready = ctrl_rd_ready;
+            assign ctrl_dma_ram_rd_resp_data = ctrl_rd_data;
+            assign ctrl_dma_ram_rd_resp_valid = ctrl_rd_resp_valid;
+            assign ctrl_rd_resp_ready = ctrl_dma_ram_rd_resp_ready;
+            assign data_dma_ram_wr_cmd_ready = 2'b11;
+            assign data_wr_valid = data_dma_ram_wr_cmd_valid;
+            assign data_wr_be = data_dma_ram_wr_cmd_be;
+            assign data_wr_addr_0 = data_dma_ram_wr_cmd_addr[0 +: 9];
+            assign data_wr_addr_1 = data_dma_ram_wr_cmd_addr[LINE +: 9];
+            assign data_wr_data = data_dma_ram_wr_cmd_data;
+            assign data_dma_ram_wr_done = data_wr_done;
+            assign data_rd_valid = data_dma_ram_rd_cmd_valid;
+            assign data_rd_addr_0 = data_dma_ram_rd_cmd_addr[0 +: 9];
+            assign data_rd_addr_1 = data_dma_ram_rd_cmd_addr[LINE +: 9];
+            assign data_dma_ram_rd_cmd_ready = data_rd_ready;
+            assign data_dma_ram_rd_resp_data = data_rd_data;
+            assign data_dma_ram_rd_resp_valid = data_rd_resp_valid;
+            assign data_rd_resp_ready = data_dma_ram_rd_resp_ready;
+        end else begin : other_ram
+            // The core takes every word, and answers a clock later, since its answers are taken.
+            assign ctrl_rd_resp_ready = 2'b11;
+            tessera_ram_width #(.N(RAM_SEG_COUNT), .S(RAM_SEG_DATA_WIDTH), .A(RAM_SEG_ADDR_WIDTH)) ctrl_ram_width (
+                .clk(clk),
+                .rst(rst),
+                .wr_cmd_valid(ctrl_dma_ram_wr_cmd_valid),
+                .wr_cmd_ready(ctrl_dma_ram_wr_cmd_ready),
+                .wr_cmd_be(ctrl_dma_ram_wr_cmd_be),
+                .wr_cmd_addr(ctrl_dma_ram_wr_cmd_addr),
+                .wr_cmd_data(ctrl_dma_ram_wr_cmd_data),
+                .wr_done(ctrl_dma_ram_wr_done),
+                .core_wr_valid(ctrl_wr_valid),
+                .core_wr_be(ctrl_wr_be),
+                .core_wr_addr_0(ctrl_wr_addr_0),
+                .core_wr_addr_1(ctrl_wr_addr_1),
+                .core_wr_data(ctrl_wr_data),
+                .rd_cmd_valid(ctrl_dma_ram_rd_cmd_valid),
+                .rd_cmd_ready(ctrl_dma_ram_rd_cmd_ready),
+                .rd_cmd_addr(ctrl_dma_ram_rd_cmd_addr),
+                .rd_resp_data(ctrl_dma_ram_rd_resp_data),
+                .rd_resp_valid(ctrl_dma_ram_rd_resp_valid),
+                .rd_resp_ready(ctrl_dma_ram_rd_resp_ready),
+                .core_rd_valid(ctrl_rd_valid),
+                .core_rd_addr_0(ctrl_rd_addr_0),
+                .core_rd_addr_1(ctrl_rd_addr_1),
+                .core_rd_data(ctrl_rd_data)
+            );
+            // The core takes every word, and answers a clock later, since its answers are taken.
+            assign data_rd_resp_ready = 2'b11;
+            tessera_ram_width #(.N(RAM_SEG_COUNT), .S(RAM_SEG_DATA_WIDTH), .A(RAM_SEG_ADDR_WIDTH)) data_ram_width (
+                .clk(clk),
+                .rst(rst),
+                .wr_cmd_valid(data_dma_ram_wr_cmd_valid),
+                .wr_cmd_ready(data_dma_ram_wr_cmd_ready),
+                .wr_cmd_be(data_dma_ram_wr_cmd_be),
+                .wr_cmd_addr(data_dma_ram_wr_cmd_addr),
+                .wr_cmd_data(data_dma_ram_wr_cmd_data),
+                .wr_done(data_dma_ram_wr_done),
+                .core_wr_valid(data_wr_valid),
+                .core_wr_be(data_wr_be),
+                .core_wr_addr_0(data_wr_addr_0),
+                .core_wr_addr_1(data_wr_addr_1),
+                .core_wr_data(data_wr_data),
+                .rd_cmd_valid(data_dma_ram_rd_cmd_valid),
+                .rd_cmd_ready(data_dma_ram_rd_cmd_ready),
+                .rd_cmd_addr(data_dma_ram_rd_cmd_addr),
+                .rd_resp_data(data_dma_ram_rd_resp_data),
+                .rd_resp_valid(data_dma_ram_rd_resp_valid),
+                .rd_resp_ready(data_dma_ram_rd_resp_ready),
+                .core_rd_valid(data_rd_valid),
+                .core_rd_addr_0(data_rd_addr_0),
+                .core_rd_addr_1(data_rd_addr_1),
+                .core_rd_data(data_rd_data)
+            );
+        end
+    endgenerate
+
     // Other ports are wires.
     genvar n;
     generate
         for (n = 0; n < PORT_COUNT; n = n + 1) begin : others
-            if (n != TESSERA_PORT) begin : wires
+            if (n != P) begin : wires
                 assign m_axis_sync_tx_tdata[n * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH] = s_axis_sync_tx_tdata[n * AXIS_SYNC_DATA_WIDTH +: AXIS_SYNC_DATA_WIDTH];
                 assign m_axis_sync_tx_tkeep[n * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH] = s_axis_sync_tx_tkeep[n * AXIS_SYNC_KEEP_WIDTH +: AXIS_SYNC_KEEP_WIDTH];
                 assign m_axis_sync_tx_tvalid[n] = s_axis_sync_tx_tvalid[n];

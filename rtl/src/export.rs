@@ -51,22 +51,24 @@ pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitEr
 }
 
 /// Exports a whole NIC as it is inside Corundum's application block
-/// (`fpga/corundum/mqnic_app_block.v`).
+/// (`fpga/corundum/mqnic_app_block.v`). Of the configuration it has the tables: how wide streams are is
+/// the board's matter.
 ///
 /// # Errors
 /// As [`nic`].
-///
-/// # Panics
-/// When the streams of the configuration are not as wide as the core.
 pub fn corundum_nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
     with_big_stack(|| {
-        assert_eq!(config.data_bits, CORE_BITS, "{}: its streams are narrow", config.name);
         let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
-        export_with_header(&mut CorundumNic::new(config), "tessera_corundum", &header)
+        let mut export = export_with_header(&mut CorundumNic::new(config), "tessera_corundum", &header)?;
+        export.verilog += "\n";
+        export.verilog += MQNIC_WIDTHS;
+        Ok(export)
     })
 }
 
 /// Corundum's application block around [`corundum_nic`], in Verilog by hand.
 pub const MQNIC_APP_BLOCK: &str = include_str!("../../fpga/corundum/mqnic_app_block.v");
+/// What it puts between a narrow board and the NIC; part of the export.
+pub const MQNIC_WIDTHS: &str = include_str!("../../fpga/corundum/widths.v");
 /// Its ports, as Corundum connects them: lines of direction, width, name.
 pub const MQNIC_APP_BLOCK_PORTS: &str = include_str!("../../fpga/corundum/ports.txt");

@@ -41,7 +41,7 @@ impl<T: Synth> Logic for Dff<T> {
     }
 }
 
-/// A simple-dual-port block RAM: one write port, one read port, one clock.
+/// A simple-dual-port RAM: one write port, one read port, one clock.
 ///
 /// `read_data` is the word at `read_address` one clock later. A read of the
 /// address being written in the same clock returns the *old* word; a block
@@ -69,8 +69,9 @@ pub struct SdpRam<T: Synth, const A: usize> {
 }
 
 impl<T: Synth, const A: usize> SdpRam<T, A> {
-    /// A RAM of `2^depth_log2` words. Up to 32 of them, or 4 kbit, lie in LUTs:
-    /// a block RAM would stay nearly empty.
+    /// A RAM of `2^depth_log2` words. Up to 32 of them lie in LUTs, up to 128 if that are no more
+    /// than 4 kbit, and 256 of one bit: a block RAM would stay nearly empty. From 4096 words of at
+    /// least 24 bits on they lie in UltraRAM, which has that many of 72 bits.
     ///
     /// # Panics
     /// When `depth_log2` is 0 or above `A`: a configuration error.
@@ -84,7 +85,16 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _depth_log2: depth_log2,
-            _style: if depth_log2 <= 5 || T::BITS << depth_log2 <= 4096 { "distributed" } else { "block" },
+            _style: if depth_log2 <= 5
+                || (depth_log2 <= 7 && T::BITS << depth_log2 <= 4096)
+                || T::BITS << depth_log2 <= 256
+            {
+                "distributed"
+            } else if depth_log2 >= 12 && T::BITS >= 24 {
+                "ultra"
+            } else {
+                "block"
+            },
             _words: std::collections::BTreeMap::new(),
         }
     }
@@ -142,6 +152,118 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
             last = (1usize << depth) - 1,
             top = depth - 1,
         ))
+    }
+}
+
+/// A simple-dual-port RAM that forwards: `read_data` is the word at
+/// `read_address` one clock later, one written in the same clock included.
+///
+/// A reader that gives the address it will be at, clock by clock, has the word
+/// before it as if the RAM's output were a register. Up to 64 words, or 128 of a
+/// few bits, lie in LUTs, read at the registered address; more in a block RAM,
+/// and what is written to the address being read goes past it.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct ForwardRam<T: Synth, const A: usize> {
+    /// Rising edge writes and reads.
+    pub clock: Signal<In, Clock>,
+    /// High to store `write_data`.
+    pub write_enable: Signal<In, Bit>,
+    /// Word to store to.
+    pub write_address: Signal<In, Bits<A>>,
+    /// Word to store.
+    pub write_data: Signal<In, T>,
+    /// Word to read.
+    pub read_address: Signal<In, Bits<A>>,
+    /// The word, one clock after its address.
+    pub read_data: Signal<Out, T>,
+    _depth_log2: usize,
+    _words: std::collections::BTreeMap<u64, T>,
+}
+
+impl<T: Synth, const A: usize> ForwardRam<T, A> {
+    /// A RAM of `2^depth_log2` words.
+    ///
+    /// # Panics
+    /// When `depth_log2` is 0 or above `A`: a configuration error.
+    pub fn new(depth_log2: usize) -> Self {
+        assert!((1..=A).contains(&depth_log2), "RAM depth 2^{depth_log2} does not fit {A} address bits");
+        Self {
+            clock: Signal::default(),
+            write_enable: Signal::default(),
+            write_address: Signal::default(),
+            write_data: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            _depth_log2: depth_log2,
+            _words: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// Whether it lies in LUTs.
+    pub fn is_distributed(&self) -> bool {
+        self._depth_log2 <= 6 || (self._depth_log2 <= 7 && T::BITS << self._depth_log2 <= 4096)
+    }
+
+    fn word(&self, address: Bits<A>) -> u64 {
+        (0..self._depth_log2).fold(0, |value, bit| value | u64::from(address.get_bit(bit)) << bit)
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            if self.write_enable.val() {
+                let write = self.word(self.write_address.val());
+                self._words.insert(write, self.write_data.val());
+            }
+            let read = self.word(self.read_address.val());
+            self.read_data.next = self._words.get(&read).copied().unwrap_or_default();
+        }
+    }
+
+    fn connect(&mut self) {
+        self.read_data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (width, depth) = (T::BITS, self._depth_log2);
+        let unused = if depth < A {
+            format!(
+                "wire unused_address_bits = &{{1'b0, write_address[{top}:{depth}], read_address[{top}:{depth}]}};\n",
+                top = A - 1
+            )
+        } else {
+            String::new()
+        };
+        let (words, last, msb, top) = (1usize << depth, (1usize << depth) - 1, width - 1, depth - 1);
+        let text = if self.is_distributed() {
+            format!(
+                "// cell: forward_ram_{width}x{words}\n\
+                 (* ram_style = \"distributed\" *) reg [{msb}:0] mem [0:{last}];\n\
+                 reg [{top}:0] at;\n\
+                 always @(posedge clock) begin\n\
+                 \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
+                 \x20 at <= read_address[{top}:0];\n\
+                 end\n\
+                 assign read_data = mem[at];\n{unused}"
+            )
+        } else {
+            format!(
+                "// cell: forward_ram_{width}x{words}\n\
+                 (* ram_style = \"block\" *) reg [{msb}:0] mem [0:{last}];\n\
+                 reg [{msb}:0] stored;\n\
+                 reg [{msb}:0] passed;\n\
+                 reg passes;\n\
+                 always @(posedge clock) begin\n\
+                 \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
+                 \x20 stored <= mem[read_address[{top}:0]];\n\
+                 \x20 passed <= write_data;\n\
+                 \x20 passes <= write_enable && write_address[{top}:0] == read_address[{top}:0];\n\
+                 end\n\
+                 assign read_data = passes ? passed : stored;\n{unused}"
+            )
+        };
+        Verilog::Custom(text)
     }
 }
 

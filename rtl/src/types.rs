@@ -80,6 +80,11 @@ pub struct Settings {
     pub credit_delay: Bits<16>,
     /// Packets.
     pub grant_quantum: Bits<8>,
+    /// Completion entries that the host has looked for.
+    pub interrupt_seen: Bits<16>,
+    pub interrupt_enable: Bit,
+    /// Ticks.
+    pub interrupt_delay: Bits<16>,
 }
 
 /// A whole table entry, broadcast for one clock; blocks keep copies of the

@@ -35,6 +35,23 @@ impl Board {
         self
     }
 
+    /// The same with streams of other widths: at the MAC, and at the sync point.
+    pub fn streams(self, mac: usize, sync: usize) -> Self {
+        self.with("AXIS_DATA_WIDTH", mac)
+            .with("AXIS_KEEP_WIDTH", mac / 8)
+            .with("AXIS_SYNC_DATA_WIDTH", sync)
+            .with("AXIS_SYNC_KEEP_WIDTH", sync / 8)
+            .with("AXIS_IF_DATA_WIDTH", sync)
+            .with("AXIS_IF_KEEP_WIDTH", sync / 8)
+    }
+
+    /// The same with a DMA RAM of so many segments of so many bits: of PCIe half as wide.
+    pub fn ram(self, segments: usize, bits: usize) -> Self {
+        self.with("RAM_SEG_COUNT", segments)
+            .with("RAM_SEG_DATA_WIDTH", bits)
+            .with("RAM_SEG_BE_WIDTH", bits / 8)
+    }
+
     /// All parameters that `mqnic_core` hands on, as it computes them.
     pub fn parameters(&self) -> BTreeMap<&'static str, usize> {
         let log2 = |value: usize| value.next_power_of_two().trailing_zeros() as usize;

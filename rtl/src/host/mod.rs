@@ -22,6 +22,7 @@ pub mod ctrl_read_mux;
 pub mod ctrl_write_mux;
 pub mod dma_gate;
 pub mod event_queue;
+pub mod interrupts;
 pub mod key_check;
 pub mod mark_count;
 pub mod reclaim_marks;

@@ -61,8 +61,8 @@ pub struct Bitmap {
     select_one: Dff<Bits<256>>,
     select_below: Dff<Bits<256>>,
     /// The operation one or two ahead was on the same block.
-    newest_in_scan: Dff<Bit>,
-    newest_in_sum: Dff<Bit>,
+    newest_in_scan: Signal<Local, Bit>,
+    newest_in_sum: Signal<Local, Bit>,
     held: Signal<Local, Bits<256>>,
     marked: Signal<Local, Bits<256>>,
     // Scan: the block is written back and its zeros are looked at.
@@ -76,6 +76,7 @@ pub struct Bitmap {
     scan: [ZeroScan; 16],
     // Sum.
     sum_valid: Dff<Bit>,
+    sum_block: Dff<Bits<13>>,
     sum_bits: Dff<Bits<256>>,
     sum_was_set: Dff<Bit>,
     sum_any: [Dff<Bit>; 16],
@@ -146,6 +147,7 @@ impl Bitmap {
             scan_below: Default::default(),
             scan: std::array::from_fn(|_| ZeroScan::new()),
             sum_valid: Default::default(),
+            sum_block: Default::default(),
             sum_bits: Default::default(),
             sum_was_set: Default::default(),
             sum_any: Default::default(),
@@ -185,8 +187,6 @@ impl Logic for Bitmap {
             select_block,
             select_one,
             select_below,
-            newest_in_scan,
-            newest_in_sum,
             scan_valid,
             scan_write,
             scan_block,
@@ -194,6 +194,7 @@ impl Logic for Bitmap {
             scan_hit,
             scan_below,
             sum_valid,
+            sum_block,
             sum_bits,
             sum_was_set,
             done,
@@ -211,18 +212,18 @@ impl Logic for Bitmap {
         self.select_block.d.next = self.op.val().block;
         self.select_one.d.next = self.one.val() << self.op.val().index;
         self.select_below.d.next = !(self.ones.val() << self.op.val().limit);
-        self.newest_in_scan.d.next =
-            self.select_valid.q.val() & (self.select_block.q.val() == self.op.val().block);
-        self.newest_in_sum.d.next =
-            self.scan_valid.q.val() & (self.scan_block.q.val() == self.op.val().block);
 
         // Select.
+        self.newest_in_scan.next =
+            self.scan_valid.q.val() & (self.scan_block.q.val() == self.select_block.q.val());
+        self.newest_in_sum.next =
+            self.sum_valid.q.val() & (self.sum_block.q.val() == self.select_block.q.val());
         self.held.next = self.ram.read_data.val();
         self.marked.next = 0.into();
-        if self.newest_in_sum.q.val() {
+        if self.newest_in_sum.val() {
             self.held.next = self.sum_bits.q.val();
         }
-        if self.newest_in_scan.q.val() {
+        if self.newest_in_scan.val() {
             self.held.next = self.scan_bits.q.val();
         }
         if self.select_kind.q.val() == 1 {
@@ -244,6 +245,7 @@ impl Logic for Bitmap {
         self.ram.write_address.next = self.scan_block.q.val();
         self.ram.write_data.next = self.scan_bits.q.val();
         self.sum_valid.d.next = self.scan_valid.q.val();
+        self.sum_block.d.next = self.scan_block.q.val();
         self.sum_bits.d.next = self.scan_bits.q.val();
         self.sum_was_set.d.next = self.scan_hit.q.val().any();
         for i in 0..16 {

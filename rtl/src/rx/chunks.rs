@@ -37,7 +37,7 @@
 //! commands and those of three events that the engine may have chosen: 40 are
 //! counted for all but the ring. With 64 places in the ring and room for 128 fences,
 //! 24 are too many, with 32 in the ring 56, with 16 and room for 64 they are 8, with
-//! 2 they are 22; the two words that a FIFO has beside its memory come on top.
+//! 2 they are 22.
 //!
 //! Contract:
 //! - a header is taken while a place is free; it is offered before the fence of any
@@ -150,7 +150,9 @@ pub struct Chunks {
     broke: Dff<Bit>,
 
     fence: Signal<Local, PlaceFence>,
-    told: Signal<Local, ChunkBits>,
+    told: Dff<ChunkBits>,
+    told_valid: Dff<Bit>,
+    spends: Signal<Local, Bit>,
     opens: Signal<Local, ChunkHeader>,
     busy: Signal<Local, Bits<8>>,
     free: Signal<Local, Bits<8>>,
@@ -166,6 +168,7 @@ pub struct Chunks {
     blocked: Signal<Local, Bits<8>>,
     may: Signal<Local, Bits<8>>,
     may_behind: Signal<Local, Bits<8>>,
+    picks: Signal<Local, Bit>,
     pick: Signal<Local, Bits<8>>,
     taken: Signal<Local, Bits<8>>,
     /// The oldest aside, and whether a place is its message's.
@@ -249,8 +252,7 @@ impl Chunks {
         let small = tags <= 4;
         let depth_log2 = if small { 6 } else { 7 };
         let few = (1u64 << depth_log2) - (1 << tags) - AHEAD;
-        let pending = Fifo::new(depth_log2);
-        let asides = || Fifo::new(depth_log2).with_style("distributed");
+        let asides = || Fifo::new(depth_log2);
         let at = |byte: usize| Constant::new((8 * byte as u64).into());
         Self {
             clk: Default::default(),
@@ -277,8 +279,7 @@ impl Chunks {
             write_status_data: Default::default(),
             dma_error: Default::default(),
             crowded: Default::default(),
-            // Small configurations are short of block RAM.
-            pending: if small { pending.with_style("distributed") } else { pending },
+            pending: Fifo::new(depth_log2),
             words: SdpRam::new(3).with_style("distributed"),
             dirty: Default::default(),
             open: Default::default(),
@@ -304,6 +305,8 @@ impl Chunks {
             broke: Default::default(),
             fence: Default::default(),
             told: Default::default(),
+            told_valid: Default::default(),
+            spends: Default::default(),
             opens: Default::default(),
             busy: Default::default(),
             free: Default::default(),
@@ -316,6 +319,7 @@ impl Chunks {
             blocked: Default::default(),
             may: Default::default(),
             may_behind: Default::default(),
+            picks: Default::default(),
             pick: Default::default(),
             taken: Default::default(),
             oldest: Default::default(),
@@ -372,7 +376,7 @@ impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, dirty, open, heads, behind, step, word, serves, levels, base, offset);
-        dff_setup!(self, clk, desc, desc_valid, beat, beat_valid, held, crowds, broke);
+        dff_setup!(self, clk, told, told_valid, desc, desc_valid, beat, beat_valid, held, crowds, broke);
         self.words.clock.next = self.clk.val();
         self.pending.clk.next = self.clk.val();
         self.pending.rst.next = self.rst.val();
@@ -383,7 +387,6 @@ impl Logic for Chunks {
         self.asides.rst.next = self.rst.val();
         self.ends.clk.next = self.clk.val();
         self.ends.rst.next = self.rst.val();
-        self.told.next = self.pending.out_data.val();
         self.fence.next = self.placed_data.val();
         self.opens.next = self.header_data.val();
 
@@ -406,7 +409,7 @@ impl Logic for Chunks {
             }
             if self.busy.val().get_bit(i) & (self.contexts[i].q.val() == self.fence.val().context) {
                 self.of_message.next = self.of_message.val().replace_bit(i, true);
-                if !self.heads.q.val().get_bit(i) & (self.blocks[i].q.val() == self.told.val().block) {
+                if !self.heads.q.val().get_bit(i) & (self.blocks[i].q.val() == self.told.q.val().block) {
                     self.of_block.next = self.of_block.val().replace_bit(i, true);
                 }
             }
@@ -420,13 +423,22 @@ impl Logic for Chunks {
         self.writes.next = self.fence.val().chunk & !self.fence.val().error;
         self.may_begin.next = !self.header_valid.val()
             & (!self.fence.val().chunk
-                | (self.pending.out_valid.val()
+                | (self.told_valid.q.val()
                     & (self.fence.val().error | self.of_block.val().any() | self.free.val().any())));
         self.may_end.next = self.fence.val().more | self.asides.in_ready.val();
         self.takes.next =
             self.placed_valid.val() & self.fence.val().area & self.may_begin.val() & self.may_end.val();
         self.begins.next = self.takes.val() & self.writes.val();
-        self.pending.out_ready.next = self.takes.val() & self.fence.val().chunk;
+        self.spends.next = self.takes.val() & self.fence.val().chunk;
+        // In a register: what comes out of the memory is late for the comparisons.
+        self.pending.out_ready.next = !self.told_valid.q.val() | self.spends.val();
+        if self.spends.val() {
+            self.told_valid.d.next = false;
+        }
+        if self.pending.out_ready.val() {
+            self.told_valid.d.next = self.pending.out_valid.val();
+            self.told.d.next = self.pending.out_data.val();
+        }
         self.asides.in_valid.next = self.takes.val() & !self.fence.val().more;
         self.asides.in_data.next = self.fence.val();
 
@@ -481,12 +493,12 @@ impl Logic for Chunks {
             | bit_cast::<32, 20>(self.opens.val().generation);
         self.words.write_enable.next = self.target.val().any();
         self.words.write_address.next = 0.into();
-        self.words.write_data.next.buffer = self.told.val().buffer;
-        self.words.write_data.next.area_log2 = self.told.val().area_log2;
+        self.words.write_data.next.buffer = self.told.q.val().buffer;
+        self.words.write_data.next.area_log2 = self.told.q.val().area_log2;
         self.words.write_data.next.head = false;
-        self.words.write_data.next.chunk_log2 = self.told.val().chunk_log2;
-        self.words.write_data.next.block = self.told.val().block;
-        self.words.write_data.next.bits = self.told.val().bits;
+        self.words.write_data.next.chunk_log2 = self.told.q.val().chunk_log2;
+        self.words.write_data.next.block = self.told.q.val().block;
+        self.words.write_data.next.bits = self.told.q.val().bits;
         if self.announces.val() {
             self.words.write_data.next.buffer = self.opens.val().buffer;
             self.words.write_data.next.area_log2 = self.opens.val().area_log2;
@@ -516,7 +528,7 @@ impl Logic for Chunks {
             if self.target.val().get_bit(i) {
                 self.words.write_address.next = self.number[i].val();
                 self.contexts[i].d.next = self.fence.val().context;
-                self.blocks[i].d.next = self.told.val().block;
+                self.blocks[i].d.next = self.told.q.val().block;
                 self.waits[i].d.next = self.of_message.val() & self.heads.q.val() & !self.done.val();
                 if self.announces.val() {
                     self.contexts[i].d.next = self.opens.val().context;
@@ -530,7 +542,8 @@ impl Logic for Chunks {
         }
 
         // Which place is served: in turn, of those whose last write is done.
-        self.may.next = self.dirty.q.val() & !self.open.q.val() & !self.blocked.val() & !self.target.val();
+        // One that is written in this clock is not: it is served in the next.
+        self.may.next = self.dirty.q.val() & !self.open.q.val() & !self.blocked.val();
         self.may_behind.next = self.may.val() & self.behind.q.val();
         self.pick.next = self.may.val() & (!self.may.val() + 1);
         if self.may_behind.val().any() {
@@ -543,7 +556,10 @@ impl Logic for Chunks {
                 self.words.read_address.next = self.number[i].val();
             }
         }
-        if (self.step.q.val() == ChunkStep::Idle) & self.may.val().any() {
+        self.picks.next = (self.step.q.val() == ChunkStep::Idle)
+            & self.may.val().any()
+            & !(self.pick.val() & self.target.val()).any();
+        if self.picks.val() {
             self.taken.next = self.pick.val();
             self.behind.d.next = !(self.pick.val() | (self.pick.val() - 1));
             self.serves.d.next = self.words.read_address.val();
@@ -596,7 +612,7 @@ impl Logic for Chunks {
         }
         match self.step.q.val() {
             ChunkStep::Idle => {
-                if self.may.val().any() {
+                if self.picks.val() {
                     self.step.d.next = ChunkStep::Read;
                 }
             }
@@ -650,6 +666,7 @@ impl Logic for Chunks {
             self.held.d.next = 0.into();
             self.crowds.d.next = false;
             self.broke.d.next = false;
+            self.told_valid.d.next = false;
         }
     }
 }

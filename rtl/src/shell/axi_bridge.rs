@@ -10,7 +10,7 @@
 //! (INCR), cacheable and bufferable (`0011`), unprivileged data accesses. `rlast` is not needed: who asked
 //! knows. Between classes there is no order.
 //!
-//! Verified by `testbenches/tests/configs.rs`, in whole NICs.
+//! Verified by `testbenches/tests/axi_blocks`, and in whole NICs by `configs.rs`.
 
 use super::axi_merge::AxiMerge;
 use super::axi_read::AxiRead;

@@ -14,7 +14,7 @@
 //! and on the clients, not on the bus: `rready` and `bready` are high while both clients' are, which
 //! is always where they ask only for what they have room for.
 //!
-//! Verified by `testbenches/tests/configs.rs`, in whole NICs.
+//! Verified by `testbenches/tests/axi_blocks`, and in whole NICs by `configs.rs`.
 
 use crate::prelude::*;
 use crate::stream::Fifo;

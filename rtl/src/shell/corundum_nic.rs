@@ -9,7 +9,8 @@
 //!             └─> m_tx
 //! ```
 //!
-//! Contract: those of its blocks. Streams of 512 bits, RAM of two segments of 512 bits. Tags of
+//! Contract: those of its blocks. Streams of 512 bits, RAM of two segments of 512 bits; for boards of
+//! other widths `fpga/corundum/widths.v` is between, which has `verdict_valid` and `tx_passed`. Tags of
 //! DMA are of 6 bits. What was asked of the engine is finished over a soft reset.
 //!
 //! Verified by `testbenches/tests/corundum.rs`.
@@ -47,6 +48,8 @@ pub struct CorundumNic {
     pub s_axil_rresp: Signal<Out, Bits<2>>,
     pub s_axil_rvalid: Signal<Out, Bit>,
     pub s_axil_rready: Signal<In, Bit>,
+    /// Level: the host has completions to look for.
+    pub irq: Signal<Out, Bit>,
     pub s_rx_tdata: Signal<In, Bits<512>>,
     pub s_rx_tkeep: Signal<In, Bits<64>>,
     pub s_rx_tvalid: Signal<In, Bit>,
@@ -144,6 +147,10 @@ pub struct CorundumNic {
     pub data_rd_resp_data: Signal<Out, Bits<1024>>,
     pub data_rd_resp_valid: Signal<Out, Bits<2>>,
     pub data_rd_resp_ready: Signal<In, Bits<2>>,
+    /// Whose frame has begun to leave the tap; frames of the host that passed outside.
+    pub verdict_valid: Signal<Out, Bit>,
+    pub verdict_ours: Signal<Out, Bit>,
+    pub tx_passed: Signal<In, Bit>,
     pub stat_base: Signal<In, Bits<12>>,
     pub stat_tdata: Signal<Out, Bits<24>>,
     pub stat_tid: Signal<Out, Bits<12>>,
@@ -187,6 +194,7 @@ impl CorundumNic {
             s_axil_rresp: Default::default(),
             s_axil_rvalid: Default::default(),
             s_axil_rready: Default::default(),
+            irq: Default::default(),
             s_rx_tdata: Default::default(),
             s_rx_tkeep: Default::default(),
             s_rx_tvalid: Default::default(),
@@ -284,6 +292,9 @@ impl CorundumNic {
             data_rd_resp_data: Default::default(),
             data_rd_resp_valid: Default::default(),
             data_rd_resp_ready: Default::default(),
+            verdict_valid: Default::default(),
+            verdict_ours: Default::default(),
+            tx_passed: Default::default(),
             stat_base: Default::default(),
             stat_tdata: Default::default(),
             stat_tid: Default::default(),
@@ -340,6 +351,7 @@ impl Logic for CorundumNic {
         self.regs.m_axil_rresp.next = self.core.s_axil_rresp.val();
         self.regs.m_axil_rvalid.next = self.core.s_axil_rvalid.val();
         self.core.s_axil_rready.next = self.regs.m_axil_rready.val();
+        self.irq.next = self.core.irq.val();
         self.tap.s_axis_tdata.next = self.s_rx_tdata.val();
         self.tap.s_axis_tkeep.next = self.s_rx_tkeep.val();
         self.tap.s_axis_tvalid.next = self.s_rx_tvalid.val();
@@ -508,7 +520,9 @@ impl Logic for CorundumNic {
         self.regs.rx_time.next = self.tap.ours_tuser.val().get_bits::<96>(1);
         self.regs.rx_passed.next = self.tap.passed.val();
         self.regs.tx_injected.next = self.joined.injected.val();
-        self.regs.tx_passed.next = self.joined.passed.val();
+        self.regs.tx_passed.next = self.joined.passed.val() | self.tx_passed.val();
+        self.verdict_valid.next = self.tap.verdict_valid.val();
+        self.verdict_ours.next = self.tap.verdict_ours.val();
         self.regs.tx_ended.next = self.joined.ended.val();
         self.regs.tx_time.next = self.joined.ended_ts.val();
         self.stats.pulse_0.next = self.tap.took.val();

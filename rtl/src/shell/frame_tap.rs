@@ -14,7 +14,8 @@
 //! - one beat per clock, three clocks behind the input; frames leave in their order, with their
 //!   gaps at most. Bytes, `tkeep` and `tuser` are as they came;
 //! - `ours_tvalid` has no ready: whoever is there takes every beat;
-//! - `took` and `passed`: the last beat of a frame left;
+//! - `took` and `passed`: the last beat of a frame left; `verdict_valid`: the first did, and whose
+//!   frame it is;
 //! - every output depends on registers only.
 //!
 //! Verified by `testbenches/tests/frames.rs`.
@@ -62,6 +63,8 @@ pub struct FrameTap {
     pub ours_tuser: Signal<Out, Bits<97>>,
     pub took: Signal<Out, Bit>,
     pub passed: Signal<Out, Bit>,
+    pub verdict_valid: Signal<Out, Bit>,
+    pub verdict_ours: Signal<Out, Bit>,
     beats: Fifo<RxBeat, 4>,
     verdicts: Fifo<Bit, 5>,
     /// Which beat of its frame the next one is: the first, the second, any later.
@@ -128,8 +131,10 @@ impl FrameTap {
             ours_tuser: Default::default(),
             took: Default::default(),
             passed: Default::default(),
-            beats: Fifo::new(4).with_style("distributed"),
-            verdicts: Fifo::new(5).with_style("distributed"),
+            verdict_valid: Default::default(),
+            verdict_ours: Default::default(),
+            beats: Fifo::new(4),
+            verdicts: Fifo::new(5),
             at_first: Default::default(),
             at_second: Default::default(),
             v4: Default::default(),
@@ -250,6 +255,9 @@ impl Logic for FrameTap {
         self.ours_tuser.next = self.beats.out_data.val().user;
         self.took.next = self.known.val() & self.goes_in.val() & self.beats.out_data.val().last;
         self.passed.next = self.leaves.val() & !self.goes_in.val() & self.beats.out_data.val().last;
+
+        self.verdict_valid.next = self.verdicts.out_ready.val();
+        self.verdict_ours.next = self.goes_in.val();
 
         if self.rst.val() {
             self.at_first.d.next = true;

@@ -48,6 +48,8 @@ pub struct NarrowAxiNic<const W: usize, const K: usize> {
     pub s_axil_rresp: Signal<Out, Bits<2>>,
     pub s_axil_rvalid: Signal<Out, Bit>,
     pub s_axil_rready: Signal<In, Bit>,
+    /// Level: the host has completions to look for.
+    pub irq: Signal<Out, Bit>,
     pub m_axi_awvalid: Signal<Out, Bit>,
     pub m_axi_awready: Signal<In, Bit>,
     pub m_axi_awid: Signal<Out, Bit>,
@@ -125,6 +127,7 @@ impl<const W: usize, const K: usize> NarrowAxiNic<W, K> {
             s_axil_rresp: Default::default(),
             s_axil_rvalid: Default::default(),
             s_axil_rready: Default::default(),
+            irq: Default::default(),
             m_axi_awvalid: Default::default(),
             m_axi_awready: Default::default(),
             m_axi_awid: Default::default(),
@@ -202,6 +205,7 @@ impl<const W: usize, const K: usize> Logic for NarrowAxiNic<W, K> {
         self.s_axil_rresp.next = self.core.s_axil_rresp.val();
         self.s_axil_rvalid.next = self.core.s_axil_rvalid.val();
         self.core.s_axil_rready.next = self.s_axil_rready.val();
+        self.irq.next = self.core.irq.val();
 
         self.bridge.dma_ctrl_read_desc_valid.next = self.core.dma_ctrl_read_desc_valid.val();
         self.core.dma_ctrl_read_desc_ready.next = self.bridge.dma_ctrl_read_desc_ready.val();

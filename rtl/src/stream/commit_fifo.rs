@@ -10,9 +10,10 @@
 //! Contract: a word of `in_valid` is stored in that clock, unasked: the writer
 //! looks at `room` first, which is a register and promises place for this and
 //! the next word. `commit` makes every open word, that of the same clock
-//! included, visible at the output three clocks later; `rollback` forgets
+//! included, visible at the output two clocks later; `rollback` forgets
 //! them, that of the same clock included. Never both in one clock. One word in
-//! and one out per clock.
+//! and one out per clock. `out_data` is the RAM's output: it is asked in every
+//! clock for the word that will be in front in the next one.
 //!
 //! Verified by `testbenches/tests/commit_fifo.rs`.
 
@@ -38,26 +39,22 @@ pub struct CommitFifo<T: Synth, const A: usize> {
     open: Dff<Bits<16>>,
     held: Dff<Bits<16>>,
     roomy: Dff<Bit>,
-    /// The RAM's output holds a word that was asked for last clock.
-    fetched: Dff<Bit>,
-    /// Output word and the one behind it.
-    front: Dff<T>,
-    front_valid: Dff<Bit>,
-    back: Dff<T>,
-    back_valid: Dff<Bit>,
+    /// Words committed last clock, which the RAM is asked for in this one, and those before them.
+    coming: Dff<Bits<16>>,
+    ready: Dff<Bits<16>>,
+    filled: Dff<Bit>,
     take: Signal<Local, Bit>,
-    fetch: Signal<Local, Bit>,
-    /// Words that are or will be in the two output places after this clock.
-    ahead: Signal<Local, Bits<2>>,
+    next_at: Signal<Local, Bits<A>>,
     opened: Signal<Local, Bits<16>>,
     added: Signal<Local, Bits<16>>,
     total: Signal<Local, Bits<16>>,
     after_write: Signal<Local, Bits<A>>,
+    left: Signal<Local, Bits<16>>,
     limit: Constant<Bits<16>>,
 }
 
 impl<T: Synth, const A: usize> CommitFifo<T, A> {
-    /// A FIFO of `2^depth_log2` words (plus two), `3 <= depth_log2 <= A <= 15`.
+    /// A FIFO of `2^depth_log2` words, `3 <= depth_log2 <= A <= 15`.
     pub fn new(depth_log2: usize) -> Self {
         assert!(A <= 15, "a FIFO of 2^{A} words does not fit its counter");
         assert!(depth_log2 >= 3, "a FIFO of 2^{depth_log2} words has no place for its reserve");
@@ -79,18 +76,16 @@ impl<T: Synth, const A: usize> CommitFifo<T, A> {
             open: Default::default(),
             held: Default::default(),
             roomy: Default::default(),
-            fetched: Default::default(),
-            front: Default::default(),
-            front_valid: Default::default(),
-            back: Default::default(),
-            back_valid: Default::default(),
+            coming: Default::default(),
+            ready: Default::default(),
+            filled: Default::default(),
             take: Default::default(),
-            fetch: Default::default(),
-            ahead: Default::default(),
+            next_at: Default::default(),
             opened: Default::default(),
             added: Default::default(),
             total: Default::default(),
             after_write: Default::default(),
+            left: Default::default(),
             // Two words are promised, and one may be stored while `roomy` is computed.
             limit: Constant::new(((1u64 << depth_log2) - 3).into()),
         }
@@ -100,52 +95,23 @@ impl<T: Synth, const A: usize> CommitFifo<T, A> {
 impl<T: Synth, const A: usize> Logic for CommitFifo<T, A> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clk,
-            write_at,
-            commit_at,
-            read_at,
-            open,
-            held,
-            roomy,
-            fetched,
-            front,
-            front_valid,
-            back,
-            back_valid
-        );
+        dff_setup!(self, clk, write_at, commit_at, read_at, open, held, roomy, coming, ready, filled);
         self.ram.clock.next = self.clk.val();
 
         self.room.next = self.roomy.q.val();
-        self.out_valid.next = self.front_valid.q.val();
-        self.out_data.next = self.front.q.val();
-        self.take.next = self.front_valid.q.val() & self.out_ready.val();
+        self.out_valid.next = self.filled.q.val();
+        self.out_data.next = self.ram.read_data.val();
+        self.take.next = self.filled.q.val() & self.out_ready.val();
 
         self.ram.write_enable.next = self.in_valid.val();
         self.ram.write_address.next = self.write_at.q.val();
         self.ram.write_data.next = self.in_data.val();
-        self.ram.read_address.next = self.read_at.q.val();
-
-        // A fetch needs a free output place when its word arrives next clock.
-        self.ahead.next = 0.into();
-        if self.front_valid.q.val() & !self.take.val() {
-            if self.back_valid.q.val() | self.fetched.q.val() {
-                self.ahead.next = 2.into();
-            } else {
-                self.ahead.next = 1.into();
-            }
-        } else {
-            // Never both: three words would have been ahead.
-            if self.back_valid.q.val() | self.fetched.q.val() {
-                self.ahead.next = 1.into();
-            }
+        self.next_at.next = self.read_at.q.val();
+        if self.take.val() {
+            self.next_at.next = self.read_at.q.val() + 1;
         }
-        self.fetch.next = (self.held.q.val() != 0) & (self.ahead.val() != 2);
-        self.fetched.d.next = self.fetch.val();
-        if self.fetch.val() {
-            self.read_at.d.next = self.read_at.q.val() + 1;
-        }
+        self.read_at.d.next = self.next_at.val();
+        self.ram.read_address.next = self.next_at.val();
 
         self.opened.next = self.open.q.val();
         self.after_write.next = self.write_at.q.val();
@@ -166,31 +132,18 @@ impl<T: Synth, const A: usize> Logic for CommitFifo<T, A> {
                 self.added.next = self.opened.val();
             }
         }
-        if self.fetch.val() {
+        self.coming.d.next = self.added.val();
+        self.left.next = self.ready.q.val() + self.coming.q.val();
+        if self.take.val() {
             self.held.d.next = self.held.q.val() + self.added.val() - 1;
+            self.left.next = self.ready.q.val() + self.coming.q.val() - 1;
         } else {
             self.held.d.next = self.held.q.val() + self.added.val();
         }
+        self.ready.d.next = self.left.val();
+        self.filled.d.next = self.left.val() != 0;
         self.total.next = self.held.q.val() + self.open.q.val();
         self.roomy.d.next = self.total.val() < self.limit.val();
-
-        if !self.front_valid.q.val() | self.take.val() {
-            // The front moves up: from the back if it holds a word, else from the RAM.
-            if self.back_valid.q.val() {
-                self.front.d.next = self.back.q.val();
-                self.front_valid.d.next = true;
-                self.back.d.next = self.ram.read_data.val();
-                self.back_valid.d.next = self.fetched.q.val();
-            } else {
-                self.front.d.next = self.ram.read_data.val();
-                self.front_valid.d.next = self.fetched.q.val();
-            }
-        } else {
-            if self.fetched.q.val() {
-                self.back.d.next = self.ram.read_data.val();
-                self.back_valid.d.next = true;
-            }
-        }
 
         if self.rst.val() {
             self.write_at.d.next = 0.into();
@@ -199,9 +152,9 @@ impl<T: Synth, const A: usize> Logic for CommitFifo<T, A> {
             self.open.d.next = 0.into();
             self.held.d.next = 0.into();
             self.roomy.d.next = false;
-            self.fetched.d.next = false;
-            self.front_valid.d.next = false;
-            self.back_valid.d.next = false;
+            self.coming.d.next = 0.into();
+            self.ready.d.next = 0.into();
+            self.filled.d.next = false;
         }
     }
 }

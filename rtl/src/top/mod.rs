@@ -32,6 +32,7 @@ use crate::host::ctrl_read_mux::CtrlReadMux;
 use crate::host::ctrl_write_mux::CtrlWriteMux;
 use crate::host::dma_gate::DmaGate;
 use crate::host::event_queue::EventQueue;
+use crate::host::interrupts::Interrupts;
 use crate::host::reclaim_marks::ReclaimMarks;
 use crate::host::registers::Registers;
 use crate::host::rq_fetch::RqFetch;
@@ -118,6 +119,8 @@ pub struct TesseraNic {
     pub s_axil_rresp: Signal<Out, Bits<2>>,
     pub s_axil_rvalid: Signal<Out, Bit>,
     pub s_axil_rready: Signal<In, Bit>,
+    /// Level: the host has completions to look for.
+    pub irq: Signal<Out, Bit>,
     pub dma_ctrl_read_desc_valid: Signal<Out, Bit>,
     pub dma_ctrl_read_desc_ready: Signal<In, Bit>,
     pub dma_ctrl_read_desc_address: Signal<Out, Bits<64>>,
@@ -206,6 +209,7 @@ pub struct TesseraNic {
     wheel_pops: EventQueue,
     wheel_lates: EventQueue,
     dma_errors: EventQueue,
+    interrupts: Interrupts,
     drop_events: Signal<Local, Bits<64>>,
     rx_events: Signal<Local, Bits<64>>,
     tx_events: Signal<Local, Bits<64>>,
@@ -246,6 +250,7 @@ impl TesseraNic {
             s_axil_rresp: Default::default(),
             s_axil_rvalid: Default::default(),
             s_axil_rready: Default::default(),
+            irq: Default::default(),
             dma_ctrl_read_desc_valid: Default::default(),
             dma_ctrl_read_desc_ready: Default::default(),
             dma_ctrl_read_desc_address: Default::default(),
@@ -334,6 +339,7 @@ impl TesseraNic {
             wheel_pops: EventQueue::new(),
             wheel_lates: EventQueue::new(),
             dma_errors: EventQueue::new(),
+            interrupts: Interrupts::new(),
             drop_events: Default::default(),
             rx_events: Default::default(),
             tx_events: Default::default(),

@@ -54,6 +54,8 @@ pub struct NarrowNic<const W: usize, const K: usize> {
     pub s_axil_rresp: Signal<Out, Bits<2>>,
     pub s_axil_rvalid: Signal<Out, Bit>,
     pub s_axil_rready: Signal<In, Bit>,
+    /// Level: the host has completions to look for.
+    pub irq: Signal<Out, Bit>,
     pub dma_ctrl_read_desc_valid: Signal<Out, Bit>,
     pub dma_ctrl_read_desc_ready: Signal<In, Bit>,
     pub dma_ctrl_read_desc_address: Signal<Out, Bits<64>>,
@@ -156,6 +158,7 @@ impl<const W: usize, const K: usize> NarrowNic<W, K> {
             s_axil_rresp: Default::default(),
             s_axil_rvalid: Default::default(),
             s_axil_rready: Default::default(),
+            irq: Default::default(),
             dma_ctrl_read_desc_valid: Default::default(),
             dma_ctrl_read_desc_ready: Default::default(),
             dma_ctrl_read_desc_address: Default::default(),
@@ -346,6 +349,7 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
         self.s_axil_rresp.next = self.core.s_axil_rresp.val();
         self.s_axil_rvalid.next = self.core.s_axil_rvalid.val();
         self.core.s_axil_rready.next = self.s_axil_rready.val();
+        self.irq.next = self.core.irq.val();
         self.dma_ctrl_read_desc_valid.next = self.core.dma_ctrl_read_desc_valid.val();
         self.core.dma_ctrl_read_desc_ready.next = self.dma_ctrl_read_desc_ready.val();
         self.dma_ctrl_read_desc_address.next = self.core.dma_ctrl_read_desc_address.val();

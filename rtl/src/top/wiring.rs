@@ -211,6 +211,16 @@ impl Logic for TesseraNic {
         self.cq_writer.write_beat_ready.next = self.ctrl_write_mux.cq_beat_ready.val();
         self.cq_writer.write_status_valid.next = self.ctrl_write_mux.cq_status_valid.val();
         self.cq_writer.write_status_data.next = self.ctrl_write_mux.cq_status_data.val();
+        // Not reset with the core: the host's count of what it has seen goes on too.
+        self.interrupts.clk.next = self.clk.val();
+        self.interrupts.rst.next = self.rst.val();
+        self.interrupts.written.next = self.ctrl_write_mux.cq_status_valid.val();
+        self.interrupts.enable.next = self.registers.settings.val().interrupt_enable;
+        self.interrupts.seen.next = self.registers.settings.val().interrupt_seen;
+        self.interrupts.delay.next = self.registers.settings.val().interrupt_delay;
+        self.interrupts.now.next = self.registers.now.val();
+        self.registers.interrupt_count.next = self.interrupts.count.val();
+        self.irq.next = self.interrupts.irq.val();
         self.ctrl_write_mux.area_desc_valid.next = self.chunks.write_desc_valid.val();
         self.ctrl_write_mux.area_desc_data.next = self.chunks.write_desc_data.val();
         self.chunks.write_desc_ready.next = self.ctrl_write_mux.area_desc_ready.val();

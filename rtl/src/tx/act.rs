@@ -69,6 +69,10 @@ pub struct Act {
     arm: Signal<Local, Bit>,
     arm_at: Signal<Local, Bits<32>>,
     arm_in: Signal<Local, Bits<32>>,
+    by_wire: Signal<Local, Bit>,
+    too_long: Signal<Local, Bit>,
+    /// Before the first node pops.
+    sooner: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     second: Signal<Local, Bit>,
     rto: Signal<Local, Bits<32>>,
@@ -130,6 +134,9 @@ impl Act {
             arm: Default::default(),
             arm_at: Default::default(),
             arm_in: Default::default(),
+            by_wire: Default::default(),
+            too_long: Default::default(),
+            sooner: Default::default(),
             first: Default::default(),
             second: Default::default(),
             rto: Default::default(),
@@ -446,24 +453,34 @@ impl Logic for Act {
             | self.postpone.val()
             | self.probe.val()
             | self.early.val();
-        self.arm_at.next = self.now.val() + self.verdict.val().link;
         self.arm_in.next = self.verdict.val().link;
         if self.postpone.val() {
-            self.arm_at.next = self.now.val() + self.rto.val();
             self.arm_in.next = self.rto.val();
+        }
+        // The later of two times, at most so far: each compared with all others at once.
+        self.by_wire.next = self.wire_waits.val()
+            & (!self.waits.val() | (self.verdict.val().left < self.verdict.val().wire_left));
+        self.too_long.next = self.verdict.val().left > self.longest.val();
+        self.sooner.next = self.verdict.val().link < self.verdict.val().first_left;
+        if self.postpone.val() {
+            self.sooner.next = self.rto.val() < self.verdict.val().first_left;
+        }
+        if self.by_wire.val() {
+            self.too_long.next = self.verdict.val().wire_left > self.longest.val();
         }
         if self.early.val() {
             self.arm_in.next = self.verdict.val().left;
-            if self.wire_waits.val()
-                & (!self.waits.val() | (self.verdict.val().left < self.verdict.val().wire_left))
-            {
+            self.sooner.next = self.verdict.val().left < self.verdict.val().first_left;
+            if self.by_wire.val() {
                 self.arm_in.next = self.verdict.val().wire_left;
+                self.sooner.next = self.verdict.val().wire_left < self.verdict.val().first_left;
             }
-            if self.arm_in.val() > self.longest.val() {
+            if self.too_long.val() {
                 self.arm_in.next = self.longest.val();
+                self.sooner.next = self.longest.val() < self.verdict.val().first_left;
             }
-            self.arm_at.next = self.now.val() + self.arm_in.val();
         }
+        self.arm_at.next = self.now.val() + self.arm_in.val();
         if self.postpone.val() {
             self.changed.d.next.deadline = self.now.val() + self.rto.val();
         } else {
@@ -482,10 +499,7 @@ impl Logic for Act {
                 self.changed.d.next.first_linked = true;
                 self.changed.d.next.linked_at = self.arm_at.val();
             } else {
-                if !self.second.val()
-                    & !self.verdict.val().first_left.get_bit(31)
-                    & (self.arm_in.val() < self.verdict.val().first_left)
-                {
+                if !self.second.val() & !self.verdict.val().first_left.get_bit(31) & self.sooner.val() {
                     self.out.d.next.insert = true;
                     self.out.d.next.insert_second = true;
                     self.changed.d.next.second_linked = true;

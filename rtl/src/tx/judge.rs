@@ -31,6 +31,8 @@ pub struct Judge {
     pub known_rtt: Signal<In, Bits<16>>,
     /// The same or the slot's own, or the default.
     pub rtt: Signal<In, Bits<16>>,
+    /// That and twice the guard.
+    pub reach: Signal<In, Bits<18>>,
     /// How long after a packet was chosen a word about it has come, ticks.
     pub settles_in: Signal<In, Bits<24>>,
     /// 0..=BUSY_WAIT, random.
@@ -72,10 +74,11 @@ pub struct Judge {
     half: Signal<Local, Bits<24>>,
     now24: Signal<Local, Bits<24>>,
     probes: Signal<Local, Bits<9>>,
-    /// Of the backstop: one per two PROBEs.
-    doublings: Signal<Local, Bits<8>>,
-    waits: Signal<Local, Bits<7>>,
-    first_wait: Signal<Local, Bits<32>>,
+    /// Of the backstop: one per two PROBEs. Those that make an interval longer than its
+    /// ceiling are compared beside the shift, not behind it.
+    doublings: Signal<Local, Bits<4>>,
+    waits: Signal<Local, Bits<4>>,
+    waits_to_ceiling: Signal<Local, Bits<4>>,
     waited: Signal<Local, Bits<32>>,
     quiet: Signal<Local, Bits<24>>,
     quiet_left: Signal<Local, Bits<32>>,
@@ -83,11 +86,24 @@ pub struct Judge {
     granting: Signal<Local, Bit>,
     /// Software at the receiver answers, in its own time.
     watched: Signal<Local, Bit>,
+    wide_reach: Signal<Local, Bits<32>>,
+    /// An interval begins with the round trip, or with RTO.
+    from_rto: Signal<Local, Bit>,
+    /// One of a round, RD-6.
+    of_round: Signal<Local, Bit>,
     patience: Signal<Local, Bits<32>>,
-    ceiling: Signal<Local, Bits<32>>,
+    /// What the settings alone say.
+    rto: Signal<Local, Bits<32>>,
+    round_wait: Dff<Bits<32>>,
+    ceiling: Dff<Bits<32>>,
+    longest: Dff<Bits<32>>,
+    most: Signal<Local, Bits<32>>,
+    most_linked: Signal<Local, Bits<32>>,
+    most_waited: Signal<Local, Bits<32>>,
+    limited: Signal<Local, Bit>,
+    linked_less: Signal<Local, Bit>,
     scaled: Signal<Local, Bits<32>>,
-    interval: Signal<Local, Bits<32>>,
-    longest: Signal<Local, Bits<32>>,
+    after_busy: Signal<Local, Bits<32>>,
     flag_complete: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
     flag_nack: Constant<Bits<8>>,
@@ -110,6 +126,7 @@ impl Judge {
             outside: Default::default(),
             known_rtt: Default::default(),
             rtt: Default::default(),
+            reach: Default::default(),
             settles_in: Default::default(),
             jitter: Default::default(),
             in_flight: Default::default(),
@@ -147,17 +164,27 @@ impl Judge {
             probes: Default::default(),
             doublings: Default::default(),
             waits: Default::default(),
-            first_wait: Default::default(),
+            waits_to_ceiling: Default::default(),
             waited: Default::default(),
             quiet: Default::default(),
             quiet_left: Default::default(),
             granting: Default::default(),
             watched: Default::default(),
+            wide_reach: Default::default(),
+            from_rto: Default::default(),
+            of_round: Default::default(),
             patience: Default::default(),
+            rto: Default::default(),
+            round_wait: Default::default(),
             ceiling: Default::default(),
-            scaled: Default::default(),
-            interval: Default::default(),
             longest: Default::default(),
+            most: Default::default(),
+            most_linked: Default::default(),
+            most_waited: Default::default(),
+            limited: Default::default(),
+            linked_less: Default::default(),
+            scaled: Default::default(),
+            after_busy: Default::default(),
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             flag_nack: Constant::new(u64::from(fb::NACK).into()),
@@ -172,7 +199,7 @@ impl Judge {
 impl Logic for Judge {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, out, age, sample, sampled);
+        dff_setup!(self, clk, out, age, sample, sampled, round_wait, ceiling, longest);
         self.verdict.next = self.out.q.val();
         self.now24.next = self.now.val().get_bits::<24>(0);
 
@@ -337,8 +364,8 @@ impl Logic for Judge {
         if self.job.val().feedback | self.job.val().accept {
             self.probes.next = 0.into();
         }
-        self.doublings.next = self.probes.val().get_bits::<8>(1);
-        if self.doublings.val() > 8 {
+        self.doublings.next = self.probes.val().get_bits::<4>(1);
+        if self.probes.val().get_bits::<5>(4).any() {
             self.doublings.next = 8.into();
         }
         // A state that is accepted into is still the last message's.
@@ -348,34 +375,37 @@ impl Logic for Judge {
         self.watched.next = self.message.val().host_recovery
             & (self.state.val().sent == self.message.val().count)
             & ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback);
-        self.ceiling.next = bit_cast::<32, 24>(self.settings.val().rto) << 5;
-        self.patience.next =
-            bit_cast::<32, 16>(self.rtt.val()) + (bit_cast::<32, 16>(self.settings.val().guard) << 1);
-        // RD-6.
-        if self.message.val().in_round
-            & (self.job.val().accept
-                | (self.job.val().turn & !self.state.val().heard & (self.state.val().probes == 0)))
-        {
-            self.patience.next = bit_cast::<32, 24>(self.settings.val().rto_round);
+        self.rto.next = bit_cast::<32, 24>(self.settings.val().rto);
+        self.round_wait.d.next = bit_cast::<32, 24>(self.settings.val().rto_round);
+        if self.settings.val().rto_round > self.settings.val().rto {
+            self.round_wait.d.next = self.rto.val();
         }
-        if self.granting.val() | (self.patience.val() > bit_cast::<32, 24>(self.settings.val().rto)) {
-            self.patience.next = bit_cast::<32, 24>(self.settings.val().rto);
-        }
+        self.ceiling.d.next = self.rto.val() << 5;
+        self.longest.d.next = self.rto.val() << 2;
+        self.wide_reach.next = bit_cast::<32, 18>(self.reach.val());
+        self.from_rto.next = self.granting.val() | (self.wide_reach.val() > self.rto.val());
         // What a popped slot has waited for: its packets leave later than decided.
-        self.waits.next = self.state.val().probes.get_bits::<7>(1);
-        if self.waits.val() > 8 {
+        self.waits.next = self.state.val().probes.get_bits::<4>(1);
+        self.waits_to_ceiling.next = self.state.val().probes.get_bits::<4>(1);
+        if self.state.val().probes.get_bits::<4>(4).any() {
             self.waits.next = 8.into();
         }
-        self.first_wait.next = self.patience.val();
-        if self.message.val().in_round & !self.state.val().heard & (self.state.val().probes == 0) {
-            self.first_wait.next = bit_cast::<32, 24>(self.settings.val().rto_round);
-            if self.settings.val().rto_round > self.settings.val().rto {
-                self.first_wait.next = bit_cast::<32, 24>(self.settings.val().rto);
-            }
+        if self.waits.val() > 5 {
+            self.waits_to_ceiling.next = 5.into();
         }
-        self.waited.next = self.first_wait.val() << self.waits.val();
-        if self.watched.val() | (self.waited.val() > self.ceiling.val()) {
-            self.waited.next = self.ceiling.val();
+        self.most_waited.next = self.ceiling.q.val() >> self.waits.val();
+        self.waited.next = self.wide_reach.val() << self.waits.val();
+        if self.wide_reach.val() > self.most_waited.val() {
+            self.waited.next = self.ceiling.q.val();
+        }
+        if self.from_rto.val() {
+            self.waited.next = self.rto.val() << self.waits_to_ceiling.val();
+        }
+        if self.message.val().in_round & !self.state.val().heard & (self.state.val().probes == 0) {
+            self.waited.next = self.round_wait.q.val();
+        }
+        if self.watched.val() {
+            self.waited.next = self.ceiling.q.val();
         }
         self.quiet.next = self.now24.val() - self.landed_at.val();
         if self.in_flight.val() {
@@ -394,22 +424,48 @@ impl Logic for Judge {
         if self.state.val().busy == 1 {
             self.out.d.next.wire_left = 0.into();
         }
+
+        // The next one. One of a round is not doubled yet.
+        self.of_round.next = self.message.val().in_round
+            & !self.granting.val()
+            & (self.job.val().accept
+                | (self.job.val().turn & !self.state.val().heard & (self.state.val().probes == 0)));
+        self.patience.next = self.wide_reach.val();
+        if self.from_rto.val() {
+            self.patience.next = self.rto.val();
+        }
+        self.most.next = self.ceiling.q.val() >> self.doublings.val();
+        self.most_linked.next = self.longest.q.val() >> self.doublings.val();
+        self.limited.next = self.wide_reach.val() > self.most.val();
+        self.linked_less.next = self.wide_reach.val() > self.most_linked.val();
+        if self.from_rto.val() {
+            self.limited.next = self.doublings.val() > 5;
+            self.linked_less.next = self.doublings.val() > 2;
+        }
         self.scaled.next = self.patience.val() << self.doublings.val();
-        if self.watched.val() | (self.scaled.val() > self.ceiling.val()) {
-            self.scaled.next = self.ceiling.val();
-        }
+        self.after_busy.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
+            << self.state.val().busy_count)
+            + bit_cast::<32, 24>(self.jitter.val());
         if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {
-            self.scaled.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
-                << self.state.val().busy_count)
-                + bit_cast::<32, 24>(self.jitter.val());
-        }
-        self.interval.next = self.scaled.val();
-        self.out.d.next.interval = self.interval.val();
-        self.longest.next = bit_cast::<32, 24>(self.settings.val().rto) << 2;
-        if self.interval.val() > self.longest.val() {
-            self.out.d.next.link = self.longest.val();
+            self.out.d.next.interval = self.after_busy.val();
+            self.out.d.next.link = self.after_busy.val();
+            if self.after_busy.val() > self.longest.q.val() {
+                self.out.d.next.link = self.longest.q.val();
+            }
         } else {
-            self.out.d.next.link = self.interval.val();
+            if self.of_round.val() & !self.watched.val() {
+                self.out.d.next.interval = self.round_wait.q.val();
+                self.out.d.next.link = self.round_wait.q.val();
+            } else {
+                self.out.d.next.interval = self.scaled.val();
+                if self.limited.val() | self.watched.val() {
+                    self.out.d.next.interval = self.ceiling.q.val();
+                }
+                self.out.d.next.link = self.scaled.val();
+                if self.linked_less.val() | self.watched.val() {
+                    self.out.d.next.link = self.longest.q.val();
+                }
+            }
         }
     }
 }

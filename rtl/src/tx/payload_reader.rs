@@ -124,9 +124,9 @@ impl PayloadReader {
             desc: Default::default(),
             tag: Default::default(),
             order: Fifo::new(packets),
-            lengths: Fifo::new(packets).with_style("distributed"),
+            lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
-            statuses: Fifo::new(packets + 1).with_style("distributed"),
+            statuses: Fifo::new(packets + 1),
             buffer: Fifo::new(config.tx_buffer_beats_log2),
             reserved: Default::default(),
             stored: Default::default(),

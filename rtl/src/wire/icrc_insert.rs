@@ -115,7 +115,7 @@ impl IcrcInsert {
             word_bytes: Default::default(),
             extra: Default::default(),
             extra_bytes: Default::default(),
-            out: Fifo::new(5).with_style("distributed"),
+            out: Fifo::new(5),
             go: Default::default(),
             grows: Default::default(),
             added: Default::default(),

@@ -14,7 +14,7 @@
 //! - The verdict stands 8 clocks after the last beat; only then do words,
 //!   payload and events appear (RX-2). A last beat accepted at clock 0 gives
 //!   `data_valid` or `feedback_valid` at clock 9, and the first `payload_valid`
-//!   at 11 (12 when the last payload bytes need a beat of their own).
+//!   at 10 (11 when the last payload bytes need a beat of their own).
 //! - a RELEASE comes as a word among the others, its flags 0, so that it stays
 //!   behind packets that came before it.
 //! - `payload` carries one frame for each `data` word with `payload_len` > 0,

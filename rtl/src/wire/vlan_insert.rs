@@ -70,7 +70,7 @@ impl VlanInsert {
             m_axis_tvalid: Default::default(),
             m_axis_tready: Default::default(),
             m_axis_tlast: Default::default(),
-            tags: Fifo::new(5).with_style("distributed"),
+            tags: Fifo::new(5),
             out: Default::default(),
             out_valid: Default::default(),
             begun: Default::default(),

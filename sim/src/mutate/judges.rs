@@ -16,7 +16,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "fifo", blocks: &["fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "merge", blocks: &["merge"] },
-    Judge { test: "emit", blocks: &["dff", "sdp_ram", "byte_ram"] },
+    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram"] },
     Judge {
         test: "wire_cells",
         blocks: &[
@@ -42,6 +42,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "send_tally", blocks: &["send_tally"] },
     Judge { test: "soft_reset", blocks: &["soft_reset", "dma_gate"] },
     Judge { test: "event_queue", blocks: &["event_queue"] },
+    Judge { test: "interrupts", blocks: &["interrupts"] },
     Judge { test: "reclaim_marks", blocks: &["reclaim_marks", "mark_count"] },
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
@@ -128,14 +129,12 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "nic", blocks: &["nic512"] },
     Judge { test: "gears", blocks: &["widen", "split"] },
     Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
+    Judge { test: "axi_blocks", blocks: &["axi_merge", "axi_bridge"] },
     Judge { test: "segments", blocks: &["seg_read", "seg_write"] },
     Judge { test: "frames", blocks: &["frame_tap", "frame_join"] },
     Judge { test: "app_regs", blocks: &["app_regs"] },
     Judge { test: "corundum", blocks: &["corundum_nic", "stat_feed"] },
-    Judge {
-        test: "configs",
-        blocks: &["narrow_nic", "axi_merge", "axi_bridge", "axi_nic", "narrow_axi_nic", "tessera_nic"],
-    },
+    Judge { test: "configs", blocks: &["narrow_nic", "axi_nic", "narrow_axi_nic", "tessera_nic"] },
 ];
 
 /// The testbenches that answer for blocks of this name; two blocks may share

@@ -5,6 +5,7 @@
 //! class of rings overtakes that of payload as chance will have it.
 
 use std::collections::VecDeque;
+use tessera_abi::corundum::EVENT_TYPE;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -14,8 +15,10 @@ use super::memory::HostMemory;
 use super::Axis;
 use crate::verilator::{Dut, ModelError, PortId};
 
-/// Bytes of a segment's word; two segments make a line.
+/// Bytes of the largest word of a segment.
 const WORD: usize = 64;
+/// Bytes of a line of the NIC's.
+const LINE: u64 = 128;
 /// "Unsupported request", of the engine's read errors.
 const UNSUPPORTED: u64 = 10;
 
@@ -51,10 +54,10 @@ impl Desc {
     }
 }
 
-/// A port of both segments, in two.
-fn halves(port: PortId) -> [PortId; 2] {
-    let width = port.width() / 2;
-    [port.bits(0, width), port.bits(width, width)]
+/// A port of all segments, one by one.
+fn segments(port: PortId, count: usize) -> Vec<PortId> {
+    let width = port.width() / count;
+    (0..count).map(|segment| port.bits(segment * width, width)).collect()
 }
 
 /// A descriptor under way.
@@ -62,14 +65,15 @@ struct Job {
     tag: u64,
     due: u64,
     address: u64,
-    line: u64,
+    /// Where in the RAM, in bytes.
+    at: u64,
     len: usize,
     begun: bool,
     error: bool,
     /// Words of a read that are not written yet.
     open: usize,
     /// Words of a write that came, and that all of them did.
-    words: Vec<Option<[u8; WORD]>>,
+    words: Vec<Option<Vec<u8>>>,
     ended: bool,
 }
 
@@ -92,62 +96,130 @@ impl Queue {
     }
 }
 
+/// A word for the RAM, or one that is asked for.
+#[derive(Clone, Copy)]
+enum Command {
+    Put(Put),
+    Get { tag: u64, word: usize, at: u64 },
+}
+
+/// A segment's commands of one kind, of which the first is shown until it is taken.
+struct Lane {
+    valid: PortId,
+    ready: PortId,
+    addr: PortId,
+    waiting: VecDeque<Command>,
+    shown: bool,
+    refused: bool,
+}
+
+impl Lane {
+    fn all(valid: &[PortId], ready: &[PortId], addr: &[PortId]) -> Vec<Self> {
+        let ports = valid.iter().zip(ready).zip(addr);
+        let new = |((&valid, &ready), &addr)| Self {
+            valid,
+            ready,
+            addr,
+            waiting: VecDeque::new(),
+            shown: false,
+            refused: false,
+        };
+        ports.map(new).collect()
+    }
+
+    /// Shows the next one, if it is time, or it has been shown.
+    fn show(&mut self, dut: &mut Dut, willing: bool) -> Option<Command> {
+        let next = self.waiting.front().copied().filter(|_| willing || self.refused);
+        self.shown = next.is_some();
+        dut.set(self.valid, self.shown);
+        next
+    }
+
+    /// What is taken in this clock, all inputs being known.
+    fn taken(&mut self, dut: &Dut) -> Option<Command> {
+        self.refused = self.shown && !dut.is_high(self.ready);
+        if self.shown && !self.refused {
+            self.waiting.pop_front()
+        } else {
+            None
+        }
+    }
+}
+
 struct Class {
     options: DmaOptions,
     hold: DmaHold,
+    /// Bytes of a segment's word.
+    word: usize,
     reads: Queue,
-    /// The RAM's side of reads: words to write, and tags of those written and not confirmed.
-    put_valid: [PortId; 2],
-    put_ready: [PortId; 2],
-    put_done: [PortId; 2],
-    put_be: [PortId; 2],
-    put_addr: [PortId; 2],
-    put_data: [PortId; 2],
-    puts: [VecDeque<Put>; 2],
-    unconfirmed: [VecDeque<u64>; 2],
+    /// The RAM's side of reads, segment by segment: words to write, and tags of those written and not
+    /// confirmed.
+    puts: Vec<Lane>,
+    put_done: Vec<PortId>,
+    put_be: Vec<PortId>,
+    put_data: Vec<PortId>,
+    unconfirmed: Vec<VecDeque<u64>>,
     writes: Queue,
     /// The RAM's side of writes: words to ask for, and asked for.
-    get_valid: [PortId; 2],
-    get_ready: [PortId; 2],
-    get_addr: [PortId; 2],
-    got_valid: [PortId; 2],
-    got_data: [PortId; 2],
-    got_ready: PortId,
-    gets: [VecDeque<(u64, usize)>; 2],
-    asked: [VecDeque<(u64, usize)>; 2],
+    gets: Vec<Lane>,
+    got_valid: Vec<PortId>,
+    got_data: Vec<PortId>,
+    got_ready: Vec<PortId>,
+    asked: Vec<VecDeque<(u64, usize)>>,
 }
 
-fn words(bytes: &[u8; WORD]) -> [u64; 8] {
-    std::array::from_fn(|i| {
-        bytes[i * 8..][..8].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
-    })
+fn words(bytes: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    bytes.chunks(8).map(word).collect()
 }
 
 impl Class {
     fn new(dut: &Dut, name: &str, options: DmaOptions) -> Result<Self, ModelError> {
-        let ram = |port: &str| dut.port(&format!("{name}_dma_ram_{port}"));
+        let valid = dut.port(&format!("{name}_dma_ram_wr_cmd_valid"))?;
+        let count = valid.width();
+        let ram = |port: &str| -> Result<Vec<PortId>, ModelError> {
+            Ok(segments(dut.port(&format!("{name}_dma_ram_{port}"))?, count))
+        };
+        let put_data = ram("wr_cmd_data")?;
         Ok(Self {
             options,
             hold: DmaHold::default(),
+            word: put_data[0].width() / 8,
             reads: Queue::new(Desc::new(dut, name, "read")?),
-            put_valid: halves(ram("wr_cmd_valid")?),
-            put_ready: halves(ram("wr_cmd_ready")?),
-            put_done: halves(ram("wr_done")?),
-            put_be: halves(ram("wr_cmd_be")?),
-            put_addr: halves(ram("wr_cmd_addr")?),
-            put_data: halves(ram("wr_cmd_data")?),
-            puts: Default::default(),
-            unconfirmed: Default::default(),
+            puts: Lane::all(&ram("wr_cmd_valid")?, &ram("wr_cmd_ready")?, &ram("wr_cmd_addr")?),
+            put_done: ram("wr_done")?,
+            put_be: ram("wr_cmd_be")?,
+            put_data,
+            unconfirmed: vec![VecDeque::new(); count],
             writes: Queue::new(Desc::new(dut, name, "write")?),
-            get_valid: halves(ram("rd_cmd_valid")?),
-            get_ready: halves(ram("rd_cmd_ready")?),
-            get_addr: halves(ram("rd_cmd_addr")?),
-            got_valid: halves(ram("rd_resp_valid")?),
-            got_data: halves(ram("rd_resp_data")?),
+            gets: Lane::all(&ram("rd_cmd_valid")?, &ram("rd_cmd_ready")?, &ram("rd_cmd_addr")?),
+            got_valid: ram("rd_resp_valid")?,
+            got_data: ram("rd_resp_data")?,
             got_ready: ram("rd_resp_ready")?,
-            gets: Default::default(),
-            asked: Default::default(),
+            asked: vec![VecDeque::new(); count],
         })
+    }
+
+    fn segments(&self) -> usize {
+        self.puts.len()
+    }
+
+    /// Segment and address of a descriptor's word.
+    fn place(&self, at: u64, word: usize) -> (usize, u64) {
+        let line = (self.segments() * self.word) as u64;
+        (word % self.segments(), at / line + (word / self.segments()) as u64)
+    }
+
+    /// What the RAM has taken in this clock.
+    fn shake(&mut self, dut: &Dut) {
+        for segment in 0..self.segments() {
+            if let Some(Command::Put((tag, ..))) = self.puts[segment].taken(dut) {
+                self.unconfirmed[segment].push_back(tag);
+            }
+            if let Some(Command::Get { tag, word, .. }) = self.gets[segment].taken(dut) {
+                self.asked[segment].push_back((tag, word));
+            }
+        }
     }
 
     fn open(&self) -> usize {
@@ -168,6 +240,11 @@ pub struct CorundumHost {
     offset: usize,
     /// Frames from the block to the host.
     rx: Axis,
+    rx_user: PortId,
+    last_user: u64,
+    /// A beat of the frame that is coming has nothing beside it.
+    bare: bool,
+    events: Vec<Vec<u8>>,
     coming: Vec<u8>,
     received: Vec<Vec<u8>>,
     rx_ready: bool,
@@ -200,6 +277,10 @@ impl CorundumHost {
             sending: VecDeque::new(),
             offset: 0,
             rx: Axis::at_lane(dut, "m_axis_sync_rx", lane)?,
+            rx_user: Axis::lane(dut, "m_axis_sync_rx_tuser", lane)?,
+            last_user: 0,
+            bare: false,
+            events: Vec::new(),
             coming: Vec::new(),
             received: Vec::new(),
             rx_ready: false,
@@ -217,10 +298,6 @@ impl CorundumHost {
         let ready = dut.port("m_axis_stat_tready")?;
         dut.set(ready, 1u64);
         dut.set(self.to_host[1], 1u64);
-        for class in &self.classes {
-            // A word that is asked for has its place.
-            dut.set(class.got_ready, 3u64);
-        }
         Ok(())
     }
 
@@ -237,6 +314,11 @@ impl CorundumHost {
     /// Frames that came to the host's network stack since the last call.
     pub fn take_received(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.received)
+    }
+
+    /// Frames of the block itself that came to the host since the last call: there are completions.
+    pub fn take_events(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.events)
     }
 
     /// Completions that came to the host since the last call: tag, and clock in which it was sent.
@@ -281,6 +363,11 @@ impl CorundumHost {
             self.write_ram(dut, id, now, memory);
             self.read_ram(dut, id, now);
         }
+        // Which of them are taken may depend on the others.
+        if self.classes.iter().any(|class| class.puts.iter().chain(&class.gets).any(|lane| lane.shown)) {
+            dut.settle();
+        }
+        self.classes.iter_mut().for_each(|class| class.shake(dut));
         self.frames(dut);
         self.completions(dut);
         if dut.is_high(self.stat[2]) {
@@ -318,7 +405,7 @@ impl CorundumHost {
             let at = dut.get(desc.ram_addr);
             // What no engine could do is a fault of the NIC.
             let right = len > 0
-                && at.is_multiple_of(2 * WORD as u64)
+                && at.is_multiple_of(LINE)
                 && dut.get(desc.ram_sel) == 0
                 && queue.jobs.iter().all(|job| job.tag != tag)
                 && queue.ends.iter().all(|end| end.1 != tag);
@@ -327,12 +414,12 @@ impl CorundumHost {
                 tag,
                 due: 0,
                 address: dut.get(desc.dma_addr),
-                line: at / (2 * WORD as u64),
+                at,
                 len,
                 begun: false,
                 error: false,
                 open: 0,
-                words: vec![None; len.div_ceil(WORD)],
+                words: vec![None; len.div_ceil(class.word)],
                 ended: false,
             });
         }
@@ -349,7 +436,7 @@ impl CorundumHost {
     /// Words that are in the RAM.
     fn confirm(&mut self, dut: &Dut, id: usize, now: u64) {
         let class = &mut self.classes[id];
-        for segment in 0..2 {
+        for segment in 0..class.segments() {
             if dut.is_high(class.put_done[segment]) {
                 let Some(tag) = class.unconfirmed[segment].pop_front() else {
                     self.faults += 1;
@@ -382,31 +469,28 @@ impl CorundumHost {
             let mut bytes = vec![0; job.len];
             job.error = !memory.read(job.address, &mut bytes);
             self.faults += u64::from(job.error);
-            for (i, chunk) in bytes.chunks(WORD).enumerate() {
+            let (tag, base, bytes_of) = (job.tag, job.at, class.word);
+            for (i, chunk) in bytes.chunks(bytes_of).enumerate() {
                 // What is not enabled is not written, whatever it is.
                 let mut word = [0xEE; WORD];
                 word[..chunk.len()].copy_from_slice(chunk);
-                let all = u64::MAX >> (WORD - chunk.len());
-                let cut = if self.rng.random::<f64>() < 0.2 { self.rng.random_range(0..64) } else { 0 };
+                let all = u64::MAX >> (64 - chunk.len());
+                let cut = if self.rng.random::<f64>() < 0.2 { self.rng.random_range(0..bytes_of) } else { 0 };
                 let first = all & ((1u64 << cut) - 1);
+                let (segment, address) = class.place(base, i);
                 for enable in [first, all & !first].into_iter().filter(|&enable| enable != 0) {
-                    class.puts[i % 2].push_back((job.tag, job.line + i as u64 / 2, enable, word));
-                    job.open += 1;
+                    class.puts[segment].waiting.push_back(Command::Put((tag, address, enable, word)));
+                    class.reads.jobs[at].open += 1;
                 }
             }
         }
-        for segment in 0..2 {
+        for segment in 0..self.classes[id].segments() {
             let willing = self.chance(id);
             let class = &mut self.classes[id];
-            let ready = dut.is_high(class.put_ready[segment]);
-            self.faults += u64::from(!ready);
-            let put = if willing { class.puts[segment].pop_front() } else { None };
-            dut.set(class.put_valid[segment], put.is_some());
-            if let Some((tag, line, enable, word)) = put {
-                dut.set(class.put_addr[segment], line);
+            if let Some(Command::Put((_, address, enable, word))) = class.puts[segment].show(dut, willing) {
+                dut.set(class.puts[segment].addr, address);
                 dut.set(class.put_be[segment], enable);
-                dut.set_wide(class.put_data[segment], &words(&word));
-                class.unconfirmed[segment].push_back(tag);
+                dut.set_wide(class.put_data[segment], &words(&word[..class.word]));
             }
         }
     }
@@ -416,48 +500,43 @@ impl CorundumHost {
         let class = &mut self.classes[id];
         if let Some(job) = class.writes.jobs.iter_mut().find(|job| !job.begun && job.due <= now) {
             job.begun = true;
-            for word in 0..job.words.len() {
-                class.gets[word % 2].push_back((job.tag, word));
+            let (tag, base, count) = (job.tag, job.at, job.words.len());
+            for word in 0..count {
+                let (segment, at) = class.place(base, word);
+                class.gets[segment].waiting.push_back(Command::Get { tag, word, at });
             }
         }
-        for segment in 0..2 {
+        for segment in 0..self.classes[id].segments() {
             let willing = self.chance(id);
-            let class = &mut self.classes[id];
-            let there = dut.is_high(class.get_ready[segment]);
-            // The block takes a word in every clock as long as its own are taken.
-            self.faults += u64::from(!there);
-            let get = if willing { class.gets[segment].pop_front() } else { None };
-            dut.set(class.get_valid[segment], get.is_some());
-            if let Some((tag, word)) = get {
-                let line = class.writes.jobs.iter().find(|job| job.tag == tag).map_or(0, |job| job.line);
-                dut.set(class.get_addr[segment], line + word as u64 / 2);
-                class.asked[segment].push_back((tag, word));
+            let lane = &mut self.classes[id].gets[segment];
+            if let Some(Command::Get { at, .. }) = lane.show(dut, willing) {
+                dut.set(lane.addr, at);
             }
         }
     }
 
     /// Takes the words that come.
-    fn collect(&mut self, dut: &Dut, id: usize, now: u64) {
-        let class = &mut self.classes[id];
-        for segment in 0..2 {
-            if !dut.is_high(class.got_valid[segment]) {
+    fn collect(&mut self, dut: &mut Dut, id: usize, now: u64) {
+        for segment in 0..self.classes[id].segments() {
+            // Offers stay until they are taken.
+            let takes = self.chance(id);
+            let class = &mut self.classes[id];
+            dut.set(class.got_ready[segment], takes);
+            if !dut.is_high(class.got_valid[segment]) || !takes {
                 continue;
             }
             let Some((tag, word)) = class.asked[segment].pop_front() else {
                 self.faults += 1;
                 continue;
             };
-            let mut data = [0; 8];
+            let mut data = vec![0; class.word / 8];
             dut.get_wide(class.got_data[segment], &mut data);
-            let mut bytes = [0; WORD];
-            bytes
-                .chunks_mut(8)
-                .zip(data)
-                .for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+            let bytes: Vec<u8> = data.iter().flat_map(|word| word.to_le_bytes()).collect();
             for job in class.writes.jobs.iter_mut().filter(|job| job.tag == tag) {
-                job.words[word] = Some(bytes);
+                job.words[word] = Some(bytes.clone());
             }
         }
+        let class = &mut self.classes[id];
         // It is written when it ends, so that nobody sees it before.
         let most = class.options.write_delay.1.max(2);
         let whole = |job: &&mut Job| !job.ended && job.words.iter().all(Option::is_some);
@@ -494,7 +573,7 @@ impl CorundumHost {
             let last = super::show_beat(dut, &self.tx, &bytes[self.offset..]);
             dut.set(self.tx_user, tag << 1);
             if dut.is_high(self.tx.tready) {
-                self.offset += rest.min(WORD);
+                self.offset += rest.min(self.tx.tdata.width() / 8);
                 if last {
                     self.sending.pop_front();
                     self.offset = 0;
@@ -507,9 +586,27 @@ impl CorundumHost {
         self.rx_ready = self.chance(1);
         dut.set(self.rx.tready, self.rx_ready);
         if shown && self.rx_ready {
-            super::take_beat(dut, &self.rx, WORD, &mut self.coming);
+            super::take_beat(dut, &self.rx, self.rx.tdata.width() / 8, &mut self.coming);
+            // Beside each beat, when it came: no two are alike.
+            let user = dut.get(self.rx_user.bits(0, self.rx_user.width().min(64)));
+            let timed = self.rx_user.width() > 1;
+            // Only the block's own frames have nothing beside them.
+            let event = self.coming.get(12..14) == Some(&EVENT_TYPE.to_be_bytes());
+            if user == 0 && timed {
+                self.bare = true;
+            } else {
+                self.faults += u64::from(timed && (user <= self.last_user || user & 1 != 0));
+                self.last_user = user;
+            }
             if dut.is_high(self.rx.tlast) {
-                self.received.push(std::mem::take(&mut self.coming));
+                let frame = std::mem::take(&mut self.coming);
+                self.faults += u64::from(timed && self.bare != event);
+                self.bare = false;
+                if event {
+                    self.events.push(frame);
+                } else {
+                    self.received.push(frame);
+                }
             }
         }
     }

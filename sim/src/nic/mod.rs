@@ -325,6 +325,11 @@ impl SimNic {
         self.beat
     }
 
+    /// Whether it interrupts its host; `None` of a shell without that pin.
+    pub fn irq(&self) -> Option<bool> {
+        self.dut.port("irq").ok().map(|irq| self.dut.is_high(irq))
+    }
+
     /// Host memory that its DMA reaches.
     pub fn memory(&self) -> &Arc<HostMemory> {
         &self.memory

@@ -38,6 +38,10 @@ struct Cells {
     narrow_dff: Dff<Bit>,
     full_ram: SdpRam<Word, 5>,
     folded_ram: SdpRam<Bits<3>, 5>,
+    pub forwarded: Signal<Out, Word>,
+    pub forwarded_deep: Signal<Out, Word>,
+    forward_ram: ForwardRam<Word, 5>,
+    forward_ram_deep: ForwardRam<Word, 7>,
     byte_ram: ByteRam<32, 4, 5>,
     folded_byte_ram: ByteRam<16, 2, 5>,
 }
@@ -62,6 +66,10 @@ impl Default for Cells {
             narrow_dff: Default::default(),
             full_ram: SdpRam::new(5),
             folded_ram: SdpRam::new(2).with_style("distributed"),
+            forwarded: Default::default(),
+            forwarded_deep: Default::default(),
+            forward_ram: ForwardRam::new(3),
+            forward_ram_deep: ForwardRam::new(7),
             byte_ram: ByteRam::new(5),
             folded_byte_ram: ByteRam::new(2),
         }
@@ -72,6 +80,17 @@ impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, word_dff, narrow_dff, full_ram, folded_ram, byte_ram, folded_byte_ram);
+        clock!(self, clock, forward_ram, forward_ram_deep);
+        self.forward_ram.write_enable.next = self.write.val();
+        self.forward_ram.write_address.next = self.write_address.val();
+        self.forward_ram.read_address.next = self.read_address.val();
+        self.forward_ram.write_data.next = self.word.val();
+        self.forward_ram_deep.write_enable.next = self.write.val();
+        self.forward_ram_deep.write_address.next = bit_cast::<7, 5>(self.write_address.val());
+        self.forward_ram_deep.read_address.next = bit_cast::<7, 5>(self.read_address.val());
+        self.forward_ram_deep.write_data.next = self.word.val();
+        self.forwarded.next = self.forward_ram.read_data.val();
+        self.forwarded_deep.next = self.forward_ram_deep.read_data.val();
         self.word_dff.d.next = self.word.val();
         self.narrow_dff.d.next = self.narrow.val();
         self.full_ram.write_enable.next = self.write.val();
@@ -110,6 +129,8 @@ fn leaf_cells_behave_as_their_text() {
         assert!(export.verilog.contains("module tessera_sdp_ram_71x32 "));
         assert!(export.verilog.contains("ram_style = \"distributed\""));
         assert!(export.verilog.contains("module tessera_byte_ram_32x32 "));
+        assert!(export.verilog.contains("module tessera_forward_ram_71x8 "));
+        assert!(export.verilog.contains("module tessera_forward_ram_71x128 "));
         // Small address space: reads of the word being written happen often.
         let vectors = random_vectors(&mut rng, &export, 3000);
         agree(&mut cells, &export, &vectors);

@@ -17,7 +17,7 @@ use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 /// Clocks from a frame's last beat to its word.
 const WORD_LATENCY: u64 = 9;
 /// Clocks from a frame's last beat to its first payload beat.
-const PAYLOAD_LATENCY: u64 = 11;
+const PAYLOAD_LATENCY: u64 = 10;
 
 /// Outcomes in order of precedence; the last four are accepted.
 const OUTCOMES: [&str; 19] = [

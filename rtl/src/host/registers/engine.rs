@@ -279,6 +279,7 @@ impl Logic for Registers {
         self.seen[12].next = bit_cast::<32, 14>(self.free_blocks.val());
         self.seen[13].next = bit_cast::<32, 16>(self.tombstones.val());
         self.seen[14].next = self.ticks.q.val();
+        self.seen[23].next = bit_cast::<32, 16>(self.interrupt_count.val());
         self.seen[15].next = 0.into();
         self.seen[16].next = 0.into();
         if self.fence_busy.val() | self.fence_out.q.val() {
@@ -305,7 +306,7 @@ impl Logic for Registers {
             | bit_cast::<32, 1>(self.resetting.q.val().into());
         self.gathered[0].next = 0.into();
         self.seen_one.next = false;
-        for i in 0..23 {
+        for i in 0..24 {
             self.gathered[i + 1].next = self.gathered[i].val();
             if self.ar_at.q.val() == self.seen_at[i].val() {
                 self.seen_one.next = true;
@@ -347,7 +348,7 @@ impl Logic for Registers {
             }
             Reading::Decode => {
                 self.from_file.d.next = self.file.value.val();
-                self.from_views.d.next = self.gathered[23].val();
+                self.from_views.d.next = self.gathered[24].val();
                 self.from_data.d.next = 0.into();
                 if self.r_aligned.val() & self.r_in_data.val() {
                     self.from_data.d.next = self.shifted.val().get_bits::<32>(0);

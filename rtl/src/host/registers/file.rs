@@ -11,7 +11,7 @@ use crate::types::Settings;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 42;
+pub const WORDS: usize = 44;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -57,6 +57,8 @@ pub const FILE: [Reg; WORDS] = [
     regs::CREDIT_DELAY,      // 39
     regs::RELEASE_LOW,       // 40
     regs::RECOVER_MESSAGE,   // 41
+    regs::INTERRUPT_SEEN,    // 42
+    regs::INTERRUPT_DELAY,   // 43
 ];
 
 #[derive(LogicBlock)]
@@ -78,7 +80,7 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 43],
+    gathered: [Signal<Local, Bits<32>>; 45],
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
@@ -115,7 +117,7 @@ impl Logic for RegisterFile {
         self.writable.next = false;
         self.known.next = false;
         self.gathered[0].next = 0.into();
-        for i in 0..42 {
+        for i in 0..44 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
@@ -133,7 +135,7 @@ impl Logic for RegisterFile {
                 self.words[i].d.next = self.reset[i].val();
             }
         }
-        self.value.next = self.gathered[42].val();
+        self.value.next = self.gathered[44].val();
         self.message.next = self.words[41].q.val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
@@ -184,6 +186,9 @@ impl Logic for RegisterFile {
         self.taken.d.next.rto_round = self.words[32].q.val().get_bits::<24>(0);
         self.taken.d.next.credit_policy = self.words[38].q.val().get_bits::<3>(0);
         self.taken.d.next.credit_delay = self.words[39].q.val().get_bits::<16>(0);
+        self.taken.d.next.interrupt_seen = self.words[42].q.val().get_bits::<16>(0);
+        self.taken.d.next.interrupt_enable = self.words[42].q.val().get_bit(16);
+        self.taken.d.next.interrupt_delay = self.words[43].q.val().get_bits::<16>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;
         }

@@ -48,30 +48,31 @@ pub const DOORBELL_KIND_CQ: u64 = regs::DOORBELL_CQ as u64 / 4;
 pub const DOORBELL_KIND_ROUND: u64 = regs::DOORBELL_ROUND as u64 / 4;
 
 /// Registers of which the file holds no word, in the order of the kernel's views.
-pub const VIEWS: [Reg; 23] = [
-    regs::MAGIC,          //  0
-    regs::ABI_VERSION,    //  1
-    regs::SIZES0,         //  2
-    regs::SIZES1,         //  3
-    regs::SIZES2,         //  4
-    regs::STATUS,         //  5
-    regs::TABLE_COMMAND,  //  6
-    regs::TABLE_STATUS,   //  7
-    regs::OUTSTANDING,    //  8
-    regs::UNSOLICITED,    //  9
-    regs::FREE_SLOTS,     // 10
-    regs::FREE_CONTEXTS,  // 11
-    regs::FREE_BLOCKS,    // 12
-    regs::TOMBSTONES,     // 13
-    regs::TIME,           // 14
-    regs::FENCE,          // 15
-    regs::FENCE_STATUS,   // 16
-    regs::RECLAIM,        // 17
-    regs::RECLAIM_STATUS, // 18
-    regs::RECOVER_ORDER,  // 19
-    regs::RECOVER_STATUS, // 20
-    regs::RESET,          // 21
-    regs::RESET_STATUS,   // 22
+pub const VIEWS: [Reg; 24] = [
+    regs::MAGIC,           //  0
+    regs::ABI_VERSION,     //  1
+    regs::SIZES0,          //  2
+    regs::SIZES1,          //  3
+    regs::SIZES2,          //  4
+    regs::STATUS,          //  5
+    regs::TABLE_COMMAND,   //  6
+    regs::TABLE_STATUS,    //  7
+    regs::OUTSTANDING,     //  8
+    regs::UNSOLICITED,     //  9
+    regs::FREE_SLOTS,      // 10
+    regs::FREE_CONTEXTS,   // 11
+    regs::FREE_BLOCKS,     // 12
+    regs::TOMBSTONES,      // 13
+    regs::TIME,            // 14
+    regs::FENCE,           // 15
+    regs::FENCE_STATUS,    // 16
+    regs::RECLAIM,         // 17
+    regs::RECLAIM_STATUS,  // 18
+    regs::RECOVER_ORDER,   // 19
+    regs::RECOVER_STATUS,  // 20
+    regs::RESET,           // 21
+    regs::RESET_STATUS,    // 22
+    regs::INTERRUPT_COUNT, // 23
 ];
 
 /// The kernel cuts addresses at these places.
@@ -163,6 +164,7 @@ pub struct Registers {
     pub free_contexts: Signal<In, Bits<13>>,
     pub free_blocks: Signal<In, Bits<14>>,
     pub tombstones: Signal<In, Bits<16>>,
+    pub interrupt_count: Signal<In, Bits<16>>,
     /// Every other block's tables are cleared.
     pub ready: Signal<In, Bit>,
     file: RegisterFile,
@@ -256,9 +258,9 @@ pub struct Registers {
     r_page: Signal<Local, Bits<8>>,
     r_page_at: Signal<Local, Bits<12>>,
     seen_one: Signal<Local, Bit>,
-    seen: [Signal<Local, Bits<32>>; 23],
-    gathered: [Signal<Local, Bits<32>>; 24],
-    seen_at: [Constant<Bits<21>>; 23],
+    seen: [Signal<Local, Bits<32>>; 24],
+    gathered: [Signal<Local, Bits<32>>; 25],
+    seen_at: [Constant<Bits<21>>; 24],
     fixed: [Constant<Bits<32>>; 5],
     tick_last: Constant<Bits<8>>,
     command_at: Constant<Bits<21>>,
@@ -343,6 +345,7 @@ impl Registers {
             free_contexts: Default::default(),
             free_blocks: Default::default(),
             tombstones: Default::default(),
+            interrupt_count: Default::default(),
             ready: Default::default(),
             file: RegisterFile::new(),
             counters: Counters::new(),

@@ -106,22 +106,43 @@ pub struct Aim {
     insert_node: Dff<Bit>,
     was_expired: Dff<Bit>,
 
+    // Of the aim alone, while its nodes are read.
+    look_at: Dff<Bits<32>>,
+    looked: Dff<Bit>,
+    given_up: Dff<Bit>,
+    give_up_before_look: Dff<Bit>,
+    give_up_before_hole: Dff<Bit>,
+    look_before_hole: Dff<Bit>,
+    look_before_give_up: Dff<Bit>,
+    slack: Dff<Bits<32>>,
+    look_in: Signal<Local, Bits<32>>,
+    hole_left: Signal<Local, Bits<32>>,
+    over_give_up: Signal<Local, Bits<32>>,
+    give_up_look: Signal<Local, Bits<32>>,
+    give_up_hole: Signal<Local, Bits<32>>,
+    look_hole: Signal<Local, Bits<32>>,
+    look_give_up: Signal<Local, Bits<32>>,
+
     kept: Signal<Local, IntervalNodes>,
     with_probe: Signal<Local, Bits<32>>,
-    held_back: Signal<Local, Bits<32>>,
-    final_deadline: Signal<Local, Bits<32>>,
+    deadline_held: Signal<Local, Bits<32>>,
+    probe_held: Signal<Local, Bits<32>>,
     over: Signal<Local, Bits<32>>,
-    over_give_up: Signal<Local, Bits<32>>,
     look_sooner: Signal<Local, Bits<32>>,
-    look_ahead: Signal<Local, Bits<32>>,
-    first: Signal<Local, Bits<32>>,
-    look_at: Signal<Local, Bits<32>>,
     look_early: Signal<Local, Bits<32>>,
-    give_up_sooner: Signal<Local, Bits<32>>,
+    give_up_early: Signal<Local, Bits<32>>,
+    at_hole: Signal<Local, Bit>,
+    at_look: Signal<Local, Bit>,
+    at_give_up: Signal<Local, Bit>,
+    late: Signal<Local, Bit>,
     earliest: Signal<Local, Bits<32>>,
-    pop_sooner: Signal<Local, Bits<32>>,
     pop_at: Signal<Local, Bits<32>>,
-    shorter: Signal<Local, Bits<32>>,
+    armed_less: Signal<Local, Bits<32>>,
+    shorter_deadline: Signal<Local, Bits<32>>,
+    shorter_hole: Signal<Local, Bits<32>>,
+    shorter_look: Signal<Local, Bits<32>>,
+    shorter_give_up: Signal<Local, Bits<32>>,
+    shorter: Signal<Local, Bit>,
     armed_linked: Signal<Local, Bit>,
     unlinked: Signal<Local, Bit>,
     wants_timer: Signal<Local, Bit>,
@@ -159,21 +180,40 @@ impl Aim {
             target: Default::default(),
             insert_node: Default::default(),
             was_expired: Default::default(),
+            look_at: Default::default(),
+            looked: Default::default(),
+            given_up: Default::default(),
+            give_up_before_look: Default::default(),
+            give_up_before_hole: Default::default(),
+            look_before_hole: Default::default(),
+            look_before_give_up: Default::default(),
+            slack: Default::default(),
+            look_in: Default::default(),
+            hole_left: Default::default(),
+            over_give_up: Default::default(),
+            give_up_look: Default::default(),
+            give_up_hole: Default::default(),
+            look_hole: Default::default(),
+            look_give_up: Default::default(),
             kept: Default::default(),
             with_probe: Default::default(),
-            held_back: Default::default(),
-            final_deadline: Default::default(),
+            deadline_held: Default::default(),
+            probe_held: Default::default(),
             over: Default::default(),
-            over_give_up: Default::default(),
             look_sooner: Default::default(),
-            look_ahead: Default::default(),
-            first: Default::default(),
-            look_at: Default::default(),
             look_early: Default::default(),
-            give_up_sooner: Default::default(),
+            give_up_early: Default::default(),
+            at_hole: Default::default(),
+            at_look: Default::default(),
+            at_give_up: Default::default(),
+            late: Default::default(),
             earliest: Default::default(),
-            pop_sooner: Default::default(),
             pop_at: Default::default(),
+            armed_less: Default::default(),
+            shorter_deadline: Default::default(),
+            shorter_hole: Default::default(),
+            shorter_look: Default::default(),
+            shorter_give_up: Default::default(),
             shorter: Default::default(),
             armed_linked: Default::default(),
             unlinked: Default::default(),
@@ -187,7 +227,25 @@ impl Aim {
 impl Logic for Aim {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, aim, nodes, deadline, target, insert_node, was_expired);
+        dff_setup!(
+            self,
+            clk,
+            state,
+            aim,
+            nodes,
+            deadline,
+            target,
+            insert_node,
+            was_expired,
+            look_at,
+            looked,
+            given_up,
+            give_up_before_look,
+            give_up_before_hole,
+            look_before_hole,
+            look_before_give_up,
+            slack
+        );
         self.words.clock.next = self.clk.val();
         self.expiries.clk.next = self.clk.val();
         self.expiries.rst.next = self.rst.val();
@@ -229,14 +287,39 @@ impl Logic for Aim {
 
         // Hold: RC-9, then LD-5.
         self.with_probe.next = self.aim.q.val().probe_time - self.aim.q.val().deadline;
-        self.held_back.next = self.aim.q.val().deadline - self.aim.q.val().hold;
-        self.final_deadline.next = self.aim.q.val().deadline;
+        self.deadline_held.next = self.aim.q.val().deadline - self.aim.q.val().hold;
+        self.probe_held.next = self.aim.q.val().probe_time - self.aim.q.val().hold;
+        self.deadline.d.next = self.aim.q.val().deadline;
         if self.aim.q.val().probe_armed & self.with_probe.val().get_bit(31) {
-            self.final_deadline.next = self.aim.q.val().probe_time;
-            self.held_back.next = self.aim.q.val().probe_time - self.aim.q.val().hold;
+            self.deadline.d.next = self.aim.q.val().probe_time;
+            if self.aim.q.val().holding & self.probe_held.val().get_bit(31) {
+                self.deadline.d.next = self.aim.q.val().hold;
+            }
+        } else {
+            if self.aim.q.val().holding & self.deadline_held.val().get_bit(31) {
+                self.deadline.d.next = self.aim.q.val().hold;
+            }
         }
-        if self.aim.q.val().holding & self.held_back.val().get_bit(31) {
-            self.final_deadline.next = self.aim.q.val().hold;
+        // What Arm compares with each other that is known now.
+        self.look_in.next = self.aim.q.val().at + self.aim.q.val().tail_span;
+        self.look_at.d.next = self.look_in.val();
+        self.hole_left.next = self.aim.q.val().at - self.aim.q.val().hole_tail_at;
+        self.looked.d.next = !self.hole_left.val().get_bit(31);
+        self.over_give_up.next = self.aim.q.val().at - self.aim.q.val().give_up_at;
+        self.given_up.d.next = !self.over_give_up.val().get_bit(31);
+        self.give_up_look.next = self.aim.q.val().give_up_at - self.look_in.val();
+        self.give_up_before_look.d.next = self.give_up_look.val().get_bit(31);
+        self.give_up_hole.next = self.aim.q.val().give_up_at - self.aim.q.val().hole_tail_at;
+        self.give_up_before_hole.d.next = self.give_up_hole.val().get_bit(31);
+        self.look_hole.next = self.look_in.val() - self.aim.q.val().hole_tail_at;
+        self.look_before_hole.d.next = self.look_hole.val().get_bit(31);
+        self.look_give_up.next = self.look_in.val() - self.aim.q.val().give_up_at;
+        self.look_before_give_up.d.next = self.look_give_up.val().get_bit(31);
+        // Without a hole the deadline drifts with every packet: less than a tail
+        // interval is not worth the second node.
+        self.slack.d.next = 0.into();
+        if !self.aim.q.val().hole & !self.aim.q.val().probe_armed {
+            self.slack.d.next = self.aim.q.val().tail_span;
         }
         self.kept.next = self.words.read_data.val();
         if self.aim.q.val().popping {
@@ -255,52 +338,58 @@ impl Logic for Aim {
             self.kept.next.linked1 = false;
         }
 
-        // Arm.
-        // A hole is first looked at when its tail interval is over: the tail may be
-        // seen until then, and shortens the deadline to it.
+        // Arm: all that is compared with the deadline, at once; then one of four times.
+        self.over.next = self.aim.q.val().at - self.deadline.q.val();
         self.look_sooner.next = self.aim.q.val().hole_tail_at - self.deadline.q.val();
-        self.look_ahead.next = self.aim.q.val().at - self.aim.q.val().hole_tail_at;
-        self.first.next = self.deadline.q.val();
-        if self.aim.q.val().hole
-            & !self.aim.q.val().holding
-            & self.look_sooner.val().get_bit(31)
-            & self.look_ahead.val().get_bit(31)
-        {
-            self.first.next = self.aim.q.val().hole_tail_at;
-        }
+        self.look_early.next = self.look_at.q.val() - self.deadline.q.val();
+        self.give_up_early.next = self.aim.q.val().give_up_at - self.deadline.q.val();
         // The deadline of a straggler shrinks with every other message that ends, that
         // of a hole with every packet that arrives: both nodes may stand for what it was.
-        self.look_at.next = self.aim.q.val().at + self.aim.q.val().tail_span;
-        self.look_early.next = self.look_at.val() - self.deadline.q.val();
-        if (self.aim.q.val().halved | (self.aim.q.val().hole & !self.look_ahead.val().get_bit(31)))
+        self.at_look.next = (self.aim.q.val().halved | (self.aim.q.val().hole & self.looked.q.val()))
             & !self.aim.q.val().holding
-            & self.look_early.val().get_bit(31)
-        {
-            self.first.next = self.look_at.val();
-        }
-        self.give_up_sooner.next = self.aim.q.val().give_up_at - self.first.val();
-        self.earliest.next = self.first.val();
-        if self.give_up_sooner.val().get_bit(31) {
-            self.earliest.next = self.aim.q.val().give_up_at;
-        }
-        self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
+            & self.look_early.val().get_bit(31);
+        // A hole is first looked at when its tail interval is over: the tail may be
+        // seen until then, and shortens the deadline to it.
+        self.at_hole.next = self.aim.q.val().hole
+            & !self.aim.q.val().holding
+            & self.look_sooner.val().get_bit(31)
+            & !self.looked.q.val()
+            & !self.at_look.val();
+        self.at_give_up.next = self.give_up_early.val().get_bit(31);
+        self.earliest.next = self.deadline.q.val();
         // With both nodes linked nothing can be put before them, so the earlier pops
         // within a tail interval: silence that shrinks with the gap may not take from
         // a hole the node that its deadline needs.
-        self.pop_sooner.next = self.look_at.val() - self.earliest.val();
+        self.late.next = self.look_early.val().get_bit(31);
+        self.armed_less.next = self.nodes.q.val().armed - self.slack.q.val();
+        self.shorter_deadline.next = self.deadline.q.val() - self.armed_less.val();
+        self.shorter_hole.next = self.aim.q.val().hole_tail_at - self.armed_less.val();
+        self.shorter_look.next = self.look_at.q.val() - self.armed_less.val();
+        self.shorter_give_up.next = self.aim.q.val().give_up_at - self.armed_less.val();
+        self.shorter.next = self.shorter_deadline.val().get_bit(31);
+        if self.at_hole.val() {
+            self.at_give_up.next = self.give_up_before_hole.q.val();
+            self.earliest.next = self.aim.q.val().hole_tail_at;
+            self.late.next = self.look_before_hole.q.val();
+            self.shorter.next = self.shorter_hole.val().get_bit(31);
+        }
+        if self.at_look.val() {
+            self.at_give_up.next = self.give_up_before_look.q.val();
+            self.earliest.next = self.look_at.q.val();
+            self.late.next = false;
+            self.shorter.next = self.shorter_look.val().get_bit(31);
+        }
+        if self.at_give_up.val() {
+            self.earliest.next = self.aim.q.val().give_up_at;
+            self.late.next = self.look_before_give_up.q.val();
+            self.shorter.next = self.shorter_give_up.val().get_bit(31);
+        }
+        self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
         self.pop_at.next = self.earliest.val();
-        if !self.unlinked.val() & self.pop_sooner.val().get_bit(31) {
-            self.pop_at.next = self.look_at.val();
+        if !self.unlinked.val() & self.late.val() {
+            self.pop_at.next = self.look_at.q.val();
         }
-        self.over.next = self.aim.q.val().at - self.deadline.q.val();
-        self.over_give_up.next = self.aim.q.val().at - self.aim.q.val().give_up_at;
-        self.expiries.in_data.next.gave_up = !self.over_give_up.val().get_bit(31);
-        self.shorter.next = self.earliest.val() - self.nodes.q.val().armed;
-        // Without a hole the deadline drifts with every packet: less than a tail
-        // interval is not worth the second node.
-        if !self.aim.q.val().hole & !self.aim.q.val().probe_armed {
-            self.shorter.next = self.earliest.val() + self.aim.q.val().tail_span - self.nodes.q.val().armed;
-        }
+        self.expiries.in_data.next.gave_up = self.given_up.q.val();
         self.armed_linked.next = self.nodes.q.val().linked0;
         if self.nodes.q.val().armed_node {
             self.armed_linked.next = self.nodes.q.val().linked1;
@@ -318,22 +407,20 @@ impl Logic for Aim {
             }
             AimState::Hold => {
                 self.nodes.d.next = self.kept.val();
-                self.deadline.d.next = self.final_deadline.val();
                 self.state.d.next = AimState::Arm;
             }
             AimState::Arm => {
                 self.target.d.next = self.pop_at.val();
                 self.ask.next = self.aim.q.val().popping
                     & self.wants_timer.val()
-                    & (!self.over_give_up.val().get_bit(31) | !self.over.val().get_bit(31));
+                    & (self.given_up.q.val() | !self.over.val().get_bit(31));
                 self.insert_node.d.next = self.nodes.q.val().linked0;
                 // The earliest node popped, now or at the expiry: what the other stands
                 // for is further out. Else the other only for a shorter deadline.
                 self.insert.next = self.wants_timer.val()
                     & !self.ask.val()
                     & (!self.armed_linked.val()
-                        | (self.shorter.val().get_bit(31)
-                            & (!self.nodes.q.val().linked0 | !self.nodes.q.val().linked1)));
+                        | (self.shorter.val() & (!self.nodes.q.val().linked0 | !self.nodes.q.val().linked1)));
                 if self.insert.val() {
                     self.words.write_data.next.armed = self.pop_at.val();
                     self.words.write_data.next.armed_node = self.nodes.q.val().linked0;
@@ -345,7 +432,7 @@ impl Logic for Aim {
                 }
                 if self.ask.val() {
                     self.expiries.in_valid.next = true;
-                    self.was_expired.d.next = self.over_give_up.val().get_bit(31);
+                    self.was_expired.d.next = !self.given_up.q.val();
                     self.words.write_data.next.asked = true;
                 }
                 if !self.aim.q.val().open

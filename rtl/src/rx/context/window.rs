@@ -32,9 +32,11 @@ pub struct Window {
     /// First packet of that block; meaningless if not `asked`.
     pub at: Signal<Out, Bits<24>>,
     pub asked: Signal<Out, Bit>,
-    last: Signal<Local, Bits<25>>,
+    /// Blocks that the grant is ahead of `base`, two's complement.
+    ahead: Signal<Local, Bits<17>>,
+    to_reach: Signal<Local, Bits<11>>,
+    to_count: Signal<Local, Bits<11>>,
     reach: Signal<Local, Bits<25>>,
-    left: Signal<Local, Bits<25>>,
     from: Signal<Local, Bits<25>>,
 }
 
@@ -55,9 +57,10 @@ impl Window {
             limit: Default::default(),
             at: Default::default(),
             asked: Default::default(),
-            last: Default::default(),
+            ahead: Default::default(),
+            to_reach: Default::default(),
+            to_count: Default::default(),
             reach: Default::default(),
-            left: Default::default(),
             from: Default::default(),
         }
     }
@@ -72,14 +75,18 @@ impl Logic for Window {
             self.next_base.next = self.count.val();
         }
 
-        self.last.next = bit_cast::<25, 24>(self.count.val());
+        // Each bound by itself: the smaller of both would be late.
+        self.ahead.next = bit_cast::<17, 16>(self.granted.val().get_bits::<16>(8))
+            - bit_cast::<17, 16>(self.cumulative.val().get_bits::<16>(8));
+        self.may_grant.next =
+            (self.granted.val() < self.count.val()) & (self.ahead.val().get_bit(16) | (self.ahead.val() < 4));
+        self.to_reach.next = self.base.val().get_bits::<11>(0) + 1024 - self.granted.val().get_bits::<11>(0);
+        self.to_count.next = self.count.val().get_bits::<11>(0) - self.granted.val().get_bits::<11>(0);
         self.reach.next = bit_cast::<25, 24>(self.base.val()) + 1024;
-        if self.last.val() < self.reach.val() {
-            self.reach.next = self.last.val();
+        self.gap.next = self.to_reach.val();
+        if bit_cast::<25, 24>(self.count.val()) < self.reach.val() {
+            self.gap.next = self.to_count.val();
         }
-        self.may_grant.next = bit_cast::<25, 24>(self.granted.val()) < self.reach.val();
-        self.left.next = self.reach.val() - bit_cast::<25, 24>(self.granted.val());
-        self.gap.next = self.left.val().get_bits::<11>(0);
 
         self.from.next = bit_cast::<25, 24>(self.base.val()) + (bit_cast::<25, 3>(self.step.val()) << 8);
         self.at.next = self.from.val().get_bits::<24>(0);

@@ -62,15 +62,6 @@ pub struct LookupWay {
     since: Signal<Local, Bits<24>>,
 }
 
-/// The keys: in UltraRAM where they fill its 4096 words.
-fn names(sets_log2: usize) -> SdpRam<LookupName, 13> {
-    if sets_log2 >= 12 {
-        SdpRam::new(sets_log2).with_style("ultra")
-    } else {
-        SdpRam::new(sets_log2)
-    }
-}
-
 impl LookupWay {
     /// A way of `2^sets_log2` sets.
     pub fn new(sets_log2: usize) -> Self {
@@ -88,7 +79,7 @@ impl LookupWay {
             write_name: Default::default(),
             write_held: Default::default(),
             new_held: Default::default(),
-            names: names(sets_log2),
+            names: SdpRam::new(sets_log2),
             holds: SdpRam::new(sets_log2),
             is_hit: Default::default(),
             is_vacant: Default::default(),

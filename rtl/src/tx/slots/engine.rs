@@ -29,6 +29,7 @@ impl Logic for Slots {
             rtt2,
             beyond,
             age2,
+            reach2,
             bytes,
             reclaim_at
         );
@@ -217,9 +218,13 @@ impl Logic for Slots {
         self.known2.d.next = self.rtt.known.val();
         if self.rtt1.val() == 0 {
             self.rtt2.d.next = self.settings.val().rtt_default;
+            self.reach2.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
+                + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
             self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.settings.val().rtt_default);
         } else {
             self.rtt2.d.next = self.rtt1.val();
+            self.reach2.d.next =
+                bit_cast::<18, 16>(self.rtt1.val()) + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
             self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt1.val());
         }
         // TX-6.
@@ -238,6 +243,7 @@ impl Logic for Slots {
         self.judge.outside.next = self.feedback_slot.val() != self.feedback.q.val().slot;
         self.judge.known_rtt.next = self.known2.q.val();
         self.judge.rtt.next = self.rtt2.q.val();
+        self.judge.reach.next = self.reach2.q.val();
         self.judge.settles_in.next = self.age2.q.val();
         self.judge.jitter.next = self.starter.jitter.val();
         self.maker.job.next = self.job2.q.val();

@@ -177,6 +177,8 @@ pub struct Slots {
     /// What a word about a packet takes beyond the round trip; with that of the job's slot.
     beyond: Dff<Bits<24>>,
     age2: Dff<Bits<24>>,
+    /// What an interval begins with.
+    reach2: Dff<Bits<18>>,
     rtt1: Signal<Local, Bits<16>>,
 
     // Outputs.
@@ -295,6 +297,7 @@ impl Slots {
             rtt2: Default::default(),
             beyond: Default::default(),
             age2: Default::default(),
+            reach2: Default::default(),
             rtt1: Default::default(),
             bytes: Default::default(),
             reclaim_at: Default::default(),
