@@ -134,7 +134,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         return args.json.as_ref().map_or(Ok(()), |path| output::write_json(path, &found));
     }
     let config = model::config(args.config.as_deref().unwrap_or("nic512"))?;
-    model::joins(config, args.shell)?;
     let file = args.out.clone().unwrap_or_else(|| {
         let name = match args.shell {
             Shell::Thin => format!("{}.v", config.name),

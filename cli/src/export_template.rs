@@ -14,6 +14,7 @@ fn drawing(shell: Shell) -> &'static str {
             "\
 //                        +-----------------------+
 //   host registers ----->| s_axil                |
+//   interrupts     <-----| irq (level)           |
 //                        |        m_axis         |-----> MAC, transmit (it adds the FCS)
 //   rings    <---------->| dma_ctrl_*            |
 //   payload  <---------->| dma_data_*            |
@@ -26,6 +27,7 @@ fn drawing(shell: Shell) -> &'static str {
 //                        +-----------------------+
 //   PCIe bridge, BAR --->| s_axil                |
 //     (AXI4-Lite)        |        m_axis         |-----> MAC, transmit (it adds the FCS)
+//   its interrupts <-----| irq (level)           |
 //   PCIe bridge,    <----| m_axi                 |
 //     host memory        |        s_axis         |<----- MAC, receive (it takes the FCS off)
 //     (AXI4)             +-----------------------+
@@ -103,5 +105,43 @@ mod tests {
         assert!(text.starts_with("CAPI=2:\nname: tessera:nic:tiny_axi:"), "{text}");
         assert!(text.contains("      - a.v\n      - b.v\n"), "{text}");
         assert!(text.contains("toplevel: tessera_tiny_axi"), "{text}");
+    }
+
+    /// What is to be copied fits the exported Verilog: no width, no port, no name is another.
+    #[test]
+    fn an_instance_is_linted_with_the_nic() {
+        use tessera_sim::tools;
+        let folder = tools::cache_dir().join("checks").join("instance");
+        std::fs::create_dir_all(&folder).expect("the cache can be written");
+        let verilator = tools::pinned_verilator(&tools::ToolOptions::default()).unwrap();
+        let lint = |top: &str, verilog: &str, text: &str| {
+            let file = folder.join(format!("{top}.v"));
+            std::fs::write(&file, format!("module project;\n{text}\nendmodule\n{verilog}")).unwrap();
+            // A project drives the wires and reads them.
+            let loose = ["-Wno-DECLFILENAME", "-Wno-TIMESCALEMOD", "-Wno-UNDRIVEN", "-Wno-UNUSEDSIGNAL"];
+            let mut command = verilator.command();
+            command.args(["--lint-only", "-Wall", "--top-module", "project"]).args(loose).arg(&file);
+            let output = command.output().unwrap();
+            (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let cases = [
+            ("tiny", Shell::Thin),
+            ("tiny", Shell::Axi),
+            ("tiny", Shell::Corundum),
+            ("nic64", Shell::Thin),
+            ("nic128", Shell::Axi),
+        ];
+        for (name, shell) in cases {
+            let export = export_release(config(name).unwrap(), shell).unwrap();
+            let text = instance(&export, shell);
+            let (ok, said) = lint(&export.top, &export.verilog, &text);
+            assert!(ok, "{name}, {shell:?}: {said}");
+            if shell == Shell::Axi {
+                let narrower = text.replace("wire [31:0] s_axil_wdata;", "wire [30:0] s_axil_wdata;");
+                assert_ne!(narrower, text);
+                let (ok, said) = lint(&export.top, &export.verilog, &narrower);
+                assert!(!ok && said.contains("WIDTH"), "{said}");
+            }
+        }
     }
 }

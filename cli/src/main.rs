@@ -17,6 +17,7 @@ mod mutate;
 mod output;
 mod peers;
 mod prove;
+mod route;
 mod run;
 mod setup;
 mod simulated;
@@ -53,6 +54,7 @@ enum Verb {
     Setup(setup::SetupArgs),
     Mutate(mutate::MutateArgs),
     Synth(synth::SynthArgs),
+    Route(route::RouteArgs),
     Prove(prove::ProveArgs),
 }
 
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Setup(args) => setup::run(&args),
         Verb::Mutate(args) => mutate::run(&args),
         Verb::Synth(args) => synth::run(&args),
+        Verb::Route(args) => route::run(&args),
         Verb::Prove(args) => prove::run(&args),
     };
     match result {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use clap::Args;
 use sha2::{Digest, Sha256};
-use tessera_abi::params::{Config, CONFIGS, CORE_BITS};
+use tessera_abi::params::{Config, CONFIGS};
 use tessera_rtl::emit::Export;
 use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
@@ -91,20 +91,8 @@ pub enum Shell {
     Corundum,
 }
 
-/// That a configuration can be joined to it.
-pub fn joins(config: &Config, shell: Shell) -> Result<(), Failure> {
-    if shell != Shell::Corundum || config.data_bits == CORE_BITS {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "the application block has streams of {CORE_BITS} bits, and {} has {}: use nic512 or tiny",
-        config.name, config.data_bits
-    )))
-}
-
 /// Exports a configuration for others, with the source revision.
 pub fn export_release(config: &'static Config, shell: Shell) -> Result<Export, Failure> {
-    joins(config, shell)?;
     Ok(match shell {
         Shell::Thin => tessera_rtl::export::nic(config, &revision())?,
         Shell::Axi => tessera_rtl::export::axi_nic(config, &revision())?,

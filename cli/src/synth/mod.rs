@@ -1,21 +1,28 @@
 //! `tessera synth`: what a configuration takes of an FPGA, by an open flow.
 
+mod cells;
+mod change;
+mod netlist;
 mod report;
+mod ways;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, synthesis, Synthesis, ToolOptions};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
-use report::{latest_arrival, levels, Area, Block, Statistics};
+use change::{compare, Earlier};
+use report::{Area, Block, Statistics};
+use ways::{Way, Ways};
 
 /// Map a configuration, or any Verilog, to an FPGA's cells: area by block, longest way
 #[derive(Args, Debug)]
@@ -35,9 +42,21 @@ pub struct SynthArgs {
     /// Family of the FPGA
     #[arg(long, value_enum, default_value_t)]
     target: Target,
-    /// The whole only, not block by block: half the time
-    #[arg(long)]
+    /// The whole only, not block by block
+    #[arg(long, conflicts_with = "quick")]
     whole: bool,
+    /// Block by block only, without the ways: a fifth of the time
+    #[arg(long)]
+    quick: bool,
+    /// Tell so many of the longest ways cell by cell, one for each register where they end
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "quick")]
+    ways: usize,
+    /// Result of an earlier run (`--json`), to print the change
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Growth of LUTs, FFs or block RAMs against that, in percent, that is a failure
+    #[arg(long, value_name = "PERCENT", requires = "against")]
+    growth: Option<f64>,
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -47,7 +66,7 @@ pub struct SynthArgs {
 }
 
 /// Families of FPGAs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Target {
     /// AMD UltraScale+: Alveo, VCU118
@@ -70,19 +89,49 @@ impl Target {
         }
     }
 
-    fn pass(self, top: &str, flat: bool) -> String {
+    /// What maps a design as one, as Yosys does it for the family.
+    fn whole(self, top: &str) -> String {
+        let xilinx =
+            |family: &str| format!("synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten");
+        match self {
+            Self::UltrascalePlus => xilinx("xcup"),
+            Self::Series7 => xilinx("xc7"),
+            Self::Ecp5 => format!("synth_ecp5 -top {top}"),
+        }
+    }
+
+    /// What maps it block by block. Yosys's own way would take the better of its two mappers to each
+    /// module, at hours and gigabytes for a NIC; the other one differs by a few per cent.
+    fn blocks(self, top: &str) -> String {
         let xilinx = |family: &str| {
-            let flatten = if flat { " -flatten" } else { "" };
-            format!("synth_xilinx -family {family} -top {top} -noclkbuf -noiopad{flatten}")
+            format!(
+                "synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten -run begin:map_luts\n\
+                 opt_expr -mux_undef -noclkinv\n\
+                 abc -luts 2:2,3,6:5,10,20\n\
+                 clean\n\
+                 xilinx_srl -fixed -minlen 3\n\
+                 techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6\n\
+                 xilinx_dffopt\n\
+                 opt_lut_ins -tech xilinx\n\
+                 clean"
+            )
         };
         match self {
             Self::UltrascalePlus => xilinx("xcup"),
             Self::Series7 => xilinx("xc7"),
-            Self::Ecp5 => format!("synth_ecp5 -top {top}{}", if flat { "" } else { " -noflatten" }),
+            Self::Ecp5 => format!(
+                "synth_ecp5 -top {top} -run begin:map_luts\n\
+                 abc -lut 4 -dress\n\
+                 clean\n\
+                 techmap -map +/lattice/cells_map_trellis.v\n\
+                 opt_lut_ins -tech lattice\n\
+                 clean"
+            ),
         }
     }
 
-    /// Whether Yosys knows how long its cells take.
+    /// Whether its cells' times are known. Yosys's models of ECP5 have them of tables and carries only:
+    /// registers and memories take no time there.
     fn is_timed(self) -> bool {
         self != Self::Ecp5
     }
@@ -103,24 +152,44 @@ struct Synthesised {
     top: String,
     target: Target,
     yosys: String,
-    /// Of the design as one, which is what a vendor's tool maps too.
-    total: Area,
-    /// Of its blocks, each mapped alone: what is optimised over their edges is not.
+    /// Of the design as one, which is what a vendor's tool maps too. Not there after a quick run.
+    total: Option<Area>,
+    /// Of its blocks together, each mapped alone: what is optimised over their edges is not.
+    sum: Option<Area>,
+    /// The blocks.
     blocks: Vec<Block>,
     /// LUTs on the way that takes longest.
     lut_levels: Option<usize>,
     /// How long that takes in cells alone, without wires.
     logic_ps: Option<u64>,
+    #[serde(flatten)]
+    ways: Option<Ways>,
     aims: Vec<Aim>,
     seconds: f64,
 }
 
-/// One run of Yosys: the statistics, and what it says of ways.
+/// One run of Yosys: the statistics, and the ways of the whole.
 struct Mapped {
     stat: Statistics,
-    levels: Option<usize>,
-    arrival: Option<u64>,
+    ways: Option<Ways>,
 }
+
+/// Gates below which a module is no block of its own.
+const SMALLEST: usize = 60;
+/// Modules that are none either: the exporter's leaves.
+const LEAVES: [&str; 11] = [
+    "tessera_dff_*",
+    "tessera_delay_*",
+    "tessera_sdp_ram_*",
+    "tessera_forward_ram_*",
+    "tessera_byte_ram_*",
+    "tessera_xor_*",
+    "tessera_rom_*",
+    "tessera_keep_*",
+    "tessera_to_wire_*",
+    "tessera_from_wire_*",
+    "tessera_byte_reverse*",
+];
 
 struct Flow<'a> {
     yosys: &'a Synthesis,
@@ -128,10 +197,14 @@ struct Flow<'a> {
     sources: Vec<PathBuf>,
     top: String,
     target: Target,
+    /// Whether the exporter made it.
+    own: bool,
+    /// So many ways are told in detail.
+    details: usize,
 }
 
 /// A file name as Yosys's scripts take it.
-fn quoted(path: &Path) -> Result<String, Failure> {
+pub(crate) fn quoted(path: &Path) -> Result<String, Failure> {
     let text = path.to_string_lossy();
     if text.contains(['"', '\n', ' ', ';', '#']) {
         return Err(Failure::new(format!(
@@ -143,6 +216,7 @@ fn quoted(path: &Path) -> Result<String, Failure> {
 }
 
 impl Flow<'_> {
+    /// Maps the design, as one or block by block.
     fn run(&self, flat: bool) -> Result<Mapped, Failure> {
         let kind = if flat { "whole" } else { "blocks" };
         let at = |name: &str| self.folder.join(format!("{kind}.{name}"));
@@ -151,10 +225,32 @@ impl Flow<'_> {
             let _ = writeln!(script, "read_verilog -sv {}", quoted(source)?);
         }
         let _ = writeln!(script, "hierarchy -check -top {}", self.top);
-        let _ = writeln!(script, "{}", self.target.pass(&self.top, flat));
+        if flat {
+            // As the flow does it next, but so that registers keep the names of their instances.
+            if self.target.is_timed() {
+                let _ = writeln!(script, "proc\nflatten -scopename");
+            }
+            let _ = writeln!(script, "{}", self.target.whole(&self.top));
+        } else {
+            // Registers, delays and memories are part of the block that has them.
+            if self.own {
+                let _ = writeln!(script, "proc\nkeep_hierarchy -min_cost {SMALLEST}");
+                let _ = writeln!(script, "setattr -mod -unset keep_hierarchy {}", LEAVES.join(" "));
+            } else {
+                let _ = writeln!(script, "setattr -mod -set keep_hierarchy 1");
+            }
+            let _ = writeln!(script, "{}", self.target.blocks(&self.top));
+        }
         let _ = writeln!(script, "tee -q -o {} stat -json", quoted(&at("stat"))?);
         if flat && self.target.is_timed() {
-            let _ = writeln!(script, "tee -q -o {} sta", quoted(&at("sta"))?);
+            // The top only: modules that Yosys made of cells have processes, which it cannot write.
+            let netlist = at("netlist.json");
+            let _ = writeln!(
+                script,
+                "select {}\nwrite_json -selected {}\nselect -clear",
+                self.top,
+                quoted(&netlist)?
+            );
         }
         let file = at("ys");
         output::write(&file, &script)?;
@@ -177,66 +273,147 @@ impl Flow<'_> {
         }
         let read = |name: &str| std::fs::read_to_string(at(name)).unwrap_or_default();
         let stat = Statistics::parse(&read("stat")).map_err(|error| Failure::new(error.to_string()))?;
-        let sta = read("sta");
-        Ok(Mapped { stat, levels: levels(&sta), arrival: latest_arrival(&sta) })
+        let ways = (flat && self.target.is_timed()).then(|| self.ways(&at("netlist.json"))).transpose()?;
+        Ok(Mapped { stat, ways })
+    }
+}
+
+impl Flow<'_> {
+    /// The ways of a netlist, which is not kept: it takes 140 MB for a NIC.
+    fn ways(&self, netlist: &Path) -> Result<Ways, Failure> {
+        let wrong = |error: String| Failure::new(format!("cannot tell the ways of {}: {error}", self.top));
+        let text = std::fs::read_to_string(netlist)
+            .map_err(|error| wrong(format!("cannot read {}: {error}", netlist.display())))?;
+        let ways = Ways::parse(&text, &self.top, &LEAVES, self.details)
+            .map_err(|error| wrong(format!("{error}; the netlist is {}", netlist.display())))?;
+        let _ = std::fs::remove_file(netlist);
+        Ok(ways)
     }
 }
 
 /// What `nic512` is to take at most: a tenth of an Alveo U55C's block RAMs, and a clock of 250 MHz by
 /// the estimate (docs/fpga.md).
-fn aims(config: &str, target: Target, total: &Area, whole: &Mapped) -> Vec<Aim> {
+fn aims(config: &str, target: Target, total: &Area, way: Option<&Way>) -> Vec<Aim> {
     if config != "nic512" || target != Target::UltrascalePlus {
         return Vec::new();
     }
     let aim = |what, at_most, is: f64| Aim { what, at_most, is, met: is <= at_most };
     let mut aims = vec![aim("LUT", 44_000.0, total.lut), aim("block RAM", 201.6, total.block_ram)];
-    aims.extend(whole.arrival.map(|ps| aim("logic on the longest way, ps", 3_900.0, ps as f64)));
-    aims.extend(whole.levels.map(|levels| aim("LUTs on the longest way", 8.0, levels as f64)));
+    aims.extend(way.map(|way| aim("logic on the longest way, ps", 3_900.0, way.ps as f64)));
+    aims.extend(way.map(|way| aim("LUTs on the longest way", 8.0, way.luts as f64)));
     aims
 }
 
-fn row(name: &str, area: &Area) -> [String; 8] {
-    let n = |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") };
-    [
-        name.into(),
-        n(area.lut),
-        n(area.lut_ram),
-        n(area.ff),
-        n(area.block_ram),
-        n(area.ultra_ram),
-        n(area.dsp),
-        n(area.carry),
-    ]
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
 }
 
-const HEAD: [&str; 8] = ["", "LUT", "as RAM", "FF", "block RAM", "UltraRAM", "DSP", "carry"];
+/// A row of the table: if ways are known, with the longest that ends there.
+fn row(name: &str, area: &Area, ways: Option<Option<&Way>>) -> Vec<String> {
+    let mut row = vec![name.to_owned()];
+    row.extend(area.columns().map(number));
+    match ways {
+        Some(Some(way)) => row.extend([way.ps.to_string(), way.luts.to_string()]),
+        Some(None) => row.extend([String::new(), String::new()]),
+        None => {}
+    }
+    row
+}
+
+const HEAD: [&str; 10] =
+    ["", "LUT", "as RAM", "FF", "block RAM", "UltraRAM", "DSP", "carry", "way, ps", "its LUTs"];
+/// Those of them that are there without ways.
+const HEAD_OF_AREA: usize = 8;
+/// LUTs (as many FFs, or a block RAM) below which a block inside a block gets no row: JSON has it.
+const ROW: f64 = 200.0;
+
+/// All modules that have areas of their own.
+fn modules<'a>(blocks: &'a [Block], into: &mut BTreeSet<&'a str>) {
+    for block in blocks {
+        into.insert(&block.module);
+        modules(&block.blocks, into);
+    }
+}
+
+/// The table of blocks, and what its ways are found by.
+struct Rows<'a> {
+    ways: Option<&'a Ways>,
+    modules: BTreeSet<&'a str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl<'a> Rows<'a> {
+    fn add(&mut self, blocks: &'a [Block], path: &mut Vec<&'a str>) {
+        let depth = path.len();
+        for block in blocks {
+            let Area { lut, ff, block_ram, ultra_ram, .. } = block.area;
+            if depth > 0 && lut.max(ff) < ROW && block_ram + ultra_ram < 1.0 {
+                continue;
+            }
+            let itself = block.module == "(itself)";
+            if !itself {
+                path.push(&block.module);
+            }
+            let times = if block.count == 1 { String::new() } else { format!(" x {}", block.count) };
+            let way = self.ways.map(|ways| ways.of_row(path, itself, &self.modules));
+            self.rows.push(row(&format!("{}{}{times}", ". ".repeat(depth), block.module), &block.area, way));
+            self.add(&block.blocks, path);
+            path.truncate(depth);
+        }
+    }
+}
 
 impl Synthesised {
-    fn rows(&self) -> Vec<[String; 8]> {
-        let name = |block: &Block| match block.count {
-            1 => block.module.clone(),
-            count => format!("{} x {count}", block.module),
-        };
-        let mut rows = vec![row("all", &self.total)];
-        rows.extend(self.blocks.iter().map(|block| row(&name(block), &block.area)));
-        rows
+    fn rows(&self) -> Vec<Vec<String>> {
+        let ways = self.ways.as_ref();
+        let whole = ways.map(Ways::longest);
+        let mut rows: Vec<_> = self.total.iter().map(|total| row("as one", total, whole)).collect();
+        rows.extend(self.sum.iter().map(|sum| row("its blocks together", sum, whole.map(|_| None))));
+        let mut all = Rows { ways, modules: BTreeSet::new(), rows };
+        modules(&self.blocks, &mut all.modules);
+        all.add(&self.blocks, &mut Vec::new());
+        all.rows
+    }
+
+    fn head(&self) -> Vec<String> {
+        let columns = if self.ways.is_some() { HEAD.len() } else { HEAD_OF_AREA };
+        HEAD[..columns].iter().map(|name| (*name).to_owned()).collect()
     }
 
     fn way(&self) -> String {
         let way = self.lut_levels.map(|luts| format!("longest way: {luts} LUTs"));
         let time = self.logic_ps.map(|ps| format!("{:.2} ns of logic", ps as f64 / 1000.0));
-        way.into_iter().chain(time).collect::<Vec<_>>().join(", ")
+        let longest = self.ways.as_ref().and_then(Ways::longest);
+        let ends = longest.map(|way| format!("from {} to {}", way.from, way.to));
+        way.into_iter().chain(time).chain(ends).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What else is known of the ways.
+    fn notes(&self) -> Vec<String> {
+        self.ways.as_ref().map(Ways::notes).unwrap_or_default()
     }
 
     fn print(&self) {
         println!("{} on {}, {} ({:.0} s)", self.design, self.target.name(), self.yosys, self.seconds);
         let rows = self.rows();
         let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
-        for row in std::iter::once(&HEAD.map(String::from)).chain(&rows) {
+        for row in std::iter::once(&self.head()).chain(&rows) {
             let cells: Vec<String> = row[1..].iter().map(|cell| format!("{cell:>9}")).collect();
             println!("  {:<width$}{}", row[0], cells.join(" "));
         }
-        println!("  {}", self.way());
+        if !self.way().is_empty() {
+            println!("  {}", self.way());
+        }
+        for note in self.notes() {
+            println!("  {note}");
+        }
+        for detail in self.ways.iter().flat_map(|ways| &ways.details) {
+            println!("  {}", detail.replace('\n', "\n  "));
+        }
         for aim in &self.aims {
             let verdict = if aim.met { "met" } else { "not met" };
             println!("  {}: {} of {} at most, {verdict}", aim.what, aim.is, aim.at_most);
@@ -246,10 +423,13 @@ impl Synthesised {
     fn markdown(&self) -> String {
         let mut text = format!("### {} on {}\n\n", self.design, self.target.name());
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        text += &line(&HEAD.map(String::from));
-        text += &line(&HEAD.map(|_| "---".to_string()));
+        let head = self.head();
+        text += &line(&head);
+        text += &line(&vec!["---".to_owned(); head.len()]);
         self.rows().iter().for_each(|row| text += &line(row));
-        let _ = write!(text, "\n{}. {}, {:.0} s.", self.way(), self.yosys, self.seconds);
+        let way = if self.way().is_empty() { String::new() } else { format!("{}. ", self.way()) };
+        let notes: String = self.notes().iter().map(|note| format!("{note}. ")).collect();
+        let _ = write!(text, "\n{way}{notes}{}, {:.0} s.", self.yosys, self.seconds);
         for aim in &self.aims {
             let verdict = if aim.met { "met" } else { "**not met**" };
             let _ = write!(text, " {}: {} of {} at most, {verdict}.", aim.what, aim.is, aim.at_most);
@@ -266,6 +446,10 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
         if !file.is_file() {
             return Err(Failure::new(format!("there is no file {}", file.display())));
         }
+    }
+    let before = args.against.as_deref().map(Earlier::read).transpose()?;
+    if let Some(before) = &before {
+        before.check(args)?;
     }
     let begun = Instant::now();
     let folders = cache_dir().join("synth");
@@ -304,17 +488,23 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     let folder = folder.join(args.target.name().replace(' ', "-"));
     create(&folder)?;
     let yosys = synthesis(&ToolOptions::default())?;
-    let flow = Flow { yosys: &yosys, folder, sources, top, target: args.target };
-    let whole = flow.run(true)?;
+    // An older export may be given as a file.
+    let own = args.top.as_deref().is_none_or(|top| top.starts_with("tessera_"));
+    let flow = Flow { yosys: &yosys, folder, sources, top, target: args.target, own, details: args.ways };
     let wrong = |error: report::ReportError| Failure::new(error.to_string());
-    let total = whole.stat.total(&flow.top).map_err(wrong)?;
-    let mut blocks = Vec::new();
+    let mut whole = if args.quick { None } else { Some(flow.run(true)?) };
+    let ways = whole.as_mut().and_then(|whole| whole.ways.take());
+    let longest = ways.as_ref().and_then(Ways::longest);
+    let total = whole.as_ref().map(|whole| whole.stat.total(&flow.top)).transpose().map_err(wrong)?;
+    let (mut blocks, mut sum) = (Vec::new(), None);
     if !args.whole {
-        blocks = flow.run(false)?.stat.blocks(&flow.top).map_err(wrong)?;
+        let stat = flow.run(false)?.stat;
+        blocks = stat.blocks(&flow.top).map_err(wrong)?;
+        sum = Some(stat.total(&flow.top).map_err(wrong)?);
     }
-    let aims = match args.top {
-        Some(_) => Vec::new(),
-        None => aims(config, args.target, &total, &whole),
+    let aims = match (&args.top, &total) {
+        (None, Some(total)) => aims(config, args.target, total, longest),
+        _ => Vec::new(),
     };
     let result = Synthesised {
         design,
@@ -322,9 +512,11 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
         target: args.target,
         yosys: yosys.version().to_owned(),
         total,
+        sum,
         blocks,
-        lut_levels: whole.levels,
-        logic_ps: whole.arrival,
+        lut_levels: longest.map(|way| way.luts),
+        logic_ps: longest.map(|way| way.ps),
+        ways,
         aims,
         seconds: begun.elapsed().as_secs_f64(),
     };
@@ -332,7 +524,13 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     if let Some(file) = &args.markdown {
         output::write(file, result.markdown())?;
     }
-    args.json.as_ref().map_or(Ok(()), |file| output::write_json(file, &result))
+    if let Some(file) = &args.json {
+        output::write_json(file, &result)?;
+    }
+    match before {
+        Some(before) => compare(&before, &result)?.judge(args.growth),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -358,6 +556,10 @@ mod tests {
             top: Some(top.into()),
             target: Target::Ecp5,
             whole: false,
+            quick: false,
+            ways: 0,
+            against: None,
+            growth: None,
             json: Some(folder.join("area.json")),
             markdown: Some(folder.join("area.md")),
         }
@@ -379,21 +581,85 @@ mod tests {
         assert_eq!((&json["blocks"][0]["module"], &json["blocks"][0]["count"]), (&"leaf".into(), &2.into()));
         let markdown = std::fs::read_to_string(folder.join("area.md")).unwrap();
         assert!(markdown.contains("| leaf x 2 | 16 | 0 | 16 | 0 | 0 | 0 | 0 |"), "{markdown}");
+        // Against itself nothing has changed, against one that took less it has grown.
+        let stored = folder.join("area.json");
+        let quick = |growth| SynthArgs {
+            quick: true,
+            json: None,
+            markdown: None,
+            against: Some(stored.clone()),
+            growth: Some(growth),
+            ..args(&folder, "top")
+        };
+        run(&quick(0.0)).unwrap();
+        let store = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut less = json.clone();
+            change(&mut less);
+            std::fs::write(&stored, less.to_string()).unwrap();
+        };
+        store(&|json| json["sum"]["lut"] = 15.0.into());
+        run(&quick(7.0)).unwrap();
+        let refused = run(&quick(6.0)).unwrap_err().to_string();
+        assert!(refused.contains("more than 6 %: LUT from 15 to 16."), "{refused}");
+        for (key, value, says) in [
+            ("sum", serde_json::Value::Null, "of a run of the whole only (--whole)"),
+            ("target", "series7".into(), "is of 7 series"),
+            ("design", "other".into(), "is of the design other"),
+            ("blocks", 1.into(), "is no result of `tessera synth --json`"),
+        ] {
+            store(&|json| json[key] = value.clone());
+            let refused = run(&quick(0.0)).unwrap_err().to_string();
+            assert!(refused.contains(says), "{refused}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What Yosys maps to a device of Xilinx's has ways, by block and in all.
+    #[test]
+    fn a_design_has_its_ways() {
+        let folder = std::env::temp_dir().join(format!("tessera-ways-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("design.v"), DESIGN).unwrap();
+        run(&SynthArgs { target: Target::UltrascalePlus, ways: 2, ..args(&folder, "top") }).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("area.json")).unwrap()).unwrap();
+        // Clock to output, and the slower or the faster input of a table of two.
+        assert!([430, 541].contains(&json["logic_ps"].as_u64().unwrap()), "{json}");
+        assert_eq!(json["lut_levels"], 1);
+        // Eight registers of each block, and eight outputs, which have only registers before them.
+        assert_eq!(
+            (&json["ends"], &json["loops"], &json["unknown_cells"]),
+            (&24.into(), &0.into(), &serde_json::json!({}))
+        );
+        let ways = json["ways"].as_array().unwrap();
+        assert_eq!((ways.len(), &ways[0]["block"], &ways[0]["luts"]), (3, &"two".into(), &1.into()));
+        let starts = |key: &str, with: &str| ways[0][key].as_str().unwrap().starts_with(with);
+        assert!(starts("from", "one: m[") && starts("to", "two.y["), "{ways:?}");
+        let markdown = std::fs::read_to_string(folder.join("area.md")).unwrap();
+        let row = format!("| leaf x 2 | 16 | 0 | 16 | 0 | 0 | 0 | 0 | {} | 1 |", json["logic_ps"]);
+        assert!(
+            markdown.contains(&row) && markdown.contains("ends of ways: 24, 0 above 3.0 ns"),
+            "{markdown}"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_aimed_at_is_judged() {
         let total = Area { lut: 44_001.0, block_ram: 201.5, ..Area::default() };
-        let whole = Mapped {
-            stat: Statistics::parse("{\"modules\":{}}").unwrap(),
-            levels: Some(9),
-            arrival: Some(3_900),
+        let way = Way {
+            block: "a".into(),
+            from: "a.b".into(),
+            to: "a.c".into(),
+            ps: 3_900,
+            luts: 9,
+            carries: 0,
+            modules: Vec::new(),
         };
         let met: Vec<bool> =
-            aims("nic512", Target::UltrascalePlus, &total, &whole).iter().map(|aim| aim.met).collect();
+            aims("nic512", Target::UltrascalePlus, &total, Some(&way)).iter().map(|aim| aim.met).collect();
         assert_eq!(met, [false, true, true, false]);
-        assert!(aims("tiny", Target::UltrascalePlus, &total, &whole).is_empty());
+        assert!(aims("tiny", Target::UltrascalePlus, &total, Some(&way)).is_empty());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Area {
     pub ultra_ram: f64,
     /// Multipliers.
     pub dsp: f64,
-    /// Carry cells of 8 bits (UltraScale+), 4 (7 series), 2 (ECP5).
+    /// Carry cells of 4 bits (Xilinx: Yosys has UltraScale+'s, of 8, as two), of 2 (ECP5).
     pub carry: f64,
     /// Cells that none of these are: multiplexers behind LUTs, mostly.
     pub other: f64,
@@ -39,6 +39,11 @@ impl std::ops::AddAssign for Area {
 }
 
 impl Area {
+    /// What tables show, in their order.
+    pub fn columns(&self) -> [f64; 7] {
+        [self.lut, self.lut_ram, self.ff, self.block_ram, self.ultra_ram, self.dsp, self.carry]
+    }
+
     /// One cell of a type.
     fn of(cell: &str) -> Self {
         let mut area = Area::default();
@@ -92,6 +97,8 @@ pub struct Block {
     pub count: usize,
     /// All of them, with what they instantiate.
     pub area: Area,
+    /// What they instantiate.
+    pub blocks: Vec<Block>,
 }
 
 /// What is not a number of Yosys's.
@@ -131,39 +138,35 @@ impl Statistics {
         Ok(area)
     }
 
-    /// What a module instantiates, largest first, and last what it has itself. A module that is
-    /// nothing but a shell of one other is seen through.
+    /// What a module instantiates, largest first, and last what it has itself.
     pub fn blocks(&self, module: &str) -> Result<Vec<Block>, ReportError> {
+        self.inside(module, 1)
+    }
+
+    /// The same for so many of the module.
+    fn inside(&self, module: &str, times: usize) -> Result<Vec<Block>, ReportError> {
         let cells = self.0.get(module).ok_or_else(|| ReportError::NoModule(module.into()))?;
         let mut blocks = Vec::new();
         let mut own = Area::default();
         for (cell, count) in cells {
-            let count = *count as usize;
-            let one = if self.0.contains_key(cell) { self.total(cell)? } else { Area::of(cell) };
+            let count = *count as usize * times;
+            let is_block = self.0.contains_key(cell);
+            let one = if is_block { self.total(cell)? } else { Area::of(cell) };
             let mut area = Area::default();
             (0..count).for_each(|_| area += one);
-            if self.0.contains_key(cell) {
-                blocks.push(Block { module: cell.clone(), count, area });
+            if is_block {
+                let blocks_inside = self.inside(cell, count)?;
+                blocks.push(Block { module: cell.clone(), count, area, blocks: blocks_inside });
             } else {
                 own += area;
             }
         }
-        blocks.sort_by(|a, b| b.area.lut.total_cmp(&a.area.lut).then_with(|| a.module.cmp(&b.module)));
-        blocks.push(Block { module: "(itself)".into(), count: 1, area: own });
+        if !blocks.is_empty() {
+            blocks.sort_by(|a, b| b.area.lut.total_cmp(&a.area.lut).then_with(|| a.module.cmp(&b.module)));
+            blocks.push(Block { module: "(itself)".into(), count: 1, area: own, blocks: Vec::new() });
+        }
         Ok(blocks)
     }
-}
-
-/// LUTs on the way that `sta` finds to take longest.
-pub fn levels(text: &str) -> Option<usize> {
-    let way = text.split("Latest arrival time").nth(1)?;
-    Some(way.lines().filter(|line| line.contains("(LUT")).count())
-}
-
-/// The latest arrival that `sta` finds, in picoseconds.
-pub fn latest_arrival(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.contains("Latest arrival time"))?;
-    line.rsplit_once(" is ")?.1.trim_end_matches([':', '.']).trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -189,21 +192,14 @@ mod tests {
         let blocks = stat.blocks("top").unwrap();
         assert_eq!(blocks.len(), 2);
         assert_eq!((blocks[0].module.as_str(), blocks[0].count, blocks[0].area.lut), ("pair", 2, 36.0));
+        let inside: Vec<_> =
+            blocks[0].blocks.iter().map(|b| (b.module.as_str(), b.count, b.area.lut, b.area.ff)).collect();
+        assert_eq!(inside, [("leaf", 4, 36.0, 0.0), ("(itself)", 1, 0.0, 14.0)]);
+        assert!(blocks[0].blocks[0].blocks.is_empty());
         assert_eq!((blocks[1].module.as_str(), blocks[1].area.lut), ("(itself)", 3.0));
         assert_eq!(stat.total("none"), Err(ReportError::NoModule("none".into())));
         assert!(Statistics::parse("{}").is_err() && Statistics::parse("").is_err());
         // What is printed before the braces does no harm.
         assert!(Statistics::parse(STAT).is_ok());
-    }
-
-    #[test]
-    fn ways_are_read() {
-        let sta = "Warning: Module 'FDRE' has no timing arcs!\n\
-            Latest arrival time in 'top' is 1238:\n    1238 (<unknown>)\n           y\n\
-            1238 $abc$1$lut$y (LUT2.I0->O)\n           m\n     1000 c (CARRY8.CI->CO[7])\n\
-            238 $abc$1$lut$m (LUT6.I3->O)\n       0   \\b [0] (<primary input>)\n";
-        assert_eq!((levels(sta), latest_arrival(sta)), (Some(2), Some(1238)));
-        assert_eq!(levels(""), None);
-        assert_eq!(latest_arrival(""), None);
     }
 }

@@ -1,0 +1,507 @@
+//! `tessera route`: a block, or any Verilog, placed and routed in an ECP5: its clock, by seeds.
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tessera_sim::progress::Progress;
+use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
+
+use crate::model::{self, Shell};
+use crate::output::{self, Failure};
+use crate::synth::quoted;
+use harness::{harness, Own, TOP};
+
+/// Place and route a block, or any Verilog, in a Lattice ECP5: the clock it closes
+#[derive(Args, Debug)]
+pub struct RouteArgs {
+    /// Configuration of the NIC [default: tiny]
+    #[arg(long, value_name = "NAME", conflicts_with = "verilog")]
+    config: Option<String>,
+    /// What the NIC is to be joined to
+    #[arg(long, value_enum, default_value_t, conflicts_with = "verilog")]
+    shell: Shell,
+    /// A block of it, by its module's name, with or without `tessera_` [default: all of it]
+    #[arg(long, value_name = "MODULE", conflicts_with = "verilog")]
+    block: Option<String>,
+    /// Verilog of somebody else's; may be given several times
+    #[arg(long, value_name = "FILE", requires = "top")]
+    verilog: Vec<PathBuf>,
+    /// Its top module
+    #[arg(long, value_name = "MODULE", requires = "verilog")]
+    top: Option<String>,
+    /// Its clock, unless it is clk, clock, aclk or i_clk; other clocks are taken for data
+    #[arg(long, value_name = "PORT")]
+    clock: Option<String>,
+    /// The device
+    #[arg(long, value_enum, default_value_t)]
+    device: Device,
+    /// Clock to try for, MHz
+    #[arg(long, value_name = "MHZ", default_value_t = 100.0)]
+    frequency: f64,
+    /// Where placement begins
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u32,
+    /// So many seeds, from that one on: best and median
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u32,
+    /// Write the best of them as a bitstream; pins are where the tool puts them
+    #[arg(long, value_name = "FILE")]
+    bitstream: Option<PathBuf>,
+    /// Write the result as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Devices, of the fastest speed grade but one that open tools know (7 of 6, 7, 8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+enum Device {
+    /// LFE5U-25F
+    #[value(name = "25k")]
+    #[serde(rename = "25k")]
+    E25,
+    /// LFE5U-45F
+    #[value(name = "45k")]
+    #[serde(rename = "45k")]
+    E45,
+    /// LFE5U-85F
+    #[default]
+    #[value(name = "85k")]
+    #[serde(rename = "85k")]
+    E85,
+}
+
+/// The speed grade that clocks are told of.
+const SPEED: &str = "6";
+
+impl Device {
+    /// nextpnr's option, and a package it comes in.
+    fn options(self) -> [&'static str; 2] {
+        match self {
+            Self::E25 => ["--25k", "CABGA381"],
+            Self::E45 => ["--45k", "CABGA381"],
+            Self::E85 => ["--85k", "CABGA756"],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::E25 => "LFE5U-25F",
+            Self::E45 => "LFE5U-45F",
+            Self::E85 => "LFE5U-85F",
+        }
+    }
+
+    /// What it has: LUTs of four inputs, as many FFs, block RAMs, multipliers.
+    fn has(self) -> [usize; 4] {
+        match self {
+            Self::E25 => [24_288, 24_288, 56, 28],
+            Self::E45 => [43_848, 43_848, 108, 72],
+            Self::E85 => [83_640, 83_640, 208, 156],
+        }
+    }
+}
+
+const RESOURCES: [&str; 4] = ["LUT4", "FF", "block RAM (DP16KD)", "multipliers (MULT18X18D)"];
+
+#[derive(Deserialize)]
+struct Stat {
+    modules: BTreeMap<String, Cells>,
+}
+
+#[derive(Deserialize)]
+struct Cells {
+    #[serde(default)]
+    num_cells_by_type: BTreeMap<String, f64>,
+}
+
+/// What a mapped design takes of a device, in the order of [`RESOURCES`].
+fn taken(stat: &str) -> Result<[usize; 4], Failure> {
+    let begin = stat.find('{').unwrap_or(0);
+    let wrong = |what: String| Failure::new(format!("Yosys's statistics are not what they were: {what}"));
+    let stat: Stat = serde_json::from_str(&stat[begin..]).map_err(|error| wrong(error.to_string()))?;
+    let plain = |name: &str| name.trim_start_matches('\\').to_owned();
+    let cells = stat.modules.into_iter().find(|(name, _)| plain(name) == TOP);
+    let cells = cells.ok_or_else(|| wrong(format!("no module {TOP}")))?.1.num_cells_by_type;
+    let mut taken = [0; 4];
+    for (cell, count) in cells {
+        let count = count as usize;
+        match plain(&cell).as_str() {
+            "LUT4" => taken[0] += count,
+            "CCU2C" => taken[0] += 2 * count,
+            // Four tables of data, two that write them.
+            "TRELLIS_DPR16X4" => taken[0] += 6 * count,
+            "TRELLIS_FF" => taken[1] += count,
+            "DP16KD" | "PDPW16KD" => taken[2] += count,
+            "MULT18X18D" => taken[3] += count,
+            _ => {}
+        }
+    }
+    Ok(taken)
+}
+
+/// nextpnr's report, as far as it is read.
+#[derive(Deserialize)]
+struct Report {
+    fmax: BTreeMap<String, Clock>,
+    utilization: BTreeMap<String, Used>,
+}
+
+#[derive(Deserialize)]
+struct Clock {
+    achieved: f64,
+}
+
+#[derive(Deserialize)]
+struct Used {
+    used: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Run {
+    seed: u32,
+    mhz: f64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Routed {
+    design: String,
+    top: String,
+    device: Device,
+    speed_grade: &'static str,
+    yosys: String,
+    nextpnr: String,
+    /// With the harness: LUT4 (with RAM and carries, as placed), FF, block RAM, multipliers.
+    used: BTreeMap<&'static str, usize>,
+    available: BTreeMap<&'static str, usize>,
+    /// Of that, what the harness takes.
+    harness: Own,
+    /// After routing, register to register.
+    runs: Vec<Run>,
+    best_mhz: f64,
+    median_mhz: f64,
+    seconds: f64,
+}
+
+/// What does not fit, by how much.
+fn excess(taken: [usize; 4], device: Device) -> Option<String> {
+    let over = RESOURCES.iter().zip(taken).zip(device.has()).filter(|((_, taken), has)| taken > has);
+    let over: Vec<String> = over
+        .map(|((what, taken), has)| format!("{taken} {what}, {} more than its {has}", taken - has))
+        .collect();
+    (!over.is_empty()).then(|| over.join("; "))
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    let middle = of.len() / 2;
+    match of.len() {
+        0 => 0.0,
+        len if len % 2 == 1 => of[middle],
+        _ => (of[middle - 1] + of[middle]) / 2.0,
+    }
+}
+
+/// Runs a tool with its output in a log; its last words if it fails.
+fn tool(what: &str, command: &mut Command, log: &Path) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", log.display()));
+    let out = File::create(log).map_err(cannot)?;
+    let errors = out.try_clone().map_err(cannot)?;
+    let status = command.stdout(out).stderr(errors).status();
+    let status = status.map_err(|error| Failure::new(format!("cannot run {what}: {error}")))?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let said = text.lines().rev().find(|line| line.contains("ERROR")).unwrap_or("no message");
+    Err(Failure::new(format!("{what} refuses: {said}; its log is {}", log.display())))
+}
+
+/// What is placed: the folder with `mapped.json`.
+struct Mapped<'a> {
+    placer: &'a Placer,
+    folder: &'a Path,
+    args: &'a RouteArgs,
+}
+
+impl Mapped<'_> {
+    /// One placement. Names are relative: nextpnr sees its own folder.
+    fn route(&self, seed: u32) -> Result<(Run, Report), Failure> {
+        let begun = Instant::now();
+        let [device, package] = self.args.device.options();
+        let mut command = self.placer.nextpnr();
+        command
+            .current_dir(self.folder)
+            .args([device, "--package", package, "--speed", SPEED, "--lpf-allow-unconstrained"])
+            .args(["--json", "mapped.json", "--report", &format!("{seed}.report")])
+            .args(["--textcfg", &format!("{seed}.config"), "--seed", &seed.to_string()])
+            .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
+        let _progress = Progress::start(format!("placing and routing, seed {seed}"));
+        tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.log")))?;
+        let file = self.folder.join(format!("{seed}.report"));
+        let wrong = |error: String| Failure::new(format!("nextpnr's report {}: {error}", file.display()));
+        let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+        let report: Report = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let mhz = report.fmax.values().map(|clock| clock.achieved).reduce(f64::min);
+        let mhz = mhz.ok_or_else(|| wrong("there is no clock in it".into()))?;
+        Ok((Run { seed, mhz, seconds: begun.elapsed().as_secs_f64() }, report))
+    }
+
+    fn pack(&self, seed: u32, to: &Path) -> Result<(), Failure> {
+        let mut command = self.placer.ecppack();
+        command.current_dir(self.folder).args([&format!("{seed}.config"), "--bit", "design.bit"]);
+        tool("ecppack", &mut command, &self.folder.join("ecppack.log"))?;
+        let made = self.folder.join("design.bit");
+        let bytes = std::fs::read(&made)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", made.display())))?;
+        output::write(to, bytes)
+    }
+}
+
+impl Routed {
+    fn print(&self) {
+        println!(
+            "{} in {}, speed {} ({:.0} s)",
+            self.design,
+            self.device.name(),
+            self.speed_grade,
+            self.seconds
+        );
+        println!("  {}, {}", self.yosys, self.nextpnr);
+        for (what, used) in &self.used {
+            let has = self.available[what];
+            let share = 100.0 * *used as f64 / has as f64;
+            println!("  {what:<26} {used:>7} of {has:>6}, {share:.0} %");
+        }
+        println!("  of these the harness: {} LUT4, {} FF", self.harness.lut, self.harness.ff);
+        for run in &self.runs {
+            println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
+        }
+        if self.runs.len() > 1 {
+            println!("  best {:.1} MHz, median {:.1} MHz", self.best_mhz, self.median_mhz);
+        }
+    }
+}
+
+/// The sources, in a folder of their own beside the scripts: the tools do not see every folder.
+fn sources(args: &RouteArgs) -> Result<(String, String, Vec<PathBuf>, PathBuf), Failure> {
+    let folders = cache_dir().join("route");
+    let create = |folder: &Path| {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::new(format!("cannot create {}: {error}", folder.display())))
+    };
+    if let Some(top) = &args.top {
+        let names: Vec<_> = args.verilog.iter().map(|file| file.to_string_lossy()).collect();
+        let digest = Sha256::digest(names.join("\n") + top);
+        let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let folder = folders.join(name);
+        create(&folder)?;
+        let mut sources = Vec::new();
+        for (number, file) in args.verilog.iter().enumerate() {
+            let to = folder.join(format!("{number}.v"));
+            std::fs::copy(file, &to)
+                .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
+            sources.push(to);
+        }
+        return Ok((top.clone(), top.clone(), sources, folder));
+    }
+    let config = args.config.as_deref().unwrap_or("tiny");
+    let export = model::export_release(model::config(config)?, args.shell)?;
+    let (design, top) = match &args.block {
+        Some(block) => {
+            let short = block.trim_start_matches("tessera_");
+            (format!("{short} of {config}"), format!("tessera_{short}"))
+        }
+        None => (config.to_owned(), export.top.clone()),
+    };
+    let folder = folders.join(format!("{}-{top}", export.top));
+    create(&folder)?;
+    if !export.verilog.contains(&format!("module {top}("))
+        && !export.verilog.contains(&format!("module {top} ("))
+    {
+        return Err(Failure::new(format!(
+            "{config} has no block {top}: `cargo tessera synth --config {config} --quick` lists them"
+        )));
+    }
+    let file = folder.join("design.v");
+    output::write(&file, &export.verilog)?;
+    Ok((design, top, vec![file], folder))
+}
+
+pub fn run(args: &RouteArgs) -> Result<(), Failure> {
+    for file in args.json.iter().chain(&args.bitstream) {
+        output::check_writable(file)?;
+    }
+    if let Some(file) = args.verilog.iter().find(|file| !file.is_file()) {
+        return Err(Failure::new(format!("there is no file {}", file.display())));
+    }
+    if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
+        return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
+    }
+    let begun = Instant::now();
+    let (design, top, sources, folder) = sources(args)?;
+    let options = ToolOptions::default();
+    let yosys = synthesis(&options)?;
+    let placer = placer(&options)?;
+    let mut read = String::new();
+    for source in &sources {
+        let _ = writeln!(read, "read_verilog -sv {}", quoted(source)?);
+    }
+    let script = |name: &str, text: String, what: String| {
+        let file = folder.join(format!("{name}.ys"));
+        output::write(&file, text)?;
+        let _progress = Progress::start(what);
+        tool("Yosys", &mut yosys.script(&file)?, &folder.join(format!("{name}.log")))
+    };
+    let at = |name: &str| quoted(&folder.join(name));
+    let text = |name: &str| {
+        std::fs::read_to_string(folder.join(name))
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", folder.join(name).display())))
+    };
+    let ports = format!(
+        "{read}hierarchy -check -top {top}\nselect {top}\nproc\nwrite_json -selected {}\n",
+        at("ports.json")?
+    );
+    script("ports", ports, format!("reading {top}"))?;
+    let harness = harness(&top, &text("ports.json")?, args.clock.as_deref())
+        .map_err(|error| Failure::new(error.to_string()))?;
+    output::write(&folder.join("harness.v"), &harness.verilog)?;
+    let map = format!(
+        "{read}read_verilog {}\nsynth_ecp5 -top {TOP} -json {}\ntee -q -o {} stat -json\n",
+        at("harness.v")?,
+        at("mapped.json")?,
+        at("mapped.stat")?
+    );
+    script("map", map, format!("mapping {top} to ECP5"))?;
+    let device = args.device;
+    if let Some(excess) = excess(taken(&text("mapped.stat")?)?, device) {
+        return Err(Failure::new(format!(
+            "{design} does not fit in an {}: it takes {excess}. Take a larger --device, a smaller --config, or a \
+             --block of it",
+            device.name()
+        )));
+    }
+    let mapped = Mapped { placer: &placer, folder: &folder, args };
+    let mut runs: Vec<Run> = Vec::new();
+    let mut used = BTreeMap::new();
+    for seed in args.seed..args.seed.saturating_add(args.seeds) {
+        let (run, report) = mapped.route(seed)?;
+        for (what, cell) in RESOURCES.iter().zip(["TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D"]) {
+            used.insert(*what, report.utilization.get(cell).map_or(0, |cell| cell.used));
+        }
+        runs.push(run);
+    }
+    let best = runs
+        .iter()
+        .max_by(|a, b| a.mhz.total_cmp(&b.mhz))
+        .map_or((args.seed, 0.0), |run| (run.seed, run.mhz));
+    if let Some(file) = &args.bitstream {
+        mapped.pack(best.0, file)?;
+    }
+    let result = Routed {
+        design,
+        top,
+        device,
+        speed_grade: SPEED,
+        yosys: yosys.version().to_owned(),
+        nextpnr: placer.version().to_owned(),
+        used,
+        available: RESOURCES.into_iter().zip(device.has()).collect(),
+        harness: harness.own,
+        best_mhz: best.1,
+        median_mhz: median(runs.iter().map(|run| run.mhz).collect()),
+        runs,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    result.print();
+    if let Some(file) = &args.json {
+        output::write_json(file, &result)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two stages of eight bits, and an output that nobody would miss but for the harness.
+    const DESIGN: &str = "
+        module pair (input clock, input [7:0] a, input [7:0] b, output reg [7:0] y, output reg z);
+            reg [7:0] m;
+            always @(posedge clock) begin
+                m <= a & b;
+                y <= m ^ b;
+                z <= &a;
+            end
+        endmodule
+    ";
+
+    fn args(folder: &Path) -> RouteArgs {
+        RouteArgs {
+            config: None,
+            shell: Shell::default(),
+            block: None,
+            verilog: vec![folder.join("design.v")],
+            top: Some("pair".into()),
+            clock: None,
+            device: Device::E25,
+            frequency: 100.0,
+            seed: 3,
+            seeds: 2,
+            bitstream: Some(folder.join("pair.bit")),
+            json: Some(folder.join("pair.json")),
+        }
+    }
+
+    #[test]
+    fn a_design_is_placed_and_routed() {
+        let folder = std::env::temp_dir().join(format!("tessera-route-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        assert!(run(&args(&folder)).unwrap_err().to_string().contains("there is no file"));
+        std::fs::write(folder.join("design.v"), DESIGN).unwrap();
+        let refused = run(&RouteArgs { seeds: 0, ..args(&folder) }).unwrap_err().to_string();
+        assert!(refused.contains("--seeds"), "{refused}");
+        let refused = run(&RouteArgs { clock: Some("clk".into()), ..args(&folder) }).unwrap_err().to_string();
+        assert!(refused.contains("no port clk: its inputs of one bit are clock"), "{refused}");
+        run(&args(&folder)).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
+        // 17 of the design; 16 in, 9 out, then 3 and 1.
+        assert_eq!(json["used"]["FF"], 17 + 16 + 9 + 3 + 1);
+        assert_eq!(json["harness"], serde_json::json!({"lut": 3, "ff": 29}));
+        let mhz: Vec<f64> =
+            json["runs"].as_array().unwrap().iter().map(|run| run["mhz"].as_f64().unwrap()).collect();
+        assert!(mhz.len() == 2 && mhz.iter().all(|mhz| (100.0..2000.0).contains(mhz)), "{mhz:?}");
+        assert_eq!(json["best_mhz"].as_f64().unwrap(), mhz[0].max(mhz[1]));
+        // Of a bitstream's beginning the tool says what it is.
+        assert!(std::fs::metadata(folder.join("pair.bit")).unwrap().len() > 100_000);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_fit_says_by_how_much() {
+        let stat = format!(
+            "{{\"modules\":{{\"\\\\{TOP}\":{{\"num_cells_by_type\":{{\"LUT4\":24000,\"CCU2C\":100,\
+             \"TRELLIS_DPR16X4\":20,\"TRELLIS_FF\":9,\"DP16KD\":57}}}}}}}}"
+        );
+        let taken = taken(&stat).unwrap();
+        assert_eq!(taken, [24_320, 9, 57, 0]);
+        let said = excess(taken, Device::E25).unwrap();
+        assert_eq!(said, "24320 LUT4, 32 more than its 24288; 57 block RAM (DP16KD), 1 more than its 56");
+        assert_eq!(excess(taken, Device::E45), None);
+    }
+
+    #[test]
+    fn the_median_is_between() {
+        assert_eq!((median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0])), (2.0, 2.5));
+    }
+}
