@@ -1,6 +1,7 @@
 //! What the driver needs of a device: registers, memory it can reach, and a
 //! way to let its time run.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::memory::DmaMemory;
@@ -70,5 +71,13 @@ pub trait Device: Send + Sync {
     /// of boards, nor where who made the device lets time pass (several NICs in lockstep).
     fn yields(&self) -> bool {
         false
+    }
+
+    /// A descriptor that becomes readable when the NIC's interrupt rises, and again from time to
+    /// time while it is high; what is read from it means nothing. It does not block. `None`
+    /// where no interrupt reaches the driver: then a thread that waits for completions has to look
+    /// for them all the time.
+    fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

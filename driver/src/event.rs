@@ -6,24 +6,31 @@
 //!            └──> list ──> one thread ─────┘ looks at armed queues, lets device time run in between
 //! ```
 //!
-//! The NIC's interrupt (`regs::INTERRUPT_SEEN`) does not reach the driver on any of its ways to
-//! a device yet, so somebody has to look: one thread of the context, begun
-//! with the first [`arm`](CompletionQueue::arm). While a queue is armed it looks, and calls
-//! [`Device::wait`] where there is nothing: of a simulator that is what lets time pass, of a
-//! board it costs the time of a processor. While none is armed it sleeps. An event costs two
-//! system calls and a change of threads beside the poll it announces, some 27 us on two busy
-//! cores (`cargo bench -p tessera-driver --bench post_poll`); a program that has a processor
-//! for it polls faster.
+//! One thread of the context looks, begun with the first [`arm`](CompletionQueue::arm). While none
+//! is armed it sleeps. While a queue is armed and has nothing:
+//!
+//! - where the NIC's interrupt reaches the driver ([`Device::interrupt`]: Corundum's kernel hands
+//!   a frame on) it sleeps until that rises. It reads how many entries there are, looks once more,
+//!   and says how many it has seen, so that one that comes in between raises the interrupt;
+//! - elsewhere it calls [`Device::wait`] and looks again: of a simulator that is what lets time
+//!   pass, of a board it costs the time of a processor.
+//!
+//! An event costs two system calls and a change of threads beside the poll it announces, some 27 us
+//! on two busy cores (`cargo bench -p tessera-driver --bench post_poll`); a program that has a
+//! processor for it polls faster.
 //!
 //! Every queue has a descriptor of its own: who waits for several gives them all to one `epoll`.
 //! Any completion is an event; messages do not say that they want one.
 
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+
+use nix::poll::{poll, PollFd, PollFlags};
+use tessera_abi::regs::{INTERRUPT_COUNT, INTERRUPT_ENABLE, INTERRUPT_SEEN};
 
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
@@ -56,6 +63,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How many looks in a row at one queue find nothing before the program is woken to look
 /// whether anything can come: see [`PollError::Lost`](crate::PollError).
 const EMPTY_LOOKS: u32 = 1024;
+/// How long the thread sleeps at most before it looks all the same, milliseconds: an interrupt that
+/// got lost (an interface that is down, say) makes events late, but takes none away.
+const LONGEST_SLEEP: u16 = 100;
 
 /// A queue as the thread sees it.
 #[derive(Debug)]
@@ -93,6 +103,10 @@ struct List {
     begun: bool,
     /// The context is gone.
     closed: bool,
+    /// The thread sleeps until an interrupt; what is written here wakes it.
+    asleep: Option<UnixStream>,
+    /// The interrupt is enabled.
+    enabled: bool,
     /// Why the thread could not go on, for the next who arms.
     failed: Option<DeviceError>,
 }
@@ -108,14 +122,16 @@ struct Board {
 #[derive(Debug, Default)]
 pub(crate) struct Watcher(Arc<Board>);
 
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        lock(&self.0.list).closed = true;
+impl Watcher {
+    /// The context goes: the thread ends, and no interrupt is left on.
+    pub(crate) fn close(&self, device: &dyn Device) {
+        let mut list = lock(&self.0.list);
+        list.closed = true;
+        list.wake();
+        list.quiet(device);
         self.0.changed.notify_all();
     }
-}
 
-impl Watcher {
     fn arm(&self, watch: &Arc<Watch>, device: &Arc<dyn Device>) -> Result<(), EventError> {
         let mut list = lock(&self.0.list);
         if let Some(failed) = list.failed.take() {
@@ -133,6 +149,7 @@ impl Watcher {
         }
         watch.armed.store(true, Ordering::Release);
         list.watches.push((watch.clone(), 0));
+        list.wake();
         drop(list);
         self.0.changed.notify_one();
         Ok(())
@@ -155,14 +172,31 @@ impl List {
         self.watches.drain(..).for_each(|(watch, _)| watch.tell());
     }
 
-    /// Tells of the queues that have something; whether any had.
-    fn look(&mut self) -> bool {
+    /// The thread is to look: something changed that no interrupt tells of.
+    fn wake(&mut self) {
+        if let Some(asleep) = self.asleep.take() {
+            // One byte, into a socket that is empty.
+            let _ = (&asleep).write(&[1]);
+        }
+    }
+
+    /// Nobody sleeps any more: no interrupt either.
+    fn quiet(&mut self, device: &dyn Device) {
+        if std::mem::take(&mut self.enabled) {
+            // A device that fails says so to the next who asks it for something.
+            let _ = device.write(INTERRUPT_SEEN.offset, 0);
+        }
+    }
+
+    /// Tells of the queues that have something; whether any had. With `doubts` it also looks for
+    /// what is overdue, which it else does now and then.
+    fn look(&mut self, doubts: bool) -> bool {
         let before = self.watches.len();
         self.watches.retain_mut(|(watch, looks)| {
             *looks = looks.wrapping_add(1);
             let queue = &watch.queue;
             // The program's poll finds out what it means.
-            let behind = looks.is_multiple_of(EMPTY_LOOKS.max(16 * queue.entries()))
+            let behind = (doubts || looks.is_multiple_of(EMPTY_LOOKS.max(16 * queue.entries())))
                 && queue.is_written_behind(queue.head());
             if behind {
                 queue.suspect();
@@ -177,26 +211,87 @@ impl List {
     }
 }
 
+/// What the thread sleeps on.
+struct Alarm {
+    interrupt: OwnedFd,
+    /// Ends of a socket pair, of which `List::asleep` has the other side.
+    woken: UnixStream,
+    wake: UnixStream,
+}
+
+impl Alarm {
+    /// Of a device with an interrupt. Without it, or without descriptors, the thread looks.
+    fn new(device: &dyn Device) -> Option<Self> {
+        let interrupt = device.interrupt()?.try_clone_to_owned().ok()?;
+        let (woken, wake) = UnixStream::pair().ok()?;
+        woken.set_nonblocking(true).ok()?;
+        Some(Self { interrupt, woken, wake })
+    }
+
+    /// Sleeps until the interrupt has risen, somebody wrote to `wake`, or it is enough.
+    fn sleep(&self) {
+        let mut both = [
+            PollFd::new(self.interrupt.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.woken.as_fd(), PollFlags::POLLIN),
+        ];
+        // Whatever it says: the thread looks.
+        let _ = poll(&mut both, LONGEST_SLEEP);
+        let mut bytes = [0; 64];
+        while nix::unistd::read(&self.interrupt, &mut bytes).is_ok_and(|len| len > 0) {}
+        while (&self.woken).read(&mut bytes).is_ok_and(|len| len > 0) {}
+    }
+}
+
 impl Board {
     fn run(&self, device: &Weak<dyn Device>) {
+        let alarm = device.upgrade().and_then(|device| Alarm::new(&*device));
         let mut list = lock(&self.list);
         while !list.closed {
             if list.watches.is_empty() {
+                if let Some(device) = device.upgrade() {
+                    list.quiet(&*device);
+                }
                 list = self.changed.wait(list).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            if list.look() {
+            if list.look(false) {
                 continue;
             }
-            drop(list);
+            let Some(device) = device.upgrade() else { return };
             // Who arms or drops a queue meanwhile does not wait for device time.
-            let waited = device.upgrade().map_or(Ok(()), |device| device.wait());
+            drop(list);
+            let passed = match &alarm {
+                Some(alarm) => self.sleep(alarm, device),
+                None => device.wait(),
+            };
             list = lock(&self.list);
-            if let Err(error) = waited {
+            if let Err(error) = passed {
                 list.failed = Some(error);
                 list.tell_all();
             }
         }
+    }
+
+    /// Sleeps until there may be something, unless there is already.
+    fn sleep(&self, alarm: &Alarm, device: Arc<dyn Device>) -> Result<(), DeviceError> {
+        let count = device.read(INTERRUPT_COUNT.offset)?;
+        let mut list = lock(&self.list);
+        // What is counted is in memory: either this look finds it, or it is overdue. So is what does not
+        // come while it sleeps.
+        let doubts = list.enabled;
+        if list.look(doubts) || list.watches.is_empty() || list.closed {
+            return Ok(());
+        }
+        // Even a write that failed may have reached the device.
+        list.enabled = true;
+        device.write(INTERRUPT_SEEN.offset, INTERRUPT_ENABLE | count)?;
+        list.asleep = alarm.wake.try_clone().ok();
+        drop(list);
+        // The context may go meanwhile, and the device with it.
+        drop(device);
+        alarm.sleep();
+        lock(&self.list).asleep = None;
+        Ok(())
     }
 }
 
@@ -322,7 +417,7 @@ mod tests {
         let memory = DmaMemory::new(16 * COMPLETION_LEN);
         let events = Events::new(&Queue::new(0, 0, memory, 0)).unwrap();
         let mut list = List { watches: vec![(events.watch.clone(), u32::MAX)], ..List::default() };
-        assert!(!list.look() && !list.look());
+        assert!(!list.look(false) && !list.look(false));
         assert_eq!(list.watches[0].1, 1);
     }
 }

@@ -34,6 +34,7 @@ mod device;
 mod endpoint;
 mod error;
 mod event;
+mod event_frames;
 mod huge;
 mod list;
 mod memory;

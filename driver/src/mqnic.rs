@@ -7,11 +7,15 @@
 //! The kernel's character device maps BARs into a program and does nothing else: memory comes from
 //! huge pages, by physical addresses, and all that [`pci::sysfs`](crate::pci::sysfs) says of that is
 //! true here. It is for machines without an IOMMU, or where that lets the board's addresses through.
+//!
+//! Interrupts come as frames at the kernel's interface, if one of the board's is up when it is
+//! opened: who waits for completions sleeps then. Else a thread looks for them.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Error;
 use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{fence, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +26,7 @@ use tessera_abi::corundum::{self, offset};
 use tessera_abi::pci;
 
 use crate::device::{Device, DeviceError};
+use crate::event_frames;
 use crate::huge;
 use crate::memory::DmaMemory;
 use crate::pci::Mapping;
@@ -130,6 +135,8 @@ pub struct Mqnic {
     window: u32,
     /// Memory that is mapped, by its physical address. It cannot be taken away from the board.
     mapped: Mutex<BTreeMap<u64, (Arc<DmaMemory>, u32)>>,
+    /// Where its interrupt comes as frames.
+    events: Option<OwnedFd>,
     /// Who has this lock has the NIC.
     _file: Flock<File>,
 }
@@ -177,11 +184,14 @@ impl Mqnic {
             return Err(MqnicError::Window { path: path.into(), found: window });
         }
         let name = path.file_name().unwrap_or_default();
-        if !is_plain(&classes.join(name).join("device")) {
+        let device = classes.join(name).join("device");
+        if !is_plain(&device) {
             return Err(MqnicError::Guarded(path.into()));
         }
         want().map_err(|error| MqnicError::Memory(error.to_string()))?;
-        Ok(Arc::new(Self { path: path.into(), bar, window, mapped: Mutex::default(), _file: file }))
+        // Without, somebody looks.
+        let events = event_frames::has_interface(&device).then(event_frames::open).and_then(Result::ok);
+        Ok(Arc::new(Self { path: path.into(), bar, window, mapped: Mutex::default(), events, _file: file }))
     }
 
     fn gone(&self) -> DeviceError {
@@ -232,6 +242,10 @@ impl Device for Mqnic {
     fn wait(&self) -> Result<(), DeviceError> {
         std::thread::yield_now();
         Ok(())
+    }
+
+    fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        self.events.as_ref().map(AsFd::as_fd)
     }
 }
 
@@ -285,6 +299,7 @@ mod tests {
         refusal(&["IOMMU"], &ready);
         std::fs::write(root.join("group/type"), "identity\n").unwrap();
         let device = open(&ready).unwrap();
+        assert!(device.interrupt().is_none(), "it has no interface");
         refusal(&["open in another program"], &ready);
         device.write(regs::LOCAL_IP.offset, 0x1234_5678).unwrap();
         let mut word = [0; 4];
@@ -304,7 +319,11 @@ mod tests {
         set(offset::TYPE, corundum::APP_ID);
         set(offset::VERSION, corundum::VERSION);
         set(offset::WINDOW, corundum::WINDOW);
-        assert!(open(&ready).is_ok(), "free again");
+        std::fs::create_dir_all(function.join("net/eth0")).unwrap();
+        std::fs::write(function.join("net/eth0/flags"), "0x1003\n").unwrap();
+        let device = open(&ready).expect("free again");
+        // Where packet sockets are forbidden, it looks.
+        assert_eq!(device.interrupt().is_some(), event_frames::open().is_ok());
         std::fs::remove_dir_all(root).unwrap();
     }
 }

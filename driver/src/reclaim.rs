@@ -184,6 +184,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.watcher.close(&*self.device);
         // What the NIC does not let go of now stays mapped.
         if self.lives.now().is_ok() {
             self.look_again();
