@@ -11,7 +11,8 @@
 //!
 //! - where the NIC's interrupt reaches the driver ([`Device::interrupt`]: Corundum's kernel hands
 //!   a frame on) it sleeps until that rises. It reads how many entries there are, looks once more,
-//!   and says how many it has seen, so that one that comes in between raises the interrupt;
+//!   says how many it has seen, and sleeps if there are still as many: one that comes later raises
+//!   the interrupt;
 //! - elsewhere it calls [`Device::wait`] and looks again: of a simulator that is what lets time
 //!   pass, of a board it costs the time of a processor.
 //!
@@ -285,6 +286,10 @@ impl Board {
         // Even a write that failed may have reached the device.
         list.enabled = true;
         device.write(INTERRUPT_SEEN.offset, INTERRUPT_ENABLE | count)?;
+        // One that came before that write raises nothing anew: the level never fell.
+        if device.read(INTERRUPT_COUNT.offset)? != count {
+            return Ok(());
+        }
         list.asleep = alarm.wake.try_clone().ok();
         drop(list);
         // The context may go meanwhile, and the device with it.
