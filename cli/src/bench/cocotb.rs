@@ -151,32 +151,10 @@ impl Bench {
             Ok(make) => make,
             Err(error) => return Ok(skipped(&error)),
         };
-        let libraries = self.cocotb.libraries().display().to_string();
-        let mut command = verilator.command();
-        command
-            .args(["--cc", "--exe", "--vpi", "--public-depth", "1", "--prefix", "Vtop", "-o", "sim"])
-            // As our own models, whose reasons are in sim/src/verilator/build.rs.
-            .args(["-O3", "--x-assign", "fast", "--x-initial", "unique", "--assert", "--no-timing"])
-            .args(["-fno-dfg-peephole-replace-shiftr-shiftr", "-fno-dfg-peephole-replace-shiftl-shiftl"])
-            .args(["-Wno-lint", "-Wno-fatal", "-Mdir", "verilator", "--top-module", &self.top])
-            .arg("-LDFLAGS")
-            .arg(format!("-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"))
-            .arg(self.cocotb.verilator_main())
-            .arg("nic.v")
-            .current_dir(&self.folder);
-        finish(&mut command, &self.folder.join("verilator-build.log"))?;
-        let mut command = Command::new(make);
-        command
-            .args(["-j", "2", "-C", "verilator", "-f", "Vtop.mk", "OPT_FAST=-O3"])
-            // What the pinned one, which was not configured here, leaves empty.
-            .args([
-                "CFG_CXXFLAGS_STD=-std=c++17",
-                "CFG_CXXFLAGS_PCH_I=-include",
-                "CFG_LDLIBS_THREADS=-pthread",
-            ])
-            .env("VERILATOR_ROOT", verilator.root())
-            .current_dir(&self.folder);
-        finish(&mut command, &self.folder.join("verilator-make.log"))?;
+        let [mut translate, mut compile] =
+            self.cocotb.verilate(&verilator, &make, (&self.top, "nic.v"), &self.folder, "-O3");
+        finish(&mut translate, &self.folder.join("verilator-build.log"))?;
+        finish(&mut compile, &self.folder.join("verilator-make.log"))?;
         let mut simulator = Command::new(self.folder.join("verilator/sim"));
         // As cocotb's own runner has it for Verilator.
         simulator.env("COCOTB_TRUST_INERTIAL_WRITES", "1");

@@ -1,7 +1,8 @@
-//! cocotb, with which Tessera compares itself; fetched on first use.
+//! cocotb, with which Tessera compares itself, and bus models that others wrote for it; fetched on
+//! first use.
 
 use super::python::{python, Pinned};
-use super::{ToolError, ToolOptions};
+use super::{ToolError, ToolOptions, Verilator};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,12 @@ const PINNED: Pinned = Pinned {
     name: "cocotb",
     requirements: include_str!("../../tools/cocotb.txt"),
     instead: "leave the comparison out",
+};
+
+const MODELS: Pinned = Pinned {
+    name: "cocotb-models",
+    requirements: include_str!("../../tools/cocotb-models.txt"),
+    instead: "leave the benches of other people's bus models out",
 };
 
 /// A cocotb in a folder of its own.
@@ -26,7 +33,19 @@ pub struct Cocotb {
 /// # Errors
 /// [`ToolError`] saying what is missing or unreachable, and the remedy.
 pub fn cocotb(options: &ToolOptions) -> Result<Cocotb, ToolError> {
-    let site = PINNED.fetch(&options.cache())?;
+    find(&PINNED, options)
+}
+
+/// The same in another folder, beside the bus models of cocotbext-axi and cocotbext-eth.
+///
+/// # Errors
+/// As [`cocotb`].
+pub fn cocotb_models(options: &ToolOptions) -> Result<Cocotb, ToolError> {
+    find(&MODELS, options)
+}
+
+fn find(pinned: &Pinned, options: &ToolOptions) -> Result<Cocotb, ToolError> {
+    let site = pinned.fetch(&options.cache())?;
     let python = python("cocotb is a Python package")?;
     let script = "import find_libpython; print(find_libpython.find_libpython() or '')";
     let mut command = Command::new(&python);
@@ -49,9 +68,42 @@ impl Cocotb {
         self.site.join("cocotb/libs")
     }
 
-    /// The main program that a Verilator model is built with.
-    pub fn verilator_main(&self) -> PathBuf {
-        self.site.join("cocotb/share/lib/verilator/verilator.cpp")
+    /// Commands that make `verilator/sim` in `folder` of a Verilog file there: Verilator, and a make.
+    /// Only the ports of `top` are open to Python.
+    pub fn verilate(
+        &self,
+        verilator: &Verilator,
+        make: &Path,
+        (top, file): (&str, &str),
+        folder: &Path,
+        optimise: &str,
+    ) -> [Command; 2] {
+        let libraries = self.libraries().display().to_string();
+        let mut translate = verilator.command();
+        translate
+            .args(["--cc", "--exe", "--vpi", "--public-depth", "1", "--prefix", "Vtop", "-o", "sim"])
+            // As our own models, whose reasons are in sim/src/verilator/build.rs.
+            .args(["-O3", "--x-assign", "fast", "--x-initial", "unique", "--assert", "--no-timing"])
+            .args(["-fno-dfg-peephole-replace-shiftr-shiftr", "-fno-dfg-peephole-replace-shiftl-shiftl"])
+            .args(["-Wno-lint", "-Wno-fatal", "-Mdir", "verilator", "--top-module", top])
+            .arg("-LDFLAGS")
+            .arg(format!("-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"))
+            .arg(self.site.join("cocotb/share/lib/verilator/verilator.cpp"))
+            .arg(file)
+            .current_dir(folder);
+        let mut compile = Command::new(make);
+        compile
+            .args(["-j", "2", "-C", "verilator", "-f", "Vtop.mk"])
+            .arg(format!("OPT_FAST={optimise}"))
+            // What the pinned one, which was not configured here, leaves empty.
+            .args([
+                "CFG_CXXFLAGS_STD=-std=c++17",
+                "CFG_CXXFLAGS_PCH_I=-include",
+                "CFG_LDLIBS_THREADS=-pthread",
+            ])
+            .env("VERILATOR_ROOT", verilator.root())
+            .current_dir(folder);
+        [translate, compile]
     }
 
     /// Has `simulator` run the tests of Python module `module` in `folder` on

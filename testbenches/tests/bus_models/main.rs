@@ -1,0 +1,354 @@
+//! The exported Verilog among bus models that others wrote: cocotbext-axi and cocotbext-eth under
+//! cocotb, with the pinned Verilator. The benches themselves are `testbenches/cocotb/*.py`.
+//!
+//! ```text
+//!  exported Verilog ─> wrapper, with wires that can be broken ─> Verilator ─> cocotb ─> axi_top.py
+//!  abi ─────────────> facts.json: offsets, codes ──────────────────────────────────────> corundum_block.py
+//! ```
+//!
+//! `cargo test -p tessera-testbenches --test bus_models`; docs/verification.md has what is checked.
+
+mod facts;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use tessera_abi::params::{Config, TINY};
+use tessera_rtl::export;
+use tessera_sim::corundum::{design, Board};
+use tessera_sim::tools::{self, Cocotb, ToolError, ToolOptions};
+use tessera_sim::verilator::{Design, Direction};
+
+/// The smallest NIC, with streams and memory of 64 bits.
+static TINY64: Config = Config { name: "tiny64", data_bits: 64, ..TINY };
+
+/// A wire that is broken on purpose: what is done to which output, and what the bench says then.
+struct Fault {
+    name: &'static str,
+    output: &'static str,
+    /// Verilog; the output as it should be is `true_` and its name.
+    broken: &'static str,
+    /// One of these is in the failure.
+    said: &'static [&'static str],
+}
+
+/// A compiled simulation with its Python.
+struct Bench {
+    folder: PathBuf,
+    cocotb: Cocotb,
+    module: &'static str,
+}
+
+/// What became of the tests of a run, name and what failed; and all that was said.
+struct Outcome {
+    tests: Vec<(String, Option<String>)>,
+    said: String,
+}
+
+/// The design in a module whose outputs are broken while `fault` says so.
+fn wrap(design: &Design, faults: &[Fault]) -> String {
+    let mut text = format!("{}\nmodule bench (\n    input wire [7:0] fault", design.verilog);
+    let width = |bits: usize| if bits == 1 { String::new() } else { format!("[{}:0] ", bits - 1) };
+    for port in &design.ports {
+        let way = if port.direction == Direction::In { "input" } else { "output" };
+        let _ = write!(text, ",\n    {way} wire {}{}", width(port.width), port.name);
+    }
+    text += "\n);\n";
+    let mut wires = Vec::new();
+    for port in &design.ports {
+        let mut broken = faults.iter().zip(1..).filter(|(fault, _)| fault.output == port.name).peekable();
+        if broken.peek().is_none() {
+            wires.push(format!("        .{0}({0})", port.name));
+            continue;
+        }
+        assert_eq!(port.direction, Direction::Out, "{} is no output", port.name);
+        let _ = writeln!(text, "    wire {}true_{};", width(port.width), port.name);
+        let _ = write!(text, "    assign {} =", port.name);
+        for (fault, number) in broken {
+            let _ = write!(text, " fault == {number} ? {} :", fault.broken);
+        }
+        let _ = writeln!(text, " true_{};", port.name);
+        wires.push(format!("        .{0}(true_{0})", port.name));
+    }
+    let _ = write!(text, "    {} dut (\n{}\n    );\nendmodule\n", design.top, wires.join(",\n"));
+    text
+}
+
+/// Says that benches did not run, past the capture of test output; `cargo tessera test` counts these
+/// lines.
+fn skipped(name: &str, error: &ToolError) {
+    let _ = write!(std::io::stdout(), "\nSKIPPED bus_models::{name}: {error}\n");
+}
+
+fn finish(command: &mut Command, log: &Path) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = [output.stdout, output.stderr].concat();
+    let _ = std::fs::write(log, &said);
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&said));
+}
+
+impl Bench {
+    /// Compiled; `None` if a tool is not to be had, which has been said.
+    fn new(name: &'static str, module: &'static str, design: &Design, faults: &[Fault]) -> Option<Self> {
+        let options = ToolOptions::default();
+        let purpose = "a simulation under cocotb is built with it";
+        let tools = || -> Result<_, ToolError> {
+            let cocotb = tools::cocotb_models(&options)?;
+            let make = tools::system_program("make", "make", purpose)?;
+            Ok((cocotb, tools::pinned_verilator(&options)?, make))
+        };
+        let (cocotb, verilator, make) = tools().inspect_err(|error| skipped(name, error)).ok()?;
+        let folder = tools::cache_dir().join("cocotb").join(name);
+        std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        // Verilator builds again what is newer.
+        let keep = |file: &str, text: &str| {
+            if std::fs::read_to_string(folder.join(file)).ok().as_deref() != Some(text) {
+                std::fs::write(folder.join(file), text).expect("the folder was just made");
+            }
+        };
+        keep("bench.v", &wrap(design, faults));
+        keep("facts.json", &facts::json(design));
+        let commands = cocotb.verilate(&verilator, &make, ("bench", "bench.v"), &folder, "-O1");
+        for (mut command, log) in commands.into_iter().zip(["translate.log", "compile.log"]) {
+            finish(&mut command, &folder.join(log));
+        }
+        Some(Self { folder, cocotb, module })
+    }
+
+    /// Runs the tests whose name is matched, with a broken wire or none (0).
+    fn run(&self, tests: &str, fault: usize, limit: usize) -> Outcome {
+        let name = format!("{}-{}-{fault}", self.module, tests.replace('|', "-"));
+        let results = self.folder.join(format!("{name}.xml"));
+        let _ = std::fs::remove_file(&results);
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("cocotb");
+        let mut simulator = Command::new(self.folder.join("verilator/sim"));
+        self.cocotb.run(&mut simulator, "bench", self.module, &python);
+        let seed = tessera_testbenches::seed(&format!("bus_models::{name}"));
+        let output = simulator
+            // As cocotb's own runner has it for Verilator.
+            .env("COCOTB_TRUST_INERTIAL_WRITES", "1")
+            .env("COCOTB_TEST_FILTER", format!("\\.({tests})$"))
+            .env("COCOTB_RANDOM_SEED", (seed & 0x7FFF_FFFF).to_string())
+            .env("COCOTB_LOG_LEVEL", "WARNING")
+            .env("COCOTB_RESULTS_FILE", &results)
+            .env("PYTHONWARNINGS", "ignore::DeprecationWarning")
+            // No folders of bytecode among the sources.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("TESSERA_FACTS", self.folder.join("facts.json"))
+            .env("TESSERA_SEED", seed.to_string())
+            .env("TESSERA_FAULT", fault.to_string())
+            .env("TESSERA_LIMIT", limit.to_string())
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let said = [output.stdout, output.stderr].concat();
+        let _ = std::fs::write(self.folder.join(format!("{name}.log")), &said);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        // The simulator ends well though a test has failed: what became of it is in the results.
+        let Ok(xml) = std::fs::read_to_string(&results) else { panic!("{name} has no results:\n{said}") };
+        Outcome { tests: outcomes(&xml), said }
+    }
+
+    /// All tests of these names pass, and there are as many.
+    fn passes(&self, tests: &[&str]) {
+        let outcome = self.run(&tests.join("|"), 0, 2000);
+        for (name, failed) in &outcome.tests {
+            assert!(failed.is_none(), "{name}: {}\n{}", failed.as_deref().unwrap_or_default(), outcome.said);
+        }
+        let mut names: Vec<&str> = outcome.tests.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        let mut wanted = tests.to_vec();
+        wanted.sort_unstable();
+        assert_eq!(names, wanted, "which tests ran");
+    }
+
+    /// Each broken wire fails the short test, for its own reason; as it is, the test passes.
+    fn notices(&self, faults: &[Fault]) {
+        self.passes(&["short"]);
+        for (fault, number) in faults.iter().zip(1..) {
+            let Outcome { tests, said } = self.run("short", number, 300);
+            let [(_, Some(failed))] = &tests[..] else { panic!("{} is not noticed:\n{said}", fault.name) };
+            // An assertion of the models has no words of its own: it is its line that is printed.
+            let known = fault.said.iter().any(|words| failed.contains(words) || said.contains(words));
+            assert!(known, "{}: not what was to be said: {failed}\n{said}", fault.name);
+            eprintln!("{}: {failed}", fault.name);
+        }
+    }
+}
+
+/// The tests of a results file, and what is said of those that failed.
+fn outcomes(xml: &str) -> Vec<(String, Option<String>)> {
+    let attribute = |of: &str, name: &str| -> Option<String> {
+        let (_, rest) = of.split_once(&format!(" {name}=\""))?;
+        let escaped = [("&gt;", ">"), ("&lt;", "<"), ("&quot;", "\""), ("&#10;", "\n"), ("&amp;", "&")];
+        let text = rest.split_once('"')?.0.to_owned();
+        Some(escaped.iter().fold(text, |text, (from, to)| text.replace(from, to)))
+    };
+    let cases = xml.split("<testcase").skip(1);
+    cases
+        .filter(|case| !case.contains("<skipped"))
+        .map(|case| {
+            let name = attribute(case, "name").expect("a test has a name");
+            let failed = case.split_once("<failure").or_else(|| case.split_once("<error"));
+            let why = |rest: &str| {
+                let kind = attribute(rest, "error_type").unwrap_or_default();
+                format!("{kind}: {}", attribute(rest, "error_msg").unwrap_or_default())
+            };
+            (name, failed.map(|(_, rest)| why(rest)))
+        })
+        .collect()
+}
+
+const AXI_FAULTS: [Fault; 8] = [
+    Fault {
+        name: "strobes are not honoured",
+        output: "m_axi_wstrb",
+        broken: "~64'd0",
+        said: &["bytes of host memory are not as they should be", "are not what was sent", "were not written"],
+    },
+    Fault {
+        name: "no beat is the last",
+        output: "m_axi_wlast",
+        broken: "1'b0",
+        said: &["assert last == (n == length-1)"],
+    },
+    Fault {
+        name: "a burst goes over 4 KiB",
+        output: "m_axi_araddr",
+        broken: "true_m_axi_araddr | (m_axi_arlen != 0 ? 64'hFC0 : 64'd0)",
+        said: &["goes over 4 KiB", "assert 0x1000-(aligned_addr & 0xfff) >= transfer_size"],
+    },
+    Fault {
+        name: "data changes while it waits",
+        output: "m_axi_wdata",
+        broken: "m_axi_wready ? true_m_axi_wdata : ~true_m_axi_wdata",
+        said: &["m_axi_w: an offer changed"],
+    },
+    Fault {
+        name: "an address is taken back",
+        output: "m_axi_awvalid",
+        broken: "true_m_axi_awvalid && m_axi_wready",
+        said: &["m_axi_aw: an offer was taken back"],
+    },
+    Fault {
+        name: "a byte too many leaves for the MAC",
+        output: "m_axis_tkeep",
+        broken: "m_axis_tlast ? {true_m_axis_tkeep[62:0], 1'b1} : true_m_axis_tkeep",
+        said: &["whose IP length is"],
+    },
+    Fault { name: "irq stays low", output: "irq", broken: "1'b0", said: &["irq does not rise"] },
+    Fault { name: "irq stays high", output: "irq", broken: "1'b1", said: &["irq is high"] },
+];
+
+fn axi_top(name: &'static str, config: &'static Config, faults: &[Fault]) -> Option<Bench> {
+    let export = export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    Bench::new(name, "axi_top", &Design::from(&export), faults)
+}
+
+fn axi() -> Option<&'static Bench> {
+    static BENCH: OnceLock<Option<Bench>> = OnceLock::new();
+    BENCH.get_or_init(|| axi_top("axi", &TINY, &AXI_FAULTS)).as_ref()
+}
+
+/// Registers, host memory, frames and the interrupt, by AxiLiteMaster, AxiRam, AxiSlave, AxiStreamSource
+/// and AxiStreamSink.
+#[test]
+fn axi_buses_carry_messages() {
+    if let Some(bench) = axi() {
+        bench.passes(&["registers", "messages", "errors"]);
+    }
+}
+
+/// Beats of 8 bytes, so that bursts of 256 are half a page.
+#[test]
+fn axi_buses_of_64_bits_carry_messages() {
+    if let Some(bench) = axi_top("axi64", &TINY64, &[]) {
+        bench.passes(&["registers", "messages", "errors"]);
+    }
+}
+
+#[test]
+fn a_broken_axi_bus_is_noticed() {
+    if let Some(bench) = axi() {
+        bench.notices(&AXI_FAULTS);
+    }
+}
+
+const CORUNDUM_FAULTS: [Fault; 7] = [
+    Fault {
+        name: "the block's frames have the kernel's tags",
+        output: "m_axis_sync_tx_tuser",
+        broken: "true_m_axis_sync_tx_tuser | 17'h10000",
+        said: &["with the kernel's tag"],
+    },
+    Fault {
+        name: "a bit of the kernel's frames changes",
+        output: "m_axis_sync_rx_tdata",
+        broken: "true_m_axis_sync_rx_tdata ^ 512'd1 << 200",
+        said: &["is not as it came"],
+    },
+    Fault {
+        name: "received frames lose their times",
+        output: "m_axis_sync_rx_tuser",
+        broken: "97'd0",
+        said: &["its time is"],
+    },
+    Fault {
+        name: "the kernel's frames are not completed",
+        output: "m_axis_sync_tx_cpl_valid",
+        broken: "1'b0",
+        said: &["frames of the kernel"],
+    },
+    Fault {
+        name: "the RAM confirms what was not written",
+        output: "data_dma_ram_wr_done",
+        broken: "2'b11",
+        said: &["wr_done"],
+    },
+    Fault {
+        name: "a byte too many is written to the host",
+        output: "m_axis_data_dma_write_desc_len",
+        broken: "true_m_axis_data_dma_write_desc_len + 16'd1",
+        said: &["bytes of host memory are not as they should be"],
+    },
+    Fault {
+        name: "a payload is read from elsewhere",
+        output: "m_axis_data_dma_read_desc_dma_addr",
+        broken: "true_m_axis_data_dma_read_desc_dma_addr ^ 64'd64",
+        said: &["are not what was sent", "were not written"],
+    },
+];
+
+fn block(name: &'static str, board: &Board, faults: &[Fault]) -> Option<Bench> {
+    let export = export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"));
+    Bench::new(name, "corundum_block", &design(&export, board), faults)
+}
+
+/// One interface, times of day.
+fn board() -> Board {
+    Board { interfaces: 1, port: 0, ..Board::default() }.with("PTP_TS_FMT_TOD", 1)
+}
+
+fn corundum() -> Option<&'static Bench> {
+    static BENCH: OnceLock<Option<Bench>> = OnceLock::new();
+    BENCH.get_or_init(|| block("corundum", &board(), &CORUNDUM_FAULTS)).as_ref()
+}
+
+/// BAR 2, DMA, frames, completions, times and statistics, by models of cocotbext-axi and cocotbext-eth.
+#[test]
+fn the_block_of_a_corundum_carries_messages() {
+    if let Some(bench) = corundum() {
+        bench.passes(&["registers", "messages"]);
+    }
+}
+
+#[test]
+fn a_broken_block_of_a_corundum_is_noticed() {
+    if let Some(bench) = corundum() {
+        bench.notices(&CORUNDUM_FAULTS);
+    }
+}
