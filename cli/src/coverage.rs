@@ -30,8 +30,8 @@ struct Testbench {
 }
 
 /// The testbenches but those of whole NICs by name, which are slow with counting and
-/// show nothing about a block's own test, and those of the exporter and of mutants,
-/// whose modules are no blocks.
+/// show nothing about a block's own test, those of the exporter and of mutants,
+/// whose modules are no blocks, and the one that has other people's simulations.
 fn testbenches() -> Result<Vec<Testbench>, Failure> {
     let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--package", "tessera-testbenches", "--tests", "--no-run", "--message-format", "json"])
@@ -51,7 +51,7 @@ fn testbenches() -> Result<Vec<Testbench>, Failure> {
         ) else {
             continue;
         };
-        if is_test && !name.starts_with("nic") && !["emit", "mutants"].contains(&name) {
+        if is_test && !name.starts_with("nic") && !["bus_models", "emit", "mutants"].contains(&name) {
             let folder = Path::new(manifest).parent().unwrap_or(Path::new(".")).to_owned();
             found.push(Testbench { name: name.to_owned(), program: program.into(), folder });
         }

@@ -1,6 +1,6 @@
 """A NIC as its host sees it: registers, tables, rings, completions.
 
-Every number is `abi`'s: bus_models.rs writes them to the file that TESSERA_FACTS names.
+Every number is `abi`'s: testbenches/tests/bus_models writes them to the file that TESSERA_FACTS names.
 """
 
 import json

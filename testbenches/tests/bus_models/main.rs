@@ -9,6 +9,7 @@
 //! `cargo test -p tessera-testbenches --test bus_models`; docs/verification.md has what is checked.
 
 mod facts;
+mod faults;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -22,18 +23,10 @@ use tessera_sim::corundum::{design, Board};
 use tessera_sim::tools::{self, Cocotb, ToolError, ToolOptions};
 use tessera_sim::verilator::{Design, Direction};
 
+use faults::{Fault, AXI_FAULTS, CORUNDUM_FAULTS};
+
 /// The smallest NIC, with streams and memory of 64 bits.
 static TINY64: Config = Config { name: "tiny64", data_bits: 64, ..TINY };
-
-/// A wire that is broken on purpose: what is done to which output, and what the bench says then.
-struct Fault {
-    name: &'static str,
-    output: &'static str,
-    /// Verilog; the output as it should be is `true_` and its name.
-    broken: &'static str,
-    /// One of these is in the failure.
-    said: &'static [&'static str],
-}
 
 /// A compiled simulation with its Python.
 struct Bench {
@@ -77,10 +70,15 @@ fn wrap(design: &Design, faults: &[Fault]) -> String {
     text
 }
 
-/// Says that benches did not run, past the capture of test output; `cargo tessera test` counts these
-/// lines.
-fn skipped(name: &str, error: &ToolError) {
-    let _ = write!(std::io::stdout(), "\nSKIPPED bus_models::{name}: {error}\n");
+/// Runs a test's benches; or says why not, past the capture of test output: `cargo tessera test` counts
+/// these lines.
+fn with(test: &str, bench: &Result<Bench, ToolError>, run: impl FnOnce(&Bench)) {
+    match bench {
+        Ok(bench) => run(bench),
+        Err(error) => {
+            let _ = write!(std::io::stdout(), "\nSKIPPED {test}: {error}\n");
+        }
+    }
 }
 
 fn finish(command: &mut Command, log: &Path) {
@@ -91,16 +89,12 @@ fn finish(command: &mut Command, log: &Path) {
 }
 
 impl Bench {
-    /// Compiled; `None` if a tool is not to be had, which has been said.
-    fn new(name: &'static str, module: &'static str, design: &Design, faults: &[Fault]) -> Option<Self> {
+    /// Compiled, unless a tool is not to be had.
+    fn new(name: &str, module: &'static str, design: &Design, faults: &[Fault]) -> Result<Self, ToolError> {
         let options = ToolOptions::default();
-        let purpose = "a simulation under cocotb is built with it";
-        let tools = || -> Result<_, ToolError> {
-            let cocotb = tools::cocotb_models(&options)?;
-            let make = tools::system_program("make", "make", purpose)?;
-            Ok((cocotb, tools::pinned_verilator(&options)?, make))
-        };
-        let (cocotb, verilator, make) = tools().inspect_err(|error| skipped(name, error)).ok()?;
+        let cocotb = tools::cocotb_models(&options)?;
+        let verilator = tools::pinned_verilator(&options)?;
+        let make = tools::system_program("make", "make", "a simulation under cocotb is built with it")?;
         let folder = tools::cache_dir().join("cocotb").join(name);
         std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         // Verilator builds again what is newer.
@@ -111,11 +105,12 @@ impl Bench {
         };
         keep("bench.v", &wrap(design, faults));
         keep("facts.json", &facts::json(design));
-        let commands = cocotb.verilate(&verilator, &make, ("bench", "bench.v"), &folder, "-O1");
+        // Python takes most of the time: a better compiled model is not worth its compilation.
+        let commands = cocotb.verilate(&verilator, &make, ("bench", "bench.v"), &folder, "-O0");
         for (mut command, log) in commands.into_iter().zip(["translate.log", "compile.log"]) {
             finish(&mut command, &folder.join(log));
         }
-        Some(Self { folder, cocotb, module })
+        Ok(Self { folder, cocotb, module })
     }
 
     /// Runs the tests whose name is matched, with a broken wire or none (0).
@@ -203,127 +198,37 @@ fn outcomes(xml: &str) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-const AXI_FAULTS: [Fault; 8] = [
-    Fault {
-        name: "strobes are not honoured",
-        output: "m_axi_wstrb",
-        broken: "~64'd0",
-        said: &["bytes of host memory are not as they should be", "are not what was sent", "were not written"],
-    },
-    Fault {
-        name: "no beat is the last",
-        output: "m_axi_wlast",
-        broken: "1'b0",
-        said: &["assert last == (n == length-1)"],
-    },
-    Fault {
-        name: "a burst goes over 4 KiB",
-        output: "m_axi_araddr",
-        broken: "true_m_axi_araddr | (m_axi_arlen != 0 ? 64'hFC0 : 64'd0)",
-        said: &["goes over 4 KiB", "assert 0x1000-(aligned_addr & 0xfff) >= transfer_size"],
-    },
-    Fault {
-        name: "data changes while it waits",
-        output: "m_axi_wdata",
-        broken: "m_axi_wready ? true_m_axi_wdata : ~true_m_axi_wdata",
-        said: &["m_axi_w: an offer changed"],
-    },
-    Fault {
-        name: "an address is taken back",
-        output: "m_axi_awvalid",
-        broken: "true_m_axi_awvalid && m_axi_wready",
-        said: &["m_axi_aw: an offer was taken back"],
-    },
-    Fault {
-        name: "a byte too many leaves for the MAC",
-        output: "m_axis_tkeep",
-        broken: "m_axis_tlast ? {true_m_axis_tkeep[62:0], 1'b1} : true_m_axis_tkeep",
-        said: &["whose IP length is"],
-    },
-    Fault { name: "irq stays low", output: "irq", broken: "1'b0", said: &["irq does not rise"] },
-    Fault { name: "irq stays high", output: "irq", broken: "1'b1", said: &["irq is high"] },
-];
-
-fn axi_top(name: &'static str, config: &'static Config, faults: &[Fault]) -> Option<Bench> {
+fn axi_top(name: &str, config: &'static Config, faults: &[Fault]) -> Result<Bench, ToolError> {
     let export = export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"));
     Bench::new(name, "axi_top", &Design::from(&export), faults)
 }
 
-fn axi() -> Option<&'static Bench> {
-    static BENCH: OnceLock<Option<Bench>> = OnceLock::new();
-    BENCH.get_or_init(|| axi_top("axi", &TINY, &AXI_FAULTS)).as_ref()
+fn axi() -> &'static Result<Bench, ToolError> {
+    static BENCH: OnceLock<Result<Bench, ToolError>> = OnceLock::new();
+    BENCH.get_or_init(|| axi_top("axi", &TINY, &AXI_FAULTS))
 }
 
 /// Registers, host memory, frames and the interrupt, by AxiLiteMaster, AxiRam, AxiSlave, AxiStreamSource
 /// and AxiStreamSink.
 #[test]
 fn axi_buses_carry_messages() {
-    if let Some(bench) = axi() {
-        bench.passes(&["registers", "messages", "errors"]);
-    }
+    with("axi_buses_carry_messages", axi(), |bench| bench.passes(&["registers", "messages", "errors"]));
 }
 
 /// Beats of 8 bytes, so that bursts of 256 are half a page.
 #[test]
 fn axi_buses_of_64_bits_carry_messages() {
-    if let Some(bench) = axi_top("axi64", &TINY64, &[]) {
-        bench.passes(&["registers", "messages", "errors"]);
-    }
+    with("axi_buses_of_64_bits_carry_messages", &axi_top("axi64", &TINY64, &[]), |bench| {
+        bench.passes(&["registers", "messages", "errors"])
+    });
 }
 
 #[test]
 fn a_broken_axi_bus_is_noticed() {
-    if let Some(bench) = axi() {
-        bench.notices(&AXI_FAULTS);
-    }
+    with("a_broken_axi_bus_is_noticed", axi(), |bench| bench.notices(&AXI_FAULTS));
 }
 
-const CORUNDUM_FAULTS: [Fault; 7] = [
-    Fault {
-        name: "the block's frames have the kernel's tags",
-        output: "m_axis_sync_tx_tuser",
-        broken: "true_m_axis_sync_tx_tuser | 17'h10000",
-        said: &["with the kernel's tag"],
-    },
-    Fault {
-        name: "a bit of the kernel's frames changes",
-        output: "m_axis_sync_rx_tdata",
-        broken: "true_m_axis_sync_rx_tdata ^ 512'd1 << 200",
-        said: &["is not as it came"],
-    },
-    Fault {
-        name: "received frames lose their times",
-        output: "m_axis_sync_rx_tuser",
-        broken: "97'd0",
-        said: &["its time is"],
-    },
-    Fault {
-        name: "the kernel's frames are not completed",
-        output: "m_axis_sync_tx_cpl_valid",
-        broken: "1'b0",
-        said: &["frames of the kernel"],
-    },
-    Fault {
-        name: "the RAM confirms what was not written",
-        output: "data_dma_ram_wr_done",
-        broken: "2'b11",
-        said: &["wr_done"],
-    },
-    Fault {
-        name: "a byte too many is written to the host",
-        output: "m_axis_data_dma_write_desc_len",
-        broken: "true_m_axis_data_dma_write_desc_len + 16'd1",
-        said: &["bytes of host memory are not as they should be"],
-    },
-    Fault {
-        name: "a payload is read from elsewhere",
-        output: "m_axis_data_dma_read_desc_dma_addr",
-        broken: "true_m_axis_data_dma_read_desc_dma_addr ^ 64'd64",
-        said: &["are not what was sent", "were not written"],
-    },
-];
-
-fn block(name: &'static str, board: &Board, faults: &[Fault]) -> Option<Bench> {
+fn block(name: &str, board: &Board, faults: &[Fault]) -> Result<Bench, ToolError> {
     let export = export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"));
     Bench::new(name, "corundum_block", &design(&export, board), faults)
 }
@@ -333,22 +238,30 @@ fn board() -> Board {
     Board { interfaces: 1, port: 0, ..Board::default() }.with("PTP_TS_FMT_TOD", 1)
 }
 
-fn corundum() -> Option<&'static Bench> {
-    static BENCH: OnceLock<Option<Bench>> = OnceLock::new();
-    BENCH.get_or_init(|| block("corundum", &board(), &CORUNDUM_FAULTS)).as_ref()
+fn corundum() -> &'static Result<Bench, ToolError> {
+    static BENCH: OnceLock<Result<Bench, ToolError>> = OnceLock::new();
+    BENCH.get_or_init(|| block("corundum", &board(), &CORUNDUM_FAULTS))
 }
 
 /// BAR 2, DMA, frames, completions, times and statistics, by models of cocotbext-axi and cocotbext-eth.
 #[test]
 fn the_block_of_a_corundum_carries_messages() {
-    if let Some(bench) = corundum() {
-        bench.passes(&["registers", "messages"]);
-    }
+    with("the_block_of_a_corundum_carries_messages", corundum(), |bench| {
+        bench.passes(&["registers", "messages"])
+    });
+}
+
+/// As at a 10G board, whose streams and DMA RAM are narrower than the NIC.
+#[test]
+fn the_block_of_a_corundum_of_64_bits_carries_messages() {
+    with(
+        "the_block_of_a_corundum_of_64_bits_carries_messages",
+        &block("corundum64", &board().streams(64, 64).ram(2, 256), &[]),
+        |bench| bench.passes(&["registers", "messages"]),
+    );
 }
 
 #[test]
 fn a_broken_block_of_a_corundum_is_noticed() {
-    if let Some(bench) = corundum() {
-        bench.notices(&CORUNDUM_FAULTS);
-    }
+    with("a_broken_block_of_a_corundum_is_noticed", corundum(), |bench| bench.notices(&CORUNDUM_FAULTS));
 }
