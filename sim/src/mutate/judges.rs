@@ -126,7 +126,7 @@ pub const JUDGES: &[Judge] = &[
         ],
     },
     Judge { test: "payload_reader", blocks: &["payload_reader"] },
-    Judge { test: "nic", blocks: &["nic512"] },
+    Judge { test: "nic", blocks: &["nic512", "core", "wide_path", "event_map"] },
     Judge { test: "gears", blocks: &["widen", "split"] },
     Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
     Judge { test: "axi_blocks", blocks: &["axi_merge", "axi_bridge"] },
