@@ -53,7 +53,7 @@ pub const JUDGES: &[Judge] = &[
         blocks: &["rx_parse", "rx_heads", "rx_address", "rx_judge", "rx_payload", "endpoint_keys"],
     },
     Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert"] },
-    Judge { test: "tx_build", blocks: &["tx_build", "tx_head", "tx_beats"] },
+    Judge { test: "tx_build", blocks: &["tx_build", "tx_choice", "tx_fields", "tx_head", "tx_beats"] },
     Judge {
         test: "path_scheduler",
         blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
