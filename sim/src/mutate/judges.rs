@@ -47,13 +47,24 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "cq_writer", blocks: &["cq_writer"] },
     Judge { test: "ctrl_read_mux", blocks: &["ctrl_read_mux"] },
     Judge { test: "ctrl_write_mux", blocks: &["ctrl_write_mux"] },
-    Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
+    Judge { test: "icrc", blocks: &["icrc_insert", "icrc", "narrow_icrc_insert", "narrow_icrc"] },
     Judge {
         test: "rx_parse",
         blocks: &["rx_parse", "rx_heads", "rx_address", "rx_judge", "rx_payload", "endpoint_keys"],
     },
-    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert"] },
-    Judge { test: "tx_build", blocks: &["tx_build", "tx_choice", "tx_fields", "tx_head", "tx_beats"] },
+    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert", "narrow_vlan_insert"] },
+    Judge {
+        test: "tx_build",
+        blocks: &[
+            "tx_build",
+            "tx_choice",
+            "tx_fields",
+            "tx_head",
+            "tx_beats",
+            "narrow_tx_build",
+            "narrow_tx_beats",
+        ],
+    },
     Judge {
         test: "path_scheduler",
         blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
