@@ -1,16 +1,19 @@
 //! The packet path end to end: `TxBuild` -> `IcrcInsert` -> `RxParse`, beat by
-//! beat, with a wire between that flips bits.
+//! beat, with a wire between that flips bits; and the same out of the narrow path.
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
 use tessera_abi::wire::{Form, Trh, NO_SAMPLE};
+use tessera_rtl::wire::narrow::{NarrowIcrcInsert, NarrowTxBuild};
 use tessera_rtl::wire::{IcrcInsert, RxParse, TxBuild};
 use tessera_sim::tb::{cycle, AxisDriver, AxisMonitor, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Dut, Model};
-use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
+use tessera_testbenches::packets::{self, Layout, Packet, HERE, NARROW, THERE, WIDE};
 
 /// The three blocks with what feeds and drains them.
 struct Loop {
+    /// Bytes of a beat of the first two.
+    size: usize,
     build: Dut,
     insert: Dut,
     parse: Dut,
@@ -32,16 +35,26 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+    fn new(size: usize, v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let instance = |design| Model::build(&design, &BuildOptions::default()).unwrap().instance().unwrap();
-        let mut build = instance(tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)));
-        let mut insert = instance(tessera_testbenches::design("icrc_insert", IcrcInsert::new));
+        let (build, insert) = match size {
+            WIDE => (
+                tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)),
+                tessera_testbenches::design("icrc_insert", IcrcInsert::new),
+            ),
+            _ => (
+                tessera_testbenches::design("narrow_tx_build", || NarrowTxBuild::new(&NIC512)),
+                tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new),
+            ),
+        };
+        let (mut build, mut insert) = (instance(build), instance(insert));
         let mut parse = instance(tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512)));
         packets::set_up(&mut build, &HERE);
         packets::set_up(&mut parse, &THERE);
         let rst = insert.port("rst").unwrap();
         insert.reset(rst, 3);
         Loop {
+            size,
             feedback: StreamDriver::new(&build, "feedback", idle, rng).unwrap(),
             built: StreamDriver::new(&build, "built", idle, rng).unwrap(),
             payload_in: StreamDriver::new(&build, "payload", Pattern::Always, rng).unwrap(),
@@ -81,7 +94,8 @@ impl Loop {
         let Trh::Feedback(header) = packet.trh else {
             // The Q_Key of the peer's endpoint comes from the packet.
             self.built.send(packets::tx_packet(&self.packet, self.form, &THERE, &HERE, packet));
-            packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload_in.send(beat));
+            let beats = packets::beats_of(&packet.payload, self.size);
+            beats.into_iter().for_each(|beat| self.payload_in.send(beat));
             return;
         };
         let mut word = self.answer.word();
@@ -230,31 +244,34 @@ fn share_qkey(bench: &mut Loop) {
 
 #[test]
 fn what_goes_in_comes_out() {
-    let patterns = Pattern::matrix().flat_map(|pair| [(false, pair), (true, pair)]);
-    for (v6, (idle, stall)) in patterns {
-        let mut rng = Rng::for_test(&format!("packet_loop::whole {v6} {idle:?} {stall:?}"));
-        let mut bench = Loop::new(v6, idle, stall, &mut rng);
-        share_qkey(&mut bench);
-        let (mut data, mut feedback): (VecDeque<Packet>, VecDeque<Packet>) = Default::default();
-        for _ in 0..120 {
-            let packet = packets::any(&mut rng);
-            bench.send(&packet);
-            match packet.trh {
-                Trh::Data(_) => data.push_back(packet),
-                Trh::Feedback(_) | Trh::Release(_) => feedback.push_back(packet),
-            }
+    for (size, v6) in [(WIDE, false), (WIDE, true), (NARROW, false), (NARROW, true)] {
+        Pattern::matrix().for_each(|(idle, stall)| whole(size, v6, idle, stall));
+    }
+}
+
+fn whole(size: usize, v6: bool, idle: Pattern, stall: Pattern) {
+    let mut rng = Rng::for_test(&format!("packet_loop::whole {size} {v6} {idle:?} {stall:?}"));
+    let mut bench = Loop::new(size, v6, idle, stall, &mut rng);
+    share_qkey(&mut bench);
+    let (mut data, mut feedback): (VecDeque<Packet>, VecDeque<Packet>) = Default::default();
+    for _ in 0..120 {
+        let packet = packets::any(&mut rng);
+        bench.send(&packet);
+        match packet.trh {
+            Trh::Data(_) => data.push_back(packet),
+            Trh::Feedback(_) | Trh::Release(_) => feedback.push_back(packet),
         }
-        let mut clocks = 0;
-        while bench.data.total() + bench.answers.total() < 120 || clocks % 128 != 0 {
-            bench.clock(&mut |_| {});
-            clocks += 1;
-            assert!(clocks < 60_000, "{} of 120", bench.data.total() + bench.answers.total());
-        }
-        (0..200).for_each(|_| bench.clock(&mut |_| {}));
-        for is_feedback in std::mem::take(&mut bench.order) {
-            let packet = if is_feedback { feedback.pop_front() } else { data.pop_front() }.unwrap();
-            expect(&mut bench, &packet);
-        }
+    }
+    let mut clocks = 0;
+    while bench.data.total() + bench.answers.total() < 120 || clocks % 128 != 0 {
+        bench.clock(&mut |_| {});
+        clocks += 1;
+        assert!(clocks < 240_000, "{} of 120", bench.data.total() + bench.answers.total());
+    }
+    (0..200).for_each(|_| bench.clock(&mut |_| {}));
+    for is_feedback in std::mem::take(&mut bench.order) {
+        let packet = if is_feedback { feedback.pop_front() } else { data.pop_front() }.unwrap();
+        expect(&mut bench, &packet);
     }
 }
 
@@ -262,12 +279,14 @@ fn what_goes_in_comes_out() {
 /// leaves no trace but its count, and its neighbours are whole.
 #[test]
 fn a_corrupted_frame_vanishes_alone() {
-    [false, true].into_iter().for_each(corrupted);
+    for size in [WIDE, NARROW] {
+        [false, true].into_iter().for_each(|v6| corrupted(size, v6));
+    }
 }
 
-fn corrupted(v6: bool) {
-    let mut rng = Rng::for_test(&format!("packet_loop::corrupted {v6}"));
-    let mut bench = Loop::new(v6, Pattern::Always, Pattern::Always, &mut rng);
+fn corrupted(size: usize, v6: bool) {
+    let mut rng = Rng::for_test(&format!("packet_loop::corrupted {size} {v6}"));
+    let mut bench = Loop::new(size, v6, Pattern::Always, Pattern::Always, &mut rng);
     let bth_at = bench.form.bth_at();
     let sent: Vec<Packet> = (0..300)
         .map(|_| {
@@ -279,7 +298,11 @@ fn corrupted(v6: bool) {
     let (mut spoiled, mut seen) = (vec![false; sent.len()], 0);
     let drops = bench.parse.port("drop_icrc").unwrap();
     let mut dropped = 0;
-    for _ in 0..25_000 {
+    let (mut clocks, mut behind) = (0, 0);
+    while behind < 400 {
+        clocks += 1;
+        behind += usize::from(seen == sent.len());
+        assert!(clocks < 25_000 * WIDE / size, "{seen} of {} frames", sent.len());
         bench.clock(&mut |frame| {
             if rng.chance(0.3) {
                 // From the BTH on every byte but its fifth is covered, and wrong

@@ -1,19 +1,24 @@
-//! `wire::VlanStrip` and `wire::VlanInsert`: the tag goes and comes, nothing
-//! else changes, and nothing waits.
+//! `wire::VlanStrip`, `wire::VlanInsert` and its narrow sibling: the tag goes and comes,
+//! nothing else changes, and nothing waits.
 
 use std::collections::VecDeque;
 use tessera_abi::wire::ICRC_LEN;
+use tessera_rtl::wire::narrow::NarrowVlanInsert;
 use tessera_rtl::wire::{VlanInsert, VlanStrip};
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver, Word};
 use tessera_sim::verilator::{Design, Dut};
-use tessera_testbenches::packets;
+use tessera_testbenches::packets::{self, NARROW, WIDE};
 
 fn strip() -> Design {
     tessera_testbenches::design("vlan_strip", VlanStrip::new)
 }
 
-fn insert() -> Design {
-    tessera_testbenches::design("vlan_insert", VlanInsert::new)
+/// The block, by bytes of its beat, and tags that may be ahead.
+fn inserts() -> [(usize, usize, Design); 2] {
+    [
+        (WIDE, 32, tessera_testbenches::design("vlan_insert", VlanInsert::new)),
+        (NARROW, 16, tessera_testbenches::design("narrow_vlan_insert", NarrowVlanInsert::new)),
+    ]
 }
 
 /// A frame of any content with another EtherType than the tag's, and its tag.
@@ -138,9 +143,13 @@ fn the_tag_is_taken_out() {
 
 struct Inserter<'a> {
     dut: &'a mut Dut,
+    size: usize,
     frame: StreamDriver,
     out: AxisMonitor,
-    tags: VecDeque<Option<u16>>,
+    /// Frames queued, those whose tag was given, those that came out whole.
+    frames: Vec<(Vec<u8>, Option<u16>)>,
+    given: usize,
+    times: Vec<(u64, u64)>,
 }
 
 impl<'a> Inserter<'a> {
@@ -153,80 +162,79 @@ impl<'a> Inserter<'a> {
         }
         let rst = dut.port("rst").unwrap();
         dut.reset(rst, 3);
-        Self { dut, frame, out, tags: VecDeque::new() }
+        let size = packets::beat_size(dut, "frame_data");
+        Self { dut, size, frame, out, frames: Vec::new(), given: 0, times: Vec::new() }
     }
 
-    fn clock(&mut self, ahead: usize) {
-        // Tags come in time: never more than `ahead` that are not used up.
-        let given = self.dut.port("tag_valid").unwrap();
-        let tag = if ahead > 0 { self.tags.pop_front() } else { None };
-        self.dut.set(given, u64::from(tag.is_some()));
-        if let Some(tag) = tag {
-            let [valid, tci] = ["tag_data.valid", "tag_data.tci"].map(|name| self.dut.port(name).unwrap());
-            self.dut.set(valid, u64::from(tag.is_some()));
-            self.dut.set(tci, u64::from(tag.unwrap_or(0x5A5A)));
+    fn send(&mut self, frame: Vec<u8>, tag: Option<u16>) {
+        packets::beats_of(&frame, self.size).into_iter().for_each(|beat| self.frame.send(beat));
+        self.frames.push((frame, tag));
+    }
+
+    /// Clocks until every frame is out, with a tag in each clock in which fewer than `ahead`
+    /// are not used up.
+    fn run(&mut self, ahead: usize) {
+        let mut clocks = 0;
+        while self.times.len() < self.frames.len() {
+            let given = self.dut.port("tag_valid").unwrap();
+            let tag = self.frames.get(self.given).filter(|_| self.given < self.times.len() + ahead);
+            self.dut.set(given, u64::from(tag.is_some()));
+            if let Some((_, tag)) = tag {
+                let [valid, tci] =
+                    ["tag_data.valid", "tag_data.tci"].map(|name| self.dut.port(name).unwrap());
+                self.dut.set(valid, u64::from(tag.is_some()));
+                self.dut.set(tci, u64::from(tag.unwrap_or(0x5A5A)));
+                self.given += 1;
+            }
+            cycle(self.dut, &mut [&mut self.frame, &mut self.out]);
+            while let Some(got) = self.out.take() {
+                let (frame, tag) = &self.frames[self.times.len()];
+                assert_eq!(got.bytes, tagged(frame, *tag), "a frame of {} bytes", frame.len());
+                self.times.push((got.first, got.last));
+            }
+            clocks += 1;
+            assert!(clocks < 300_000, "{} of {} frames", self.times.len(), self.frames.len());
         }
-        cycle(self.dut, &mut [&mut self.frame, &mut self.out]);
     }
 }
 
 #[test]
 fn the_tag_is_put_in() {
-    let design = insert();
-    for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("vlan::insert {idle:?} {stall:?}"), &design, |dut, rng| {
-            let mut bench = Inserter::new(dut, idle, stall, rng);
-            let lengths = (122..330).step_by(1).chain((0..40).map(|i| 1500 + i));
-            let frames: Vec<_> = lengths.map(|length| any_frame(rng, length)).collect();
-            for (frame, tag) in &frames {
-                packets::beats(frame).into_iter().for_each(|beat| bench.frame.send(beat));
-                bench.tags.push_back(*tag);
-            }
-            let (mut clocks, mut given) = (0, 0);
-            let mut done = 0;
-            while done < frames.len() {
-                let room = if given < done + 30 { 1 } else { 0 };
-                given += usize::from(room == 1 && !bench.tags.is_empty());
-                bench.clock(room);
-                while let Some(got) = bench.out.take() {
-                    let (frame, tag) = &frames[done];
-                    assert_eq!(got.bytes, tagged(frame, *tag), "frame {done} of {} bytes", frame.len());
-                    done += 1;
+    for (size, ahead, design) in inserts() {
+        for (idle, stall) in Pattern::matrix() {
+            tb::run(&format!("vlan::insert {size} {idle:?} {stall:?}"), &design, |dut, rng| {
+                let mut bench = Inserter::new(dut, idle, stall, rng);
+                for length in (66..330).chain((0..40).map(|i| 1500 + i)) {
+                    let (frame, tag) = any_frame(rng, length);
+                    bench.send(frame, tag);
                 }
-                clocks += 1;
-                assert!(clocks < 60_000, "{done} of {} frames", frames.len());
-            }
-        });
+                // One frame has used its tag up before it is out.
+                bench.run(ahead - 2);
+            });
+        }
     }
 }
 
 /// Untagged frames lose no clock; tagged ones one when they grow by a beat.
 #[test]
 fn only_a_beat_more_costs_a_clock() {
-    tb::run("vlan::rate", &insert(), |dut, rng| {
-        for tag in [None, Some(7)] {
-            let mut bench = Inserter::new(dut, Pattern::Always, Pattern::Always, rng);
-            let frames: Vec<Vec<u8>> =
-                (0..30).map(|i| rng.bytes(122 + ICRC_LEN + 4 * (i % 20) as usize)).collect();
-            for frame in &frames {
-                packets::beats(frame).into_iter().for_each(|beat| bench.frame.send(beat));
-                bench.tags.push_back(tag);
-            }
-            let mut times = Vec::new();
-            for _ in 0..300 {
-                bench.clock(1);
-                while let Some(got) = bench.out.take() {
-                    times.push((got.first, got.last));
+    for (size, ahead, design) in inserts() {
+        tb::run(&format!("vlan::rate {size}"), &design, |dut, rng| {
+            for tag in [None, Some(7)] {
+                let mut bench = Inserter::new(dut, Pattern::Always, Pattern::Always, rng);
+                for i in 0..30 {
+                    bench.send(rng.bytes(122 + ICRC_LEN + 4 * (i % 20)), tag);
+                }
+                bench.run(ahead - 2);
+                for (i, (frame, _)) in bench.frames.iter().enumerate() {
+                    let beats = (frame.len() + if tag.is_some() { 4 } else { 0 }).div_ceil(size) as u64;
+                    let (first, last) = bench.times[i];
+                    assert_eq!(last - first + 1, beats, "beats of frame {i}");
+                    if i > 0 {
+                        assert_eq!(first, bench.times[i - 1].1 + 1, "a gap before frame {i}");
+                    }
                 }
             }
-            assert_eq!(times.len(), frames.len());
-            for (i, frame) in frames.iter().enumerate() {
-                let beats = (frame.len() + if tag.is_some() { 4 } else { 0 }).div_ceil(64) as u64;
-                assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");
-                if i > 0 {
-                    assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
-                }
-            }
-        }
-    });
+        });
+    }
 }

@@ -57,19 +57,19 @@ impl<T: Synth> Logic for Delay<T> {
     }
 }
 
-/// Sets the bytes of a beat that `keep` leaves out to zero.
+/// Sets the bytes of a beat that `keep` leaves out to zero: `W` bits, `K = W / 8` bytes.
 #[derive(Clone, Debug, Default, LogicBlock)]
-pub struct KeepBytes {
-    pub d: Signal<In, Bits<512>>,
-    pub keep: Signal<In, Bits<64>>,
-    pub q: Signal<Out, Bits<512>>,
+pub struct KeepBytes<const W: usize = 512, const K: usize = 64> {
+    pub d: Signal<In, Bits<W>>,
+    pub keep: Signal<In, Bits<K>>,
+    pub q: Signal<Out, Bits<W>>,
 }
 
-impl Logic for KeepBytes {
+impl<const W: usize, const K: usize> Logic for KeepBytes<W, K> {
     fn update(&mut self) {
         let (d, keep) = (self.d.val(), self.keep.val());
-        let mut q = Bits::<512>::default();
-        for bit in 0..512 {
+        let mut q = Bits::<W>::default();
+        for bit in 0..W {
             q = q.replace_bit(bit, d.get_bit(bit) && keep.get_bit(bit / 8));
         }
         self.q.next = q;
@@ -80,7 +80,7 @@ impl Logic for KeepBytes {
     }
 
     fn hdl(&self) -> Verilog {
-        let mask: Vec<String> = (0..64).rev().map(|byte| format!("{{8{{keep[{byte}]}}}}")).collect();
+        let mask: Vec<String> = (0..K).rev().map(|byte| format!("{{8{{keep[{byte}]}}}}")).collect();
         Verilog::Custom(format!("// cell: keep_bytes\nassign q = d & {{{}}};\n", mask.join(", ")))
     }
 }
