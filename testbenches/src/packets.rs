@@ -369,16 +369,21 @@ pub fn tx_packet(layout: &Layout, form: Form, to: &Station, local: &Station, pac
 
 /// Beats of `bytes` as `types::Beat` words: data, keep, last.
 pub fn beats(bytes: &[u8]) -> Vec<Word> {
-    let count = bytes.len().div_ceil(64);
-    let chunks = bytes.chunks(64).enumerate();
+    beats_of(64, bytes)
+}
+
+/// The same with beats of `beat` bytes, 64 (`types::Beat`) or 16 (`types::NarrowBeat`).
+pub fn beats_of(beat: usize, bytes: &[u8]) -> Vec<Word> {
+    let count = bytes.len().div_ceil(beat);
+    let chunks = bytes.chunks(beat).enumerate();
     chunks
         .map(|(i, chunk)| {
-            let mut word = Word(vec![0; 10]);
+            let mut word = Word(vec![0; (9 * beat + 1).div_ceil(64)]);
             for (at, byte) in chunk.iter().enumerate() {
                 word.0[at / 8] |= u64::from(*byte) << (8 * (at % 8));
             }
-            word.0[8] = u64::MAX >> (64 - chunk.len());
-            word.0[9] = u64::from(i + 1 == count);
+            word.set_bits(8 * beat, beat, u64::MAX >> (64 - chunk.len()));
+            word.set_bits(9 * beat, 1, u64::from(i + 1 == count));
             word
         })
         .collect()
@@ -386,10 +391,15 @@ pub fn beats(bytes: &[u8]) -> Vec<Word> {
 
 /// The kept bytes of a `types::Beat` word, and whether it is the last.
 pub fn beat_bytes(word: &Word) -> (Vec<u8>, bool) {
-    let keep = word.0[8];
+    beat_bytes_of(64, word)
+}
+
+/// The same of a beat of `beat` bytes, 64 (`types::Beat`) or 16 (`types::NarrowBeat`).
+pub fn beat_bytes_of(beat: usize, word: &Word) -> (Vec<u8>, bool) {
+    let keep = word.bits(8 * beat, beat);
     let count = keep.trailing_ones() as usize;
     assert_eq!(keep.count_ones() as usize, count, "tkeep {keep:#x} has a hole");
-    let last = word.0[9] & 1 == 1;
-    assert!(last || count == 64, "a partial beat inside a frame");
+    let last = word.bits(9 * beat, 1) == 1;
+    assert!(last || count == beat, "a partial beat inside a frame");
     ((0..count).map(|at| (word.0[at / 8] >> (8 * (at % 8))) as u8).collect(), last)
 }

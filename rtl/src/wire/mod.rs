@@ -6,6 +6,7 @@ mod endpoint_keys;
 mod icrc;
 mod icrc_insert;
 mod layout;
+pub mod narrow;
 mod rx_address;
 mod rx_heads;
 mod rx_judge;

@@ -50,9 +50,20 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc"] },
     Judge {
         test: "rx_parse",
-        blocks: &["rx_parse", "rx_heads", "rx_address", "rx_judge", "rx_payload", "endpoint_keys"],
+        blocks: &[
+            "rx_parse",
+            "rx_heads",
+            "rx_address",
+            "rx_judge",
+            "rx_payload",
+            "endpoint_keys",
+            "narrow_rx_parse",
+            "narrow_rx_heads",
+            "narrow_rx_payload",
+            "narrow_icrc",
+        ],
     },
-    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert"] },
+    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert", "narrow_vlan_strip"] },
     Judge { test: "tx_build", blocks: &["tx_build", "tx_head", "tx_beats"] },
     Judge {
         test: "path_scheduler",
