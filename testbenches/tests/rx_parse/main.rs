@@ -50,7 +50,7 @@ const DATAGRAM: u32 = 0xAB_CD09;
 const DATAGRAM_QKEY: u32 = 0x0F0F_1234;
 
 fn small() -> Config {
-    Config { rx_buffer_beats_log2: 7, rx_packets_log2: 7, ..NIC512 }
+    Config { rx_buffer_beats_log2: 7, rx_packets_log2: 7, endpoints_log2: 4, ..NIC512 }
 }
 
 /// The block that has beats of so many bytes.
@@ -625,6 +625,35 @@ fn a_reset_takes_every_endpoint_away() {
         while bench.payload.take().is_some() {}
         bench.expect_nothing_more();
     });
+}
+
+/// RX-5: where there are fewer endpoints than 256, an index beyond them is none of
+/// them, whatever is written to it.
+#[test]
+fn an_index_beyond_the_table_is_no_endpoint() {
+    for beat in [64, 16] {
+        tb::run(&format!("rx_parse::beyond {beat}"), &design_of(beat, &small()), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for (valid, distance) in [(true, 16), (true, 0x80), (false, 16), (false, 0x70)] {
+                let beyond = HERE.endpoint + distance;
+                packets::write_endpoint(bench.dut, beyond, HERE.qkey, valid);
+                for (number, outcome) in [(beyond, "drop_endpoint"), (HERE.endpoint, "rx_data")] {
+                    let mut route = packets::route(&THERE, &HERE, 0, 0);
+                    route.dst_endpoint = number;
+                    let packet = packets::data(rng, 3);
+                    bench.input.send(packets::frame(&route, &packet));
+                    bench.results.clear();
+                    bench.run(1);
+                    assert_eq!(bench.results.pop_front(), Some(outcome), "{number:#x}, {valid}");
+                    let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                    if outcome == "rx_data" {
+                        bench.expect(&packet, &route, arrival);
+                    }
+                    bench.expect_nothing_more();
+                }
+            }
+        });
+    }
 }
 
 /// Minimal frames without a clock between them, and long ones.
