@@ -81,10 +81,11 @@ pub fn first_beat_state(beat: usize) -> u32 {
     repeat(forward, beat, start)
 }
 
-/// The state behind a correct frame whose last beat, `bytes` (0 = 64) long,
-/// was filled up with zeros; indexed by `bytes`.
-pub fn residues() -> Vec<u64> {
-    (0..64usize).map(|bytes| u64::from(repeat(forward, 8 * ((64 - bytes) % 64), RESIDUE))).collect()
+/// The state behind a correct frame whose last beat, of `beat` bytes, was filled
+/// up with zeros; indexed by the bytes of the frame modulo 64.
+pub fn residues(beat: usize) -> Vec<u64> {
+    let missing = |bytes: usize| (beat - bytes % beat) % beat;
+    (0..64).map(|bytes| u64::from(repeat(forward, 8 * missing(bytes), RESIDUE))).collect()
 }
 
 #[cfg(test)]

@@ -50,9 +50,19 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "icrc", blocks: &["icrc_insert", "icrc", "narrow_icrc_insert", "narrow_icrc"] },
     Judge {
         test: "rx_parse",
-        blocks: &["rx_parse", "rx_heads", "rx_address", "rx_judge", "rx_payload", "endpoint_keys"],
+        blocks: &[
+            "rx_parse",
+            "rx_heads",
+            "rx_address",
+            "rx_judge",
+            "rx_payload",
+            "endpoint_keys",
+            "narrow_rx_parse",
+            "narrow_rx_heads",
+            "narrow_rx_payload",
+        ],
     },
-    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert", "narrow_vlan_insert"] },
+    Judge { test: "vlan", blocks: &["vlan_strip", "vlan_insert", "narrow_vlan_strip", "narrow_vlan_insert"] },
     Judge {
         test: "tx_build",
         blocks: &[
