@@ -87,17 +87,18 @@ fn print_sums(name: &str, found: &[&Memory]) {
     println!("  {name:<18} {block:>10.1} {ultra:>10.1} {lut:>10.1} {blocks:>8}");
 }
 
-/// Prints the memory of one configuration, by block of the core.
+/// The block that holds a memory: the first instance on its way that is no more than wiring.
+fn block(path: &str) -> &str {
+    path.split('.').find(|name| !["core", "path"].contains(name)).unwrap_or_default()
+}
+
+/// Prints the memory of one configuration, by block of core and path.
 fn sizes(config: &'static Config) -> Result<Sizes, Failure> {
     let export = model::export(config)?;
     let found = memories(&export.verilog, &export.top);
-    let block = |memory: &Memory| {
-        let path = memory.path.strip_prefix("core.").unwrap_or(&memory.path);
-        path.split('.').next().unwrap_or_default().to_owned()
-    };
-    let mut blocks: BTreeMap<String, Vec<&Memory>> = BTreeMap::new();
+    let mut blocks: BTreeMap<&str, Vec<&Memory>> = BTreeMap::new();
     for memory in &found {
-        blocks.entry(block(memory)).or_default().push(memory);
+        blocks.entry(block(&memory.path)).or_default().push(memory);
     }
     println!("{}", config.name);
     println!("  {:<18} {:>10} {:>10} {:>10} {:>8}", "kbit of", "block", "ultra", "LUT", "RAMs");

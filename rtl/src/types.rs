@@ -20,6 +20,14 @@ pub struct Beat {
     pub tlast: Bit,
 }
 
+/// One beat of a byte stream of the narrow packet path, as [`Beat`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct NarrowBeat {
+    pub tdata: Bits<128>,
+    pub tkeep: Bits<16>,
+    pub tlast: Bit,
+}
+
 /// Registers that blocks read. Quasi-static: changed only while disabled,
 /// but for the path policy and the intervals, which may change at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]

@@ -367,29 +367,63 @@ pub fn tx_packet(layout: &Layout, form: Form, to: &Station, local: &Station, pac
     word
 }
 
+/// Bytes of a beat of the wide packet path, and of the narrow one.
+pub const WIDE: usize = 64;
+/// See [`WIDE`].
+pub const NARROW: usize = 16;
+
+/// Bytes of a beat of a `types::Beat` or `types::NarrowBeat` port: eight bits and a keep for
+/// each, and the last flag.
+pub fn beat_size(dut: &Dut, port: &str) -> usize {
+    (dut.port(port).unwrap().width() - 1) / 9
+}
+
+/// The same of a word of such a port.
+fn size_of(word: &Word) -> usize {
+    match word.0.len() {
+        10 => WIDE,
+        3 => NARROW,
+        other => panic!("a word of {other} times 64 bits is no beat"),
+    }
+}
+
 /// Beats of `bytes` as `types::Beat` words: data, keep, last.
 pub fn beats(bytes: &[u8]) -> Vec<Word> {
-    let count = bytes.len().div_ceil(64);
-    let chunks = bytes.chunks(64).enumerate();
+    beats_of(bytes, WIDE)
+}
+
+/// The same in beats of `size` bytes.
+pub fn beats_of(bytes: &[u8], size: usize) -> Vec<Word> {
+    let count = bytes.len().div_ceil(size);
+    let chunks = bytes.chunks(size).enumerate();
     chunks
         .map(|(i, chunk)| {
-            let mut word = Word(vec![0; 10]);
+            let mut word = Word(vec![0; (9 * size + 1).div_ceil(64)]);
             for (at, byte) in chunk.iter().enumerate() {
                 word.0[at / 8] |= u64::from(*byte) << (8 * (at % 8));
             }
-            word.0[8] = u64::MAX >> (64 - chunk.len());
-            word.0[9] = u64::from(i + 1 == count);
+            word.set_bits(8 * size, size, u64::MAX >> (64 - chunk.len()));
+            word.set_bits(9 * size, 1, u64::from(i + 1 == count));
             word
         })
         .collect()
 }
 
-/// The kept bytes of a `types::Beat` word, and whether it is the last.
+/// Fills the bytes of a beat that its keep leaves out.
+pub fn fill(beat: &mut Word, mut noise: impl FnMut() -> u8) {
+    let size = size_of(beat);
+    for at in beat.bits(8 * size, size).trailing_ones() as usize..size {
+        beat.set_bits(8 * at, 8, noise().into());
+    }
+}
+
+/// The kept bytes of a beat word, and whether it is the last.
 pub fn beat_bytes(word: &Word) -> (Vec<u8>, bool) {
-    let keep = word.0[8];
+    let size = size_of(word);
+    let keep = word.bits(8 * size, size);
     let count = keep.trailing_ones() as usize;
     assert_eq!(keep.count_ones() as usize, count, "tkeep {keep:#x} has a hole");
-    let last = word.0[9] & 1 == 1;
-    assert!(last || count == 64, "a partial beat inside a frame");
+    let last = word.bits(9 * size, 1) == 1;
+    assert!(last || count == size, "a partial beat inside a frame");
     ((0..count).map(|at| (word.0[at / 8] >> (8 * (at % 8))) as u8).collect(), last)
 }

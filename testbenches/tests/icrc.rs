@@ -1,20 +1,26 @@
-//! `wire::IcrcInsert` (and with it `wire::Icrc`) against `abi::icrc`.
+//! `wire::IcrcInsert` (and with it `wire::Icrc`) and their narrow siblings against `abi::icrc`.
 
 use tessera_abi::wire::{Form, ICRC_LEN};
+use tessera_rtl::wire::narrow::NarrowIcrcInsert;
 use tessera_rtl::wire::IcrcInsert;
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver};
 use tessera_sim::verilator::{Design, Dut};
-use tessera_testbenches::packets::{self, HERE, THERE};
+use tessera_testbenches::packets::{self, HERE, NARROW, THERE, WIDE};
 
 /// Clocks from a beat's acceptance to its place on `m_axis`.
 const LATENCY: u64 = 8;
 
-fn design() -> Design {
-    tessera_testbenches::design("icrc_insert", IcrcInsert::new)
+/// The block, by bytes of its beat.
+fn designs() -> [(usize, Design); 2] {
+    [
+        (WIDE, tessera_testbenches::design("icrc_insert", IcrcInsert::new)),
+        (NARROW, tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new)),
+    ]
 }
 
 struct Bench<'a> {
     dut: &'a mut Dut,
+    size: usize,
     frame: StreamDriver,
     out: AxisMonitor,
 }
@@ -26,15 +32,13 @@ impl<'a> Bench<'a> {
         let (valid, rst) = (dut.port("frame_valid").unwrap(), dut.port("rst").unwrap());
         dut.set(valid, 0u64);
         dut.reset(rst, 3);
-        Bench { dut, frame, out }
+        Bench { size: packets::beat_size(dut, "frame_data"), dut, frame, out }
     }
 
     /// Queues a frame without its ICRC; what lies behind its end is noise.
     fn send(&mut self, rng: &mut Rng, frame: &[u8]) {
-        for mut beat in packets::beats(&frame[..frame.len() - ICRC_LEN]) {
-            for byte in beat.0[8].trailing_ones() as usize..64 {
-                beat.0[byte / 8] |= rng.bits(8) << (8 * (byte % 8));
-            }
+        for mut beat in packets::beats_of(&frame[..frame.len() - ICRC_LEN], self.size) {
+            packets::fill(&mut beat, || rng.bits(8) as u8);
             self.frame.send(beat);
         }
     }
@@ -53,7 +57,8 @@ impl<'a> Bench<'a> {
                 }
                 self.clock();
                 clocks += 1;
-                assert!(clocks < 2000 + 600 * frames.len(), "{i} of {} frames", frames.len());
+                let limit = 2000 + 600 * WIDE / self.size * frames.len();
+                assert!(clocks < limit, "{i} of {} frames", frames.len());
             };
             assert_eq!(got.bytes, *frame, "frame {i} of {} bytes", frame.len());
             times.push((got.first, got.last));
@@ -63,21 +68,47 @@ impl<'a> Bench<'a> {
 }
 
 fn any_frame(rng: &mut Rng) -> Vec<u8> {
-    let packet = packets::any(rng);
     let (ev, psn) = (rng.bits(8) as u8, rng.bits(24) as u32);
     let form = Form { tagged: false, v6: rng.chance(0.5) };
-    packets::frame(&packets::route_in(form, &HERE, &THERE, ev, psn), &packet)
+    let route = packets::route_in(form, &HERE, &THERE, ev, psn);
+    if rng.chance(0.2) {
+        let length = rng.below(60) as usize;
+        let payload = rng.bytes(length);
+        return packets::datagram(&route, rng.chance(0.5).then_some(psn), &payload);
+    }
+    packets::frame(&route, &packets::any(rng))
 }
 
 #[test]
 fn appends_the_icrc_of_the_emitter() {
-    let design = design();
-    for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("icrc::append {idle:?} {stall:?}"), &design, |dut, rng| {
-            let mut bench = Bench::new(dut, idle, stall, rng);
-            let frames: Vec<Vec<u8>> = (0..150).map(|_| any_frame(rng)).collect();
+    for (size, design) in designs() {
+        for (idle, stall) in Pattern::matrix() {
+            tb::run(&format!("icrc::append {size} {idle:?} {stall:?}"), &design, |dut, rng| {
+                let mut bench = Bench::new(dut, idle, stall, rng);
+                let frames: Vec<Vec<u8>> = (0..150).map(|_| any_frame(rng)).collect();
+                frames.iter().for_each(|frame| bench.send(rng, frame));
+                bench.check(&frames);
+            });
+        }
+    }
+}
+
+/// Frames at full rate: each right, each with the beats that it needs, no clock between.
+fn full_rate(name: &str, frames: &[Vec<u8>]) {
+    for (size, design) in designs() {
+        tb::run(&format!("icrc::{name} {size}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             frames.iter().for_each(|frame| bench.send(rng, frame));
-            bench.check(&frames);
+            let start = bench.dut.cycles();
+            let times = bench.check(frames);
+            assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
+            for (i, frame) in frames.iter().enumerate() {
+                let beats = frame.len().div_ceil(size) as u64;
+                assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");
+                if i > 0 {
+                    assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
+                }
+            }
         });
     }
 }
@@ -85,48 +116,51 @@ fn appends_the_icrc_of_the_emitter() {
 /// Every length that padding makes, so every place the ICRC can have in a beat.
 #[test]
 fn every_length_is_right_at_full_rate() {
-    tb::run("icrc::lengths", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let route = packets::route(&HERE, &THERE, 1, 2);
-        let frames: Vec<Vec<u8>> =
-            (0..70).map(|words| packets::frame(&route, &packets::data(rng, 4 * words))).collect();
-        frames.iter().for_each(|frame| bench.send(rng, frame));
-        let start = bench.dut.cycles();
-        let times = bench.check(&frames);
-        assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
-        for (i, frame) in frames.iter().enumerate() {
-            assert_eq!(times[i].1 - times[i].0 + 1, frame.len().div_ceil(64) as u64, "beats of frame {i}");
-            if i > 0 {
-                assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
-            }
-        }
-    });
+    let (route, mut rng) = (packets::route(&HERE, &THERE, 1, 2), Rng::for_test("icrc::frames"));
+    let frames: Vec<Vec<u8>> =
+        (0..70).map(|words| packets::frame(&route, &packets::data(&mut rng, 4 * words))).collect();
+    full_rate("lengths", &frames);
+}
+
+/// The shortest frames that there are, 62 bytes and some words, whose ICRCs are closest together.
+#[test]
+fn the_shortest_frames_are_right_at_full_rate() {
+    let (route, mut rng) = (packets::route(&HERE, &THERE, 1, 2), Rng::for_test("icrc::short"));
+    let frames: Vec<Vec<u8>> = [0, 1, 1, 0, 2, 3, 1, 0, 0, 2, 2, 1, 4, 0, 3, 3, 0, 1, 5, 1]
+        .into_iter()
+        .map(|words| packets::datagram(&route, None, &rng.bytes(4 * words)))
+        .collect();
+    full_rate("short", &frames);
 }
 
 /// Once begun, a frame has no gaps when its input had none, however the sink
 /// held it up before.
 #[test]
 fn a_stalled_sink_loses_nothing_and_is_served_without_gaps() {
-    tb::run("icrc::stall", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let frames: Vec<Vec<u8>> = (0..200).map(|_| any_frame(rng)).collect();
-        frames.iter().for_each(|frame| bench.send(rng, frame));
-        let (ready, valid) =
-            (bench.dut.port("m_axis_tready").unwrap(), bench.dut.port("m_axis_tvalid").unwrap());
-        // Nobody takes a beat until everything inside is full.
-        for _ in 0..100 {
-            bench.dut.set(ready, 0u64);
-            cycle(bench.dut, &mut [&mut bench.frame]);
-        }
-        assert!(bench.frame.sent() >= 28, "only {} beats fit", bench.frame.sent());
-        let mut clocks = 0;
-        while bench.out.available() < frames.len() {
-            bench.clock();
-            clocks += 1;
-            assert!(clocks < 20_000);
-            let idle = bench.dut.sampled(valid) == 0;
-            assert!(!(idle && bench.out.inside_frame()), "a gap inside a frame in clock {clocks}");
-        }
-        bench.check(&frames);
-    });
+    let fit = [28, 16];
+    for ((size, design), fit) in designs().into_iter().zip(fit) {
+        tb::run(&format!("icrc::stall {size}"), &design, |dut, rng| stalled(dut, rng, fit));
+    }
+}
+
+fn stalled(dut: &mut Dut, rng: &mut Rng, fit: u64) {
+    let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+    let frames: Vec<Vec<u8>> = (0..200).map(|_| any_frame(rng)).collect();
+    frames.iter().for_each(|frame| bench.send(rng, frame));
+    let (ready, valid) = (bench.dut.port("m_axis_tready").unwrap(), bench.dut.port("m_axis_tvalid").unwrap());
+    // Nobody takes a beat until everything inside is full.
+    for _ in 0..100 {
+        bench.dut.set(ready, 0u64);
+        cycle(bench.dut, &mut [&mut bench.frame]);
+    }
+    assert!(bench.frame.sent() >= fit, "only {} beats fit", bench.frame.sent());
+    let mut clocks = 0;
+    while bench.out.available() < frames.len() {
+        bench.clock();
+        clocks += 1;
+        assert!(clocks < 80_000);
+        let idle = bench.dut.sampled(valid) == 0;
+        assert!(!(idle && bench.out.inside_frame()), "a gap inside a frame in clock {clocks}");
+    }
+    bench.check(&frames);
 }

@@ -1,13 +1,14 @@
-//! The packet path end to end: `TxBuild` -> `IcrcInsert` -> `RxParse`, beat by
-//! beat, with a wire between that flips bits.
+//! The packet path end to end: `TxBuild` -> `IcrcInsert` -> `RxParse`, and their
+//! narrow siblings, beat by beat, with a wire between that flips bits.
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
 use tessera_abi::wire::{Form, Trh, NO_SAMPLE};
+use tessera_rtl::wire::narrow::{NarrowIcrcInsert, NarrowRxParse, NarrowTxBuild};
 use tessera_rtl::wire::{IcrcInsert, RxParse, TxBuild};
 use tessera_sim::tb::{cycle, AxisDriver, AxisMonitor, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Dut, Model};
-use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
+use tessera_testbenches::packets::{self, Layout, Packet, HERE, NARROW, THERE, WIDE};
 
 /// The three blocks with what feeds and drains them.
 struct Loop {
@@ -27,16 +28,29 @@ struct Loop {
     packet: Layout,
     answer: Layout,
     order: VecDeque<bool>,
+    /// Bytes of a beat.
+    size: usize,
     /// Of all frames, without tag: no block here adds one.
     form: Form,
 }
 
 impl Loop {
-    fn new(v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
+    fn new(size: usize, v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let instance = |design| Model::build(&design, &BuildOptions::default()).unwrap().instance().unwrap();
-        let mut build = instance(tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)));
-        let mut insert = instance(tessera_testbenches::design("icrc_insert", IcrcInsert::new));
-        let mut parse = instance(tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512)));
+        let (build, insert, parse) = if size == WIDE {
+            (
+                tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)),
+                tessera_testbenches::design("icrc_insert", IcrcInsert::new),
+                tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512)),
+            )
+        } else {
+            (
+                tessera_testbenches::design("narrow_tx_build", || NarrowTxBuild::new(&NIC512)),
+                tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new),
+                tessera_testbenches::design("narrow_rx_parse", || NarrowRxParse::new(&NIC512)),
+            )
+        };
+        let (mut build, mut insert, mut parse) = (instance(build), instance(insert), instance(parse));
         packets::set_up(&mut build, &HERE);
         packets::set_up(&mut parse, &THERE);
         let rst = insert.port("rst").unwrap();
@@ -55,6 +69,7 @@ impl Loop {
             packet: Layout::of(&build, "built_data"),
             answer: Layout::of(&build, "feedback_data"),
             order: VecDeque::new(),
+            size,
             form: Form { tagged: false, v6 },
             build,
             insert,
@@ -81,7 +96,8 @@ impl Loop {
         let Trh::Feedback(header) = packet.trh else {
             // The Q_Key of the peer's endpoint comes from the packet.
             self.built.send(packets::tx_packet(&self.packet, self.form, &THERE, &HERE, packet));
-            packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload_in.send(beat));
+            let beats = packets::beats_of(&packet.payload, self.size);
+            beats.into_iter().for_each(|beat| self.payload_in.send(beat));
             return;
         };
         let mut word = self.answer.word();
@@ -134,7 +150,8 @@ impl Loop {
     fn payload(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < length {
-            bytes.extend(packets::beat_bytes(&self.payload_out.take().expect("payload").word).0);
+            bytes
+                .extend(packets::beat_bytes(&self.payload_out.take().expect("payload").word).0);
         }
         bytes
     }
@@ -223,6 +240,9 @@ fn expect(bench: &mut Loop, packet: &Packet) {
     }
 }
 
+/// Bytes of a beat, and whether over IPv6.
+const PATHS: [(usize, bool); 4] = [(WIDE, false), (WIDE, true), (NARROW, false), (NARROW, true)];
+
 /// FEEDBACK carries the Q_Key of its own endpoint, so both sides share one.
 fn share_qkey(bench: &mut Loop) {
     packets::write_endpoint(&mut bench.build, HERE.endpoint, THERE.qkey, true);
@@ -230,10 +250,10 @@ fn share_qkey(bench: &mut Loop) {
 
 #[test]
 fn what_goes_in_comes_out() {
-    let patterns = Pattern::matrix().flat_map(|pair| [(false, pair), (true, pair)]);
-    for (v6, (idle, stall)) in patterns {
-        let mut rng = Rng::for_test(&format!("packet_loop::whole {v6} {idle:?} {stall:?}"));
-        let mut bench = Loop::new(v6, idle, stall, &mut rng);
+    let patterns = Pattern::matrix().flat_map(|pair| PATHS.map(|(size, v6)| (size, v6, pair)));
+    for (size, v6, (idle, stall)) in patterns {
+        let mut rng = Rng::for_test(&format!("packet_loop::whole {size} {v6} {idle:?} {stall:?}"));
+        let mut bench = Loop::new(size, v6, idle, stall, &mut rng);
         share_qkey(&mut bench);
         let (mut data, mut feedback): (VecDeque<Packet>, VecDeque<Packet>) = Default::default();
         for _ in 0..120 {
@@ -248,9 +268,9 @@ fn what_goes_in_comes_out() {
         while bench.data.total() + bench.answers.total() < 120 || clocks % 128 != 0 {
             bench.clock(&mut |_| {});
             clocks += 1;
-            assert!(clocks < 60_000, "{} of 120", bench.data.total() + bench.answers.total());
+            assert!(clocks < 60_000 * WIDE / size, "{} of 120", bench.data.total() + bench.answers.total());
         }
-        (0..200).for_each(|_| bench.clock(&mut |_| {}));
+        (0..200 * WIDE / size).for_each(|_| bench.clock(&mut |_| {}));
         for is_feedback in std::mem::take(&mut bench.order) {
             let packet = if is_feedback { feedback.pop_front() } else { data.pop_front() }.unwrap();
             expect(&mut bench, &packet);
@@ -262,12 +282,12 @@ fn what_goes_in_comes_out() {
 /// leaves no trace but its count, and its neighbours are whole.
 #[test]
 fn a_corrupted_frame_vanishes_alone() {
-    [false, true].into_iter().for_each(corrupted);
+    PATHS.into_iter().for_each(corrupted);
 }
 
-fn corrupted(v6: bool) {
-    let mut rng = Rng::for_test(&format!("packet_loop::corrupted {v6}"));
-    let mut bench = Loop::new(v6, Pattern::Always, Pattern::Always, &mut rng);
+fn corrupted((size, v6): (usize, bool)) {
+    let mut rng = Rng::for_test(&format!("packet_loop::corrupted {size} {v6}"));
+    let mut bench = Loop::new(size, v6, Pattern::Always, Pattern::Always, &mut rng);
     let bth_at = bench.form.bth_at();
     let sent: Vec<Packet> = (0..300)
         .map(|_| {
@@ -279,7 +299,7 @@ fn corrupted(v6: bool) {
     let (mut spoiled, mut seen) = (vec![false; sent.len()], 0);
     let drops = bench.parse.port("drop_icrc").unwrap();
     let mut dropped = 0;
-    for _ in 0..25_000 {
+    for _ in 0..25_000 * WIDE / size {
         bench.clock(&mut |frame| {
             if rng.chance(0.3) {
                 // From the BTH on every byte but its fifth is covered, and wrong

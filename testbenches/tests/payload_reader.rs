@@ -1,23 +1,29 @@
-//! `tx::PayloadReader` against a host memory that is late and fails at times.
+//! `tx::PayloadReader` and its narrow sibling against a host memory that is late and fails at times.
 
 use std::collections::VecDeque;
 use tessera_abi::params::{Config, NIC512};
 use tessera_abi::wire::Form;
-use tessera_rtl::tx::PayloadReader;
+use tessera_rtl::tx::{NarrowPayloadReader, PayloadReader};
 use tessera_sim::tb::{self, cycle, Gate, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
-use tessera_testbenches::packets::{self, Layout, HERE, THERE};
+use tessera_testbenches::packets::{self, Layout, HERE, NARROW, THERE, WIDE};
 
 /// Clocks from a packet's acceptance to `built` when there is nothing to read.
 const EMPTY_LATENCY: u64 = 2;
 /// Clocks from the last beat and its status to `built`.
 const READ_LATENCY: u64 = 1;
-/// Beats of the smallest buffer.
+/// Wide beats of the smallest buffer, and of the largest.
 const SMALL_LOG2: usize = 6;
+const LARGE_LOG2: usize = 9;
+/// Bytes of a beat.
+const SIZES: [usize; 2] = [WIDE, NARROW];
 
-fn design(buffer_log2: usize) -> Design {
+fn design(size: usize, buffer_log2: usize) -> Design {
     let config = Config { tx_buffer_beats_log2: buffer_log2, ..NIC512 };
-    tessera_testbenches::design("payload_reader", || PayloadReader::new(&config))
+    match size {
+        WIDE => tessera_testbenches::design("payload_reader", || PayloadReader::new(&config)),
+        _ => tessera_testbenches::design("narrow_payload_reader", || NarrowPayloadReader::new(&config)),
+    }
 }
 
 /// What a packet was given and must become.
@@ -43,6 +49,7 @@ struct Host {
 
 struct Bench<'a> {
     dut: &'a mut Dut,
+    size: usize,
     rng: Rng,
     packet: StreamDriver,
     desc: StreamMonitor,
@@ -130,6 +137,7 @@ impl<'a> Bench<'a> {
             payload_at: Vec::new(),
             tag: 0,
             rng: rng.fork(),
+            size: packets::beat_size(dut, "payload_data"),
             dut,
         }
     }
@@ -200,22 +208,20 @@ impl<'a> Bench<'a> {
             assert_eq!(self.desc_layout.get(&word, "length"), payload.len() as u64);
             assert_eq!(self.desc_layout.get(&word, "tag"), self.tag, "tags count up");
             self.tag = (self.tag + 1) % 256;
-            self.reserved += payload.len().div_ceil(64) as u64;
+            self.reserved += payload.len().div_ceil(self.size) as u64;
             // The beats of a failed read go one by one before `failed` tells.
             let going = self.due.front().filter(|due| due.fails);
-            let going = going.map_or(0, |due| due.payload.len().div_ceil(64) as u64);
+            let going = going.map_or(0, |due| due.payload.len().div_ceil(self.size) as u64);
             self.most_reserved = self.most_reserved.max(self.reserved - going);
             if self.host.beats.is_empty() {
                 self.host.wait_until = self.dut.cycles() + 3 + self.host.delay;
             }
             // The host knows no lengths in bytes: every beat is full of something.
-            let beats = packets::beats(&payload);
+            let beats = packets::beats_of(&payload, self.size);
             let count = beats.len();
             for (i, mut beat) in beats.into_iter().enumerate() {
-                for byte in beat.0[8].trailing_ones() as usize..64 {
-                    beat.0[byte / 8] |= 0x5A << (8 * (byte % 8));
-                }
-                beat.0[8] = self.rng.next_u64();
+                packets::fill(&mut beat, || 0x5A);
+                beat.set_bits(8 * self.size, self.size, self.rng.next_u64());
                 self.host.beats.push_back((beat, (i + 1 == count).then_some(fails)));
             }
             self.host.reads.push_back((payload, fails));
@@ -228,7 +234,7 @@ impl<'a> Bench<'a> {
             assert!(due.fails, "a good read failed");
             assert_eq!(self.dut.sampled(self.ports.failed_slot), due.slot);
             assert_eq!(self.dut.sampled(self.ports.failed_error), 1);
-            self.reserved -= due.payload.len().div_ceil(64) as u64;
+            self.reserved -= due.payload.len().div_ceil(self.size) as u64;
             self.finished += 1;
         }
         while let Some((at, transfer)) = self.built.take_timed() {
@@ -262,7 +268,11 @@ impl<'a> Bench<'a> {
         while self.finished < packets {
             self.clock();
             clocks += 1;
-            assert!(clocks < 3000 + packets * 1200, "{} of {packets} packets", self.finished);
+            assert!(
+                clocks < 3000 + packets * 1200 * WIDE / self.size,
+                "{} of {packets} packets",
+                self.finished
+            );
         }
         for _ in 0..20 {
             self.clock();
@@ -273,76 +283,88 @@ impl<'a> Bench<'a> {
 
 #[test]
 fn packets_keep_their_order_and_their_bytes() {
-    for (log2, (idle, stall)) in
-        [SMALL_LOG2, 9].into_iter().flat_map(|l| Pattern::matrix().map(move |m| (l, m)))
-    {
-        tb::run(&format!("payload_reader::order {log2} {idle:?} {stall:?}"), &design(log2), |dut, rng| {
-            let mut bench = Bench::new(dut, idle, stall, rng);
-            bench.host.delay = *rng.pick(&[0, 5, 60]);
-            bench.host.late = *rng.pick(&[0, 1, 7, 40]);
-            for _ in 0..120 {
-                let length = if rng.chance(0.15) { None } else { Some(packets::any_length(rng)) };
-                bench.send(length, rng.chance(0.2));
-            }
-            bench.run(120);
-            assert!(bench.most_reserved <= 1 << log2, "{} beats promised", bench.most_reserved);
-        });
+    for (size, log2) in SIZES.into_iter().flat_map(|size| [SMALL_LOG2, LARGE_LOG2].map(|log2| (size, log2))) {
+        let design = design(size, log2);
+        for (idle, stall) in Pattern::matrix() {
+            tb::run(
+                &format!("payload_reader::order {size} {log2} {idle:?} {stall:?}"),
+                &design,
+                |dut, rng| {
+                    let mut bench = Bench::new(dut, idle, stall, rng);
+                    bench.host.delay = *rng.pick(&[0, 5, 60]);
+                    bench.host.late = *rng.pick(&[0, 1, 7, 40]);
+                    for _ in 0..120 {
+                        let length = if rng.chance(0.15) { None } else { Some(packets::any_length(rng)) };
+                        bench.send(length, rng.chance(0.2));
+                    }
+                    bench.run(120);
+                    let places = ((WIDE << log2) / size) as u64;
+                    assert!(bench.most_reserved <= places, "{} beats promised", bench.most_reserved);
+                },
+            );
+        }
     }
 }
 
 /// A run of failures, each in its turn, between packets that are untouched.
 #[test]
 fn failures_drop_their_packet_only() {
-    tb::run("payload_reader::failures", &design(SMALL_LOG2), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        for i in 0..60 {
-            let length = [4096, 1, 64, 65][i % 4];
-            bench.send(Some(length), i % 3 != 0);
-            bench.send(None, false);
-        }
-        bench.run(120);
-    });
+    for size in SIZES {
+        tb::run(&format!("payload_reader::failures {size}"), &design(size, SMALL_LOG2), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for i in 0..60 {
+                let length = [4096, 1, 64, 65][i % 4];
+                bench.send(Some(length), i % 3 != 0);
+                bench.send(None, false);
+            }
+            bench.run(120);
+        });
+    }
 }
 
 /// Reads run ahead of packets as far as the buffer goes.
 #[test]
 fn many_reads_are_outstanding() {
-    tb::run("payload_reader::outstanding", &design(9), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        bench.host.delay = 100_000;
-        (0..70).for_each(|_| bench.send(Some(300), false));
-        for _ in 0..300 {
-            bench.clock();
-        }
-        // The order FIFO has 64 words.
-        assert_eq!(bench.host.reads.len(), 64);
-        bench.host.wait_until = 0;
-        bench.run(70);
-        assert!(bench.most_reserved >= 64 * 5);
-    });
+    for size in SIZES {
+        tb::run(&format!("payload_reader::outstanding {size}"), &design(size, LARGE_LOG2), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            bench.host.delay = 100_000;
+            (0..70).for_each(|_| bench.send(Some(300), false));
+            for _ in 0..300 {
+                bench.clock();
+            }
+            // The order FIFO has 64 words.
+            assert_eq!(bench.host.reads.len(), 64);
+            bench.host.wait_until = 0;
+            bench.run(70);
+            assert!(bench.most_reserved >= 64 * 300_u64.div_ceil(size as u64));
+        });
+    }
 }
 
-/// 4096 bytes take 64 clocks, whatever the distance of the memory.
+/// 4096 bytes take 64 clocks (narrow 256), whatever the distance of the memory.
 #[test]
 fn payload_flows_at_a_beat_per_clock() {
-    tb::run("payload_reader::rate", &design(9), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        bench.host.delay = 50;
-        (0..40).for_each(|_| bench.send(Some(4096), false));
-        bench.run(40);
-        let (first, last) = (bench.payload_at[0], *bench.payload_at.last().unwrap());
-        assert_eq!(last - first + 1, 40 * 64, "beats without a gap");
+    for size in SIZES {
+        tb::run(&format!("payload_reader::rate {size}"), &design(size, LARGE_LOG2), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            bench.host.delay = 50;
+            (0..40).for_each(|_| bench.send(Some(4096), false));
+            bench.run(40);
+            let (first, last) = (bench.payload_at[0], *bench.payload_at.last().unwrap());
+            assert_eq!(last - first + 1, 40 * 4096 / size as u64, "beats without a gap");
 
-        let mut bench = Bench::new(bench.dut, Pattern::Always, Pattern::Always, rng);
-        (0..100).for_each(|_| bench.send(None, false));
-        let start = bench.dut.cycles();
-        bench.run(100);
-        assert_eq!(bench.built_at[0] - (start + 1), EMPTY_LATENCY);
-        assert_eq!(bench.built_at[99] - bench.built_at[0], 99, "a packet per clock");
+            let mut bench = Bench::new(bench.dut, Pattern::Always, Pattern::Always, rng);
+            (0..100).for_each(|_| bench.send(None, false));
+            let start = bench.dut.cycles();
+            bench.run(100);
+            assert_eq!(bench.built_at[0] - (start + 1), EMPTY_LATENCY);
+            assert_eq!(bench.built_at[99] - bench.built_at[0], 99, "a packet per clock");
 
-        bench.built_at.clear();
-        bench.send(Some(200), false);
-        bench.run(101);
-        assert_eq!(bench.built_at[0] - bench.last_beat_at, READ_LATENCY);
-    });
+            bench.built_at.clear();
+            bench.send(Some(200), false);
+            bench.run(101);
+            assert_eq!(bench.built_at[0] - bench.last_beat_at, READ_LATENCY);
+        });
+    }
 }

@@ -1,10 +1,11 @@
-//! `rx::Placement`: bytes to their places, drops, fences behind every write.
+//! `rx::Placement` and its narrow sibling: bytes to their places, drops, fences behind every write.
 
 use std::collections::{HashMap, VecDeque};
 use tessera_abi::params::{Config, NIC512};
-use tessera_rtl::rx::Placement;
+use tessera_rtl::rx::{NarrowPlacement, Placement};
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Design, Dut, Model};
+use tessera_testbenches::packets::{self, NARROW, WIDE};
 
 const DROP: u64 = 0;
 const WRITE: u64 = 1;
@@ -21,10 +22,19 @@ const FIRST_BEAT: u64 = 4;
 /// Clocks from a status to the fence that waits for it, without a place of its own.
 const STATUS_TO_FENCE: u64 = 2;
 
-fn design(tags_log2: usize) -> Design {
-    tessera_testbenches::design("placement", || {
-        Placement::new(&Config { write_tags_log2: tags_log2, rx_contexts_log2: 4, ..NIC512 })
-    })
+fn design(size: usize, tags_log2: usize) -> Design {
+    let config = Config { write_tags_log2: tags_log2, rx_contexts_log2: 4, ..NIC512 };
+    match size {
+        WIDE => tessera_testbenches::design("placement", || Placement::new(&config)),
+        _ => tessera_testbenches::design("narrow_placement", || NarrowPlacement::new(&config)),
+    }
+}
+
+/// The same with beats of 64 bytes and of 16.
+fn each(name: &str, tags_log2: usize, test: impl Fn(&mut Dut, &mut Rng)) {
+    for size in [WIDE, NARROW] {
+        tb::run(&format!("placement::{name} {size}"), &design(size, tags_log2), |dut, rng| test(dut, rng));
+    }
 }
 
 /// A descriptor to come.
@@ -44,6 +54,7 @@ struct Open {
 
 struct Bench<'a> {
     dut: &'a mut Dut,
+    size: u64,
     place: StreamDriver,
     payload: StreamDriver,
     descriptors: StreamMonitor,
@@ -84,6 +95,7 @@ impl<'a> Bench<'a> {
         dut.clock_by(20);
         assert!(dut.is_high(dut.port("ready").unwrap()), "the marks of 16 contexts take 16 clocks");
         Bench {
+            size: packets::beat_size(dut, "payload_data") as u64,
             dut,
             place,
             payload,
@@ -107,13 +119,14 @@ impl<'a> Bench<'a> {
 
     /// Queues a command and its frame.
     fn command(&mut self, kind: u64, context: u64, length: u64) {
-        let beats = if kind == FENCE { 0 } else { length.div_ceil(64) };
+        let beats = if kind == FENCE { 0 } else { length.div_ceil(self.size) };
+        let (bits, bytes) = (8 * self.size as usize, self.size as usize);
         let beats: Vec<Word> = (0..beats)
             .map(|i| {
-                let mut word = Word(self.rng.wide(512));
-                let valid = (length - 64 * i).min(64);
-                word.set_bits(512, 64, u64::MAX >> (64 - valid));
-                word.set_bits(576, 1, u64::from(i + 1 == beats));
+                let mut word = Word(self.rng.wide(bits));
+                let valid = (length - self.size * i).min(self.size);
+                word.set_bits(bits, bytes, u64::MAX >> (64 - valid));
+                word.set_bits(bits + bytes, 1, u64::from(i + 1 == beats));
                 word
             })
             .collect();
@@ -187,7 +200,7 @@ impl<'a> Bench<'a> {
         }
         while let Some(got) = self.beats.take() {
             let expected = self.due_beats.pop_front().expect("a beat nobody asked for");
-            assert_eq!(got.word.0[..9], expected.0[..9]);
+            assert_eq!(got.word, expected);
         }
         while let Some(got) = self.fences.take() {
             let shape = self.fences.shape();
@@ -236,9 +249,8 @@ impl<'a> Bench<'a> {
 
 #[test]
 fn every_byte_every_fence_under_every_pattern() {
-    let design = design(3);
     for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("placement::random {idle:?} {stall:?}"), &design, |dut, rng| {
+        each(&format!("random {idle:?} {stall:?}"), 3, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.status = *rng.pick(&[0.02, 0.3, 1.0]);
             for _ in 0..400 {
@@ -253,7 +265,7 @@ fn every_byte_every_fence_under_every_pattern() {
 
 #[test]
 fn a_beat_per_clock_across_frames() {
-    tb::run("placement::rate", &design(6), |dut, rng| {
+    each("rate", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.status = 1.0;
         bench.error = 0.0;
@@ -264,13 +276,14 @@ fn a_beat_per_clock_across_frames() {
         bench.drain();
         // The drain looks on for some clocks after the end.
         let clocks = bench.dut.cycles() - start;
-        assert!(clocks <= 200 * 4 + FIRST_BEAT + 16, "{clocks} clocks for 800 beats");
+        let beats = 200 * 256 / bench.size;
+        assert!(clocks <= beats + FIRST_BEAT + 16, "{clocks} clocks for {beats} beats");
     });
 }
 
 #[test]
 fn first_beat_after_the_stated_clocks() {
-    tb::run("placement::latency", &design(6), |dut, rng| {
+    each("latency", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.command(WRITE, 1, 64);
         bench.clock();
@@ -285,7 +298,7 @@ fn first_beat_after_the_stated_clocks() {
 
 #[test]
 fn writes_stop_when_all_tags_are_open() {
-    tb::run("placement::tags", &design(3), |dut, rng| {
+    each("tags", 3, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.status = 0.0;
         for _ in 0..12 {
@@ -302,7 +315,7 @@ fn writes_stop_when_all_tags_are_open() {
 
 #[test]
 fn a_failed_write_marks_its_context_until_its_fence() {
-    tb::run("placement::marks", &design(6), |dut, rng| {
+    each("marks", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.error = 1.0;
         bench.command(WRITE, 3, 100);
@@ -332,7 +345,7 @@ fn a_failed_write_marks_its_context_until_its_fence() {
 
 #[test]
 fn failures_are_kept_while_fences_wait_and_the_ring_is_full() {
-    tb::run("placement::full", &design(3), |dut, rng| {
+    each("full", 3, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Random(0.2), rng);
         (bench.status, bench.error) = (1.0, 1.0);
         for context in 0..60 {
@@ -345,7 +358,7 @@ fn failures_are_kept_while_fences_wait_and_the_ring_is_full() {
 
 #[test]
 fn one_entry_per_clock_leaves_the_ring() {
-    tb::run("placement::retire", &design(6), |dut, rng| {
+    each("retire", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.error = 0.0;
         bench.status = 0.0;

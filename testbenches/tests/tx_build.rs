@@ -1,18 +1,48 @@
-//! `wire::TxBuild` against `abi::wire::emit`, bit for bit, and its rate.
+//! `wire::TxBuild` and its narrow sibling against `abi::wire::emit`, bit for bit, and their rate.
 
 use std::collections::VecDeque;
 use tessera_abi::params::NIC512;
 use tessera_abi::wire::{fb, flag, Form, Trh, ICRC_LEN, NO_SAMPLE, QKEY_OWN};
+use tessera_rtl::wire::narrow::NarrowTxBuild;
 use tessera_rtl::wire::TxBuild;
-use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
+use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
-use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
+use tessera_testbenches::packets::{self, Layout, Packet, HERE, NARROW, THERE, WIDE};
 
-/// Clocks from the acceptance of a packet to its first beat's acceptance.
-const LATENCY: u64 = 5;
+/// One of the two blocks and what its contract says.
+struct Width {
+    /// Bytes of a beat.
+    size: usize,
+    /// Clocks from the acceptance of a packet to its first beat's acceptance.
+    latency: u64,
+    /// Beats of others that may be ahead of a packet when it is taken.
+    ahead: u64,
+}
 
-fn design() -> Design {
-    tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512))
+impl Width {
+    /// Beats of a frame of so many bytes.
+    fn beats(&self, bytes: usize) -> u64 {
+        bytes.div_ceil(self.size) as u64
+    }
+}
+
+const WIDTHS: [Width; 2] =
+    [Width { size: WIDE, latency: 5, ahead: 8 }, Width { size: NARROW, latency: 3, ahead: 2 }];
+
+fn design(width: &Width) -> Design {
+    match width.size {
+        WIDE => tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)),
+        _ => tessera_testbenches::design("narrow_tx_build", || NarrowTxBuild::new(&NIC512)),
+    }
+}
+
+/// The same for both.
+fn each(name: &str, test: impl Fn(&mut Dut, &mut Rng, &Width)) {
+    for width in &WIDTHS {
+        tb::run(&format!("tx_build::{name} {}", width.size), &design(width), |dut, rng| {
+            test(dut, rng, width);
+        });
+    }
 }
 
 /// What is to be built.
@@ -34,6 +64,7 @@ enum Item {
 /// Everything around the block: sources, the sink, and what is due.
 struct Bench<'a> {
     dut: &'a mut Dut,
+    size: usize,
     rng: Rng,
     feedback: StreamDriver,
     built: StreamDriver,
@@ -144,6 +175,7 @@ impl<'a> Bench<'a> {
             finished: 0,
             firsts: Vec::new(),
             lasts: Vec::new(),
+            size: packets::beat_size(dut, "frame_data"),
             dut,
         }
     }
@@ -164,7 +196,7 @@ impl<'a> Bench<'a> {
             return;
         }
         self.built.send(packets::tx_packet(&self.packet, form, &THERE, &HERE, &packet));
-        packets::beats(&packet.payload).into_iter().for_each(|beat| self.payload.send(self.dirty(beat)));
+        self.send_payload(&packet.payload);
         self.built_queue.push_back((form, Item::Rm(packet)));
     }
 
@@ -197,17 +229,16 @@ impl<'a> Bench<'a> {
             layout.put(&mut word, name, value);
         }
         self.built.send(word);
-        packets::beats(payload).into_iter().for_each(|beat| self.payload.send(self.dirty(beat)));
+        self.send_payload(payload);
         self.built_queue.push_back((form, item));
     }
 
     /// Host memory beyond the payload must not reach the wire.
-    fn dirty(&self, mut beat: Word) -> Word {
-        let keep = beat.0[8];
-        for byte in keep.trailing_ones() as usize..64 {
-            beat.0[byte / 8] |= 0xA5 << (8 * (byte % 8));
+    fn send_payload(&mut self, payload: &[u8]) {
+        for mut beat in packets::beats_of(payload, self.size) {
+            packets::fill(&mut beat, || 0xA5);
+            self.payload.send(beat);
         }
-        beat
     }
 
     /// A RELEASE, beside which every other field of the word holds garbage.
@@ -378,7 +409,8 @@ impl<'a> Bench<'a> {
         while self.finished < frames {
             self.clock();
             clocks += 1;
-            assert!(clocks < 2000 + frames * 600, "{} of {frames} frames", self.finished);
+            let limit = 2000 + frames * 600 * (WIDE / self.size) as u64;
+            assert!(clocks < limit, "{} of {frames} frames", self.finished);
         }
         self.clock();
         self.clock();
@@ -393,9 +425,8 @@ impl<'a> Bench<'a> {
 
 #[test]
 fn frames_are_those_of_the_emitter() {
-    let design = design();
     for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("tx_build::frames {idle:?} {stall:?}"), &design, |dut, rng| {
+        each(&format!("frames {idle:?} {stall:?}"), |dut, rng, _| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.step = rng.below(3) as u32;
             for _ in 0..150 {
@@ -413,7 +444,7 @@ fn frames_are_those_of_the_emitter() {
 
 #[test]
 fn every_length_class_is_exact() {
-    tb::run("tx_build::lengths", &design(), |dut, rng| {
+    each("lengths", |dut, rng, _| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for form in Form::ALL {
             for length in packets::EDGE_LENGTHS {
@@ -425,10 +456,10 @@ fn every_length_class_is_exact() {
     });
 }
 
-/// 66 beats for 4096 bytes, two for a small packet, no clock between frames.
+/// 66 beats for 4096 bytes (narrow ones 263), two for a small packet (7), no clock between frames.
 #[test]
 fn one_beat_per_clock_from_packet_to_packet() {
-    tb::run("tx_build::rate", &design(), |dut, rng| {
+    each("rate", |dut, rng, width| {
         for lengths in
             [vec![4096; 6], vec![1; 60], vec![0; 60], vec![26, 4096, 3, 64, 27, 4000, 12, 7, 9, 2000]]
         {
@@ -438,9 +469,9 @@ fn one_beat_per_clock_from_packet_to_packet() {
                 bench.send(packet);
             }
             bench.run(lengths.len() as u64);
-            assert_eq!(bench.firsts[0] - bench.taken[0], LATENCY, "latency");
+            assert_eq!(bench.firsts[0] - bench.taken[0], width.latency, "latency");
             for (i, length) in lengths.iter().enumerate() {
-                let beats = (102 + length.next_multiple_of(4)).div_ceil(64) as u64;
+                let beats = width.beats(102 + length.next_multiple_of(4));
                 assert_eq!(bench.lasts[i] - bench.firsts[i] + 1, beats, "beats of {length} bytes");
                 if i > 0 {
                     assert_eq!(bench.firsts[i], bench.lasts[i - 1] + 1, "a bubble before packet {i}");
@@ -453,7 +484,7 @@ fn one_beat_per_clock_from_packet_to_packet() {
 /// The same over IPv6: 20 bytes more per packet and no clock between.
 #[test]
 fn one_beat_per_clock_over_ipv6_too() {
-    tb::run("tx_build::rate6", &design(), |dut, rng| {
+    each("rate6", |dut, rng, width| {
         let form = Form { tagged: false, v6: true };
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let lengths = [0, 1, 4096, 6, 7, 58, 59, 64, 4096, 256, 256];
@@ -462,7 +493,7 @@ fn one_beat_per_clock_over_ipv6_too() {
         }
         bench.run(lengths.len() as u64);
         for (i, length) in lengths.iter().enumerate() {
-            let beats = (122 + length.next_multiple_of(4)).div_ceil(64) as u64;
+            let beats = width.beats(122 + length.next_multiple_of(4));
             assert_eq!(bench.lasts[i] - bench.firsts[i] + 1, beats, "beats of {length} bytes");
             if i > 0 {
                 assert_eq!(bench.firsts[i], bench.lasts[i - 1] + 1, "a bubble before packet {i}");
@@ -472,10 +503,10 @@ fn one_beat_per_clock_over_ipv6_too() {
 }
 
 /// FEEDBACK passes waiting packets, and waits for little else: at most the
-/// packet on the wire, eight beats and the one in stage A before it.
+/// packet on the wire, the beats that may be ahead and the packet in stage A before it.
 #[test]
 fn feedback_goes_first() {
-    tb::run("tx_build::feedback", &design(), |dut, rng| {
+    each("feedback", |dut, rng, width| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for _ in 0..6 {
             let packet = packets::data(rng, 4096);
@@ -492,17 +523,19 @@ fn feedback_goes_first() {
         bench.run(10);
         let order: Vec<u64> =
             bench.firsts.iter().zip(&bench.lasts).map(|(first, last)| last - first + 1).collect();
-        let at = order.iter().position(|beats| *beats == 2).unwrap();
-        assert_eq!(order[at..at + 4], [2; 4], "feedback together: {order:?}");
+        let feedback = width.beats(122);
+        let at = order.iter().position(|beats| *beats == feedback).unwrap();
+        assert_eq!(order[at..at + 4], [feedback; 4], "feedback together: {order:?}");
         assert!(at <= 3, "behind the packets already begun: {order:?}");
-        assert!(bench.firsts[at] - asked <= 66 + 66 + 9, "waited {} clocks", bench.firsts[at] - asked);
+        let (waited, longest) = (bench.firsts[at] - asked, width.beats(4096 + 102));
+        assert!(waited <= 2 * longest + width.ahead + 1, "waited {waited} clocks");
     });
 }
 
 /// The delay of an answer ends one short of the value that says there is none.
 #[test]
 fn delays_stop_short_of_no_sample() {
-    tb::run("tx_build::delay", &design(), |dut, rng| {
+    each("delay", |dut, rng, _| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let last = u32::from(NO_SAMPLE);
         let ages: Vec<u32> = (last - 3..=last + 3).chain([0, 1, 2 * last, u32::MAX]).collect();
@@ -514,10 +547,10 @@ fn delays_stop_short_of_no_sample() {
     });
 }
 
-/// A packet's time is read within nine beats of its place on the wire.
+/// A packet's time is read when few beats are before its place on the wire.
 #[test]
 fn timestamps_are_taken_late() {
-    tb::run("tx_build::time", &design(), |dut, rng| {
+    each("time", |dut, rng, width| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for _ in 0..20 {
             let packet = packets::data(rng, 4096);
@@ -525,7 +558,8 @@ fn timestamps_are_taken_late() {
         }
         bench.run(20);
         for (taken, first) in bench.taken.iter().zip(&bench.firsts) {
-            assert!(first - taken <= 14, "taken {} clocks before its first beat", first - taken);
+            let most = width.latency + width.ahead + 1;
+            assert!(first - taken <= most, "taken {} clocks before its first beat", first - taken);
         }
     });
 }

@@ -19,6 +19,8 @@ struct Cells {
     enable: Signal<In, Bit>,
     kept: Signal<Out, Bits<512>>,
     count: Signal<Out, Bits<6>>,
+    narrow_kept: Signal<Out, Bits<128>>,
+    narrow_count: Signal<Out, Bits<4>>,
     word: Signal<Out, Bits<40>>,
     product: Signal<Out, Bits<24>>,
     registered: Signal<Out, Bits<16>>,
@@ -29,6 +31,8 @@ struct Cells {
     bytes: Signal<Out, Bits<480>>,
     keep_bytes: KeepBytes,
     keep_count: KeepCount,
+    narrow_keep_bytes: KeepBytes<128, 16>,
+    narrow_keep_count: KeepCount<16, 4>,
     rom: Rom<6, 40>,
     xor_matrix: XorMatrix<512, 24>,
     xor_register: XorRegister<64, 16>,
@@ -58,6 +62,8 @@ impl Cells {
             enable: Default::default(),
             kept: Default::default(),
             count: Default::default(),
+            narrow_kept: Default::default(),
+            narrow_count: Default::default(),
             word: Default::default(),
             product: Default::default(),
             registered: Default::default(),
@@ -68,6 +74,8 @@ impl Cells {
             bytes: Default::default(),
             keep_bytes: Default::default(),
             keep_count: Default::default(),
+            narrow_keep_bytes: Default::default(),
+            narrow_keep_count: Default::default(),
             rom: Rom::new(
                 (0..64).map(|at: u64| at.wrapping_mul(0x9E37_79B9_7F4A) & 0xFF_FFFF_FFFF).collect(),
             ),
@@ -90,6 +98,11 @@ impl Logic for Cells {
         self.kept.next = self.keep_bytes.q.val();
         self.keep_count.keep.next = self.keep.val();
         self.count.next = self.keep_count.q.val();
+        self.narrow_keep_bytes.d.next = self.data.val().get_bits::<128>(32);
+        self.narrow_keep_bytes.keep.next = self.keep.val().get_bits::<16>(0);
+        self.narrow_kept.next = self.narrow_keep_bytes.q.val();
+        self.narrow_keep_count.keep.next = self.keep.val().get_bits::<16>(0);
+        self.narrow_count.next = self.narrow_keep_count.q.val();
         self.rom.address.next = self.data.val().get_bits::<6>(77);
         self.word.next = self.rom.q.val();
         self.xor_matrix.d.next = self.data.val();
@@ -131,10 +144,12 @@ fn read(dut: &Dut, name: &str) -> Vec<u64> {
     words
 }
 
-fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 10] {
+fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 12] {
     [
         ("kept", words(cells.kept.val())),
         ("count", words(cells.count.val())),
+        ("narrow_kept", words(cells.narrow_kept.val())),
+        ("narrow_count", words(cells.narrow_count.val())),
         ("word", words(cells.word.val())),
         ("product", words(cells.product.val())),
         ("registered", words(cells.registered.val())),
@@ -164,7 +179,8 @@ fn kernel_and_text_agree() {
             settled(&mut cells);
             for clock in 0..300 {
                 let (data, enable) = (rng.wide(512), rng.chance(0.6));
-                let keep = u64::MAX >> rng.below(64);
+                // Half of them end inside a narrow beat.
+                let keep = u64::MAX >> if rng.chance(0.5) { rng.below(64) } else { rng.range(48..64) };
                 cells.data.next = bits(&data);
                 cells.keep.next = keep.into();
                 cells.enable.next = enable;
@@ -184,6 +200,8 @@ fn kernel_and_text_agree() {
                 }
                 assert_eq!(read(dut, "bytes"), words(bits::<480>(&data)), "to and fro");
                 assert_eq!(read(dut, "count")[0], u64::from(keep.count_ones()) % 64);
+                let narrow = u64::from((keep as u16).count_ones()) % 16;
+                assert_eq!(read(dut, "narrow_count")[0], narrow);
             }
         });
     });

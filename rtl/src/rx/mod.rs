@@ -9,6 +9,7 @@ mod grant;
 mod grant_order;
 mod lookup;
 mod match_table;
+mod narrow_placement;
 mod placement;
 mod receiver;
 mod words;
@@ -27,6 +28,7 @@ pub use lookup::{
     LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
 };
 pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants};
+pub use narrow_placement::NarrowPlacement;
 pub use placement::{Placement, RingEntry};
 pub use receiver::Receiver;
 pub use words::{ContextFixed, ContextLive};

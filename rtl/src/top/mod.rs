@@ -1,17 +1,14 @@
-//! The whole NIC: blocks wired together, nothing decided here.
+//! The whole NIC: core and path wired together, nothing decided here.
 //!
 //! ```text
-//!  s_axil ── registers ── settings, now, table writes, doorbells ──> all
-//!  dma_ctrl <─ ctrl_read_mux <─ sq_fetch ─ request ─> sender ─ packet ─> payload_reader ─> tx_build ─> icrc_insert ─> m_axis
-//!                            <─ rq_fetch ─┐            ^ ^                │ dma_data reads   ^
-//!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ │                                   │ feedback (merge, FIFO)
-//!           <─ chunks (ctrl_write_mux)    v              │ feedback                          │
-//!  s_axis ─> rx_parse ─> access ─> lookup ─> receiver ─ place ─> placement ─> dma_data writes│
-//!                 └── feedback ─> sender         └──────── feedback ─────────────────────────┘
+//!  s_axil, irq, dma_ctrl ──────── core ─ registers, rings, lookup, contexts, sender
+//!                                 │  ^
+//!                           words v  │ words, pulses
+//!  s_axis, m_axis, dma_data ───── path ─ parser, placement, payload, builder
 //! ```
 //!
-//! Here are the ports; [`wiring`] joins the blocks. [`NarrowNic`] puts gears at
-//! the edges for configurations with narrow streams.
+//! Here are the ports; [`Core`] and [`WidePath`] wire the blocks, `wiring` joins the two.
+//! [`NarrowNic`] puts gears at the edges for configurations with narrow streams.
 //!
 //! Contract: every output depends on registers only, so a board may register
 //! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
@@ -20,32 +17,18 @@
 //!
 //! Verified by `testbenches/tests/nic.rs`.
 
+mod core;
 mod narrow;
+mod wide_path;
 mod wiring;
 
+pub use self::core::{Core, EventMap, RxEvents, TxEvents};
 pub use narrow::NarrowNic;
+pub use wide_path::WidePath;
 
 use tessera_abi::params::Config;
 
-use crate::host::cq_writer::CqWriter;
-use crate::host::ctrl_read_mux::CtrlReadMux;
-use crate::host::ctrl_write_mux::CtrlWriteMux;
-use crate::host::dma_gate::DmaGate;
-use crate::host::event_queue::EventQueue;
-use crate::host::interrupts::Interrupts;
-use crate::host::reclaim_marks::ReclaimMarks;
-use crate::host::registers::Registers;
-use crate::host::rq_fetch::RqFetch;
-use crate::host::send_tally::SendTally;
-use crate::host::soft_reset::SoftReset;
-use crate::host::sq_fetch::SqFetch;
-use crate::multipath::PathScheduler;
 use crate::prelude::*;
-use crate::rx::{Access, Chunks, Lookup, MatchTable, Placement, Receiver, RxDatagram, RxFence};
-use crate::stream::{Fifo, Merge};
-use crate::tx::{PayloadReader, Sender, TxDatagram};
-use crate::types::{Done, TxFeedback, TxPacket};
-use crate::wire::{IcrcInsert, RxParse, TxBuild, VlanInsert};
 
 /// Comments of the ports in the exported file.
 pub const PORT_DOCS: &[(&str, &str)] = &[
@@ -171,48 +154,8 @@ pub struct TesseraNic {
     pub dma_data_write_status_valid: Signal<In, Bit>,
     pub dma_data_write_status_tag: Signal<In, Bits<8>>,
     pub dma_data_write_status_error: Signal<In, Bit>,
-    registers: Registers,
-    soft_reset: SoftReset,
-    ctrl_reads: DmaGate,
-    ctrl_writes: DmaGate,
-    data_reads: DmaGate,
-    data_writes: DmaGate,
-    sq_fetch: SqFetch,
-    send_tally: SendTally,
-    reclaim_marks: ReclaimMarks,
-    rq_fetch: RqFetch,
-    ctrl_read_mux: CtrlReadMux,
-    ctrl_write_mux: CtrlWriteMux,
-    cq_writer: CqWriter,
-    rx_parse: RxParse,
-    access: Access,
-    rx_fence: RxFence,
-    lookup: Lookup,
-    match_table: MatchTable,
-    receiver: Receiver,
-    placement: Placement,
-    rx_datagram: RxDatagram,
-    chunks: Chunks,
-    receive_ends: Merge<Done>,
-    sender: Sender,
-    tx_datagram: TxDatagram,
-    packets: Merge<TxPacket>,
-    send_ends: Merge<Done>,
-    payload_reader: PayloadReader,
-    without_context: Merge<TxFeedback>,
-    answers: Merge<TxFeedback>,
-    feedback_fifo: Fifo<TxFeedback, 6>,
-    path_scheduler: PathScheduler,
-    tx_build: TxBuild,
-    icrc_insert: IcrcInsert,
-    vlan_insert: VlanInsert,
-    wheel_pops: EventQueue,
-    wheel_lates: EventQueue,
-    dma_errors: EventQueue,
-    interrupts: Interrupts,
-    drop_events: Signal<Local, Bits<64>>,
-    rx_events: Signal<Local, Bits<64>>,
-    tx_events: Signal<Local, Bits<64>>,
+    core: Core,
+    path: WidePath,
 }
 
 impl TesseraNic {
@@ -301,48 +244,8 @@ impl TesseraNic {
             dma_data_write_status_valid: Default::default(),
             dma_data_write_status_tag: Default::default(),
             dma_data_write_status_error: Default::default(),
-            registers: Registers::new(config),
-            soft_reset: SoftReset::new(),
-            ctrl_reads: DmaGate::new(),
-            ctrl_writes: DmaGate::new(),
-            data_reads: DmaGate::new(),
-            data_writes: DmaGate::new(),
-            sq_fetch: SqFetch::new(config),
-            send_tally: SendTally::new(config),
-            reclaim_marks: ReclaimMarks::new(),
-            rq_fetch: RqFetch::new(config),
-            ctrl_read_mux: CtrlReadMux::new(),
-            ctrl_write_mux: CtrlWriteMux::new(),
-            cq_writer: CqWriter::new(config),
-            rx_parse: RxParse::new(config),
-            access: Access::new(config),
-            rx_fence: RxFence::new(),
-            lookup: Lookup::new(config),
-            match_table: MatchTable::new(config),
-            receiver: Receiver::new(config),
-            placement: Placement::new(config),
-            rx_datagram: RxDatagram::new(),
-            chunks: Chunks::new(config),
-            receive_ends: Merge::default(),
-            sender: Sender::new(config),
-            tx_datagram: TxDatagram::new(config),
-            packets: Merge::default(),
-            send_ends: Merge::default(),
-            payload_reader: PayloadReader::new(config),
-            without_context: Merge::default(),
-            answers: Merge::default(),
-            feedback_fifo: Fifo::new(config.answers_log2),
-            path_scheduler: PathScheduler::new(),
-            tx_build: TxBuild::new(config),
-            icrc_insert: IcrcInsert::new(),
-            vlan_insert: VlanInsert::new(),
-            wheel_pops: EventQueue::new(),
-            wheel_lates: EventQueue::new(),
-            dma_errors: EventQueue::new(),
-            interrupts: Interrupts::new(),
-            drop_events: Default::default(),
-            rx_events: Default::default(),
-            tx_events: Default::default(),
+            core: Core::new(config),
+            path: WidePath::new(config),
         }
     }
 }

@@ -1,7 +1,4 @@
-//! Which port of which block is joined to which; counters and their events.
-
-use tessera_abi::regs::Counter;
-use tessera_abi::status::Drop as DropReason;
+//! Core and path, joined.
 
 use super::TesseraNic;
 use crate::prelude::*;
@@ -9,649 +6,140 @@ use crate::prelude::*;
 impl Logic for TesseraNic {
     #[hdl_gen]
     fn update(&mut self) {
-        self.registers.clk.next = self.clk.val();
-        self.registers.rst.next = self.rst.val();
-        self.soft_reset.clk.next = self.clk.val();
-        self.soft_reset.rst.next = self.rst.val();
-        self.ctrl_reads.clk.next = self.clk.val();
-        self.ctrl_reads.rst.next = self.rst.val();
-        self.ctrl_writes.clk.next = self.clk.val();
-        self.ctrl_writes.rst.next = self.rst.val();
-        self.data_reads.clk.next = self.clk.val();
-        self.data_reads.rst.next = self.rst.val();
-        self.data_writes.clk.next = self.clk.val();
-        self.data_writes.rst.next = self.rst.val();
-        self.send_tally.clk.next = self.clk.val();
-        self.send_tally.rst.next = self.soft_reset.core_rst.val();
-        self.sq_fetch.clk.next = self.clk.val();
-        self.sq_fetch.rst.next = self.soft_reset.core_rst.val();
-        self.rq_fetch.clk.next = self.clk.val();
-        self.rq_fetch.rst.next = self.soft_reset.core_rst.val();
-        self.ctrl_read_mux.clk.next = self.clk.val();
-        self.ctrl_read_mux.rst.next = self.soft_reset.core_rst.val();
-        self.ctrl_write_mux.clk.next = self.clk.val();
-        self.ctrl_write_mux.rst.next = self.soft_reset.core_rst.val();
-        self.cq_writer.clk.next = self.clk.val();
-        self.cq_writer.rst.next = self.soft_reset.core_rst.val();
-        self.rx_parse.clk.next = self.clk.val();
-        self.rx_parse.rst.next = self.soft_reset.core_rst.val();
-        self.access.clk.next = self.clk.val();
-        self.access.rst.next = self.soft_reset.core_rst.val();
-        self.rx_fence.clk.next = self.clk.val();
-        self.rx_fence.rst.next = self.soft_reset.core_rst.val();
-        self.lookup.clk.next = self.clk.val();
-        self.lookup.rst.next = self.soft_reset.core_rst.val();
-        self.match_table.clk.next = self.clk.val();
-        self.match_table.rst.next = self.soft_reset.core_rst.val();
-        self.receiver.clk.next = self.clk.val();
-        self.receiver.rst.next = self.soft_reset.core_rst.val();
-        self.placement.clk.next = self.clk.val();
-        self.placement.rst.next = self.soft_reset.core_rst.val();
-        self.sender.clk.next = self.clk.val();
-        self.sender.rst.next = self.soft_reset.core_rst.val();
-        self.rx_datagram.clk.next = self.clk.val();
-        self.rx_datagram.rst.next = self.soft_reset.core_rst.val();
-        self.chunks.clk.next = self.clk.val();
-        self.chunks.rst.next = self.soft_reset.core_rst.val();
-        self.receive_ends.clk.next = self.clk.val();
-        self.receive_ends.rst.next = self.soft_reset.core_rst.val();
-        self.tx_datagram.clk.next = self.clk.val();
-        self.tx_datagram.rst.next = self.soft_reset.core_rst.val();
-        self.packets.clk.next = self.clk.val();
-        self.packets.rst.next = self.soft_reset.core_rst.val();
-        self.send_ends.clk.next = self.clk.val();
-        self.send_ends.rst.next = self.soft_reset.core_rst.val();
-        self.payload_reader.clk.next = self.clk.val();
-        self.payload_reader.rst.next = self.soft_reset.core_rst.val();
-        self.without_context.clk.next = self.clk.val();
-        self.without_context.rst.next = self.soft_reset.core_rst.val();
-        self.answers.clk.next = self.clk.val();
-        self.answers.rst.next = self.soft_reset.core_rst.val();
-        self.feedback_fifo.clk.next = self.clk.val();
-        self.feedback_fifo.rst.next = self.soft_reset.core_rst.val();
-        self.path_scheduler.clk.next = self.clk.val();
-        self.path_scheduler.rst.next = self.soft_reset.core_rst.val();
-        self.tx_build.clk.next = self.clk.val();
-        self.tx_build.rst.next = self.soft_reset.core_rst.val();
-        self.icrc_insert.clk.next = self.clk.val();
-        self.icrc_insert.rst.next = self.soft_reset.core_rst.val();
-        self.vlan_insert.clk.next = self.clk.val();
-        self.vlan_insert.rst.next = self.soft_reset.core_rst.val();
+        self.core.clk.next = self.clk.val();
+        self.core.rst.next = self.rst.val();
+        self.path.clk.next = self.clk.val();
+        self.path.rst.next = self.rst.val();
 
-        // The reset of a NIC at work: the ports close, then all but these blocks is reset.
-        self.soft_reset.start.next = self.registers.reset_begin.val();
-        self.registers.core_rst.next = self.soft_reset.core_rst.val();
-        self.registers.reset_ended.next = self.soft_reset.ended.val();
-        self.registers.reset_waits.next = self.soft_reset.waits.val();
-        self.soft_reset.quiet.next = bit_cast::<4, 1>(self.ctrl_reads.quiet.val().into())
-            | (bit_cast::<4, 1>(self.ctrl_writes.quiet.val().into()) << 1)
-            | (bit_cast::<4, 1>(self.data_reads.quiet.val().into()) << 2)
-            | (bit_cast::<4, 1>(self.data_writes.quiet.val().into()) << 3);
-        self.ctrl_reads.closed.next = self.soft_reset.closed.val();
-        self.ctrl_writes.closed.next = self.soft_reset.closed.val();
-        self.data_reads.closed.next = self.soft_reset.closed.val();
-        self.data_writes.closed.next = self.soft_reset.closed.val();
-        self.sender.keeps.next = self.soft_reset.keeps.val();
+        // Between the two.
+        self.path.core_rst.next = self.core.core_rst.val();
+        self.path.closed.next = self.core.closed.val();
+        self.core.quiet.next = self.path.quiet.val();
+        self.path.settings.next = self.core.settings.val();
+        self.path.now.next = self.core.now.val();
+        self.path.table_write.next = self.core.table_write.val();
+        self.core.rx_data_valid.next = self.path.rx_data_valid.val();
+        self.core.rx_data_data.next = self.path.rx_data_data.val();
+        self.path.rx_data_ready.next = self.core.rx_data_ready.val();
+        self.core.rx_feedback_valid.next = self.path.rx_feedback_valid.val();
+        self.core.rx_feedback_data.next = self.path.rx_feedback_data.val();
+        self.path.rx_feedback_ready.next = self.core.rx_feedback_ready.val();
+        self.core.rx_events.next = self.path.rx_events.val();
+        self.path.place_valid.next = self.core.place_valid.val();
+        self.path.place_data.next = self.core.place_data.val();
+        self.core.place_ready.next = self.path.place_ready.val();
+        self.core.fence_valid.next = self.path.fence_valid.val();
+        self.core.fence_data.next = self.path.fence_data.val();
+        self.path.fence_ready.next = self.core.fence_ready.val();
+        self.core.issued.next = self.path.issued.val();
+        self.core.ring_head.next = self.path.ring_head.val();
+        self.core.ring_tail.next = self.path.ring_tail.val();
+        self.core.write_error.next = self.path.write_error.val();
+        self.path.packet_valid.next = self.core.packet_valid.val();
+        self.path.packet_data.next = self.core.packet_data.val();
+        self.core.packet_ready.next = self.path.packet_ready.val();
+        self.core.failed.next = self.path.failed.val();
+        self.path.answer_valid.next = self.core.answer_valid.val();
+        self.path.answer_data.next = self.core.answer_data.val();
+        self.core.answer_ready.next = self.path.answer_ready.val();
+        self.path.ev.next = self.core.ev.val();
+        self.path.ev_asks.next = self.core.ev_asks.val();
+        self.core.ev_take.next = self.path.ev_take.val();
+        self.core.ev_gid.next = self.path.ev_gid.val();
+        self.core.ev_kind.next = self.path.ev_kind.val();
+        self.core.sent.next = self.path.sent.val();
+        self.core.said.next = self.path.said.val();
+        self.core.tx_events.next = self.path.tx_events.val();
+        self.core.path_ready.next = self.path.ready.val();
 
-        // What registers say to all.
-        self.sq_fetch.settings.next = self.registers.settings.val();
-        self.rx_parse.settings.next = self.registers.settings.val();
-        self.lookup.settings.next = self.registers.settings.val();
-        self.match_table.settings.next = self.registers.settings.val();
-        self.receiver.settings.next = self.registers.settings.val();
-        self.sender.settings.next = self.registers.settings.val();
-        self.path_scheduler.settings.next = self.registers.settings.val();
-        self.tx_build.settings.next = self.registers.settings.val();
-        self.cq_writer.now.next = self.registers.now.val();
-        self.rx_parse.now.next = self.registers.now.val();
-        self.lookup.now.next = self.registers.now.val();
-        self.receiver.now.next = self.registers.now.val();
-        self.sender.now.next = self.registers.now.val();
-        self.tx_build.now.next = self.registers.now.val();
-        self.sq_fetch.table_write.next = self.registers.table_write.val();
-        self.rq_fetch.table_write.next = self.registers.table_write.val();
-        self.cq_writer.table_write.next = self.registers.table_write.val();
-        self.rx_parse.table_write.next = self.registers.table_write.val();
-        self.lookup.table_write.next = self.registers.table_write.val();
-        self.access.table_write.next = self.registers.table_write.val();
-        self.match_table.table_write.next = self.registers.table_write.val();
-        self.tx_build.table_write.next = self.registers.table_write.val();
-        self.path_scheduler.table_write.next = self.registers.table_write.val();
-        self.sq_fetch.doorbell.next = self.registers.doorbell.val();
-        self.rq_fetch.doorbell.next = self.registers.doorbell.val();
-        self.cq_writer.doorbell.next = self.registers.doorbell.val();
-        self.receiver.doorbell.next = self.registers.doorbell.val();
+        // Frames.
+        self.core.s_axis_tvalid.next = self.s_axis_tvalid.val();
+        self.core.s_axis_tlast.next = self.s_axis_tlast.val();
+        self.path.s_axis_tvalid.next = self.core.rx_valid.val();
+        self.path.s_axis_tdata.next = self.s_axis_tdata.val();
+        self.path.s_axis_tkeep.next = self.s_axis_tkeep.val();
+        self.path.s_axis_tlast.next = self.s_axis_tlast.val();
+        self.path.s_axis_tuser.next = self.s_axis_tuser.val();
+        self.s_axis_tready.next = self.path.s_axis_tready.val();
+        self.core.tx_valid.next = self.path.m_axis_tvalid.val();
+        self.core.tx_last.next = self.path.m_axis_tlast.val();
+        self.path.m_axis_tready.next = self.core.tx_ready.val();
+        self.m_axis_tvalid.next = self.core.m_axis_tvalid.val();
+        self.core.m_axis_tready.next = self.m_axis_tready.val();
+        self.m_axis_tdata.next = self.path.m_axis_tdata.val();
+        self.m_axis_tkeep.next = self.path.m_axis_tkeep.val();
+        self.m_axis_tlast.next = self.path.m_axis_tlast.val();
 
-        // AXI4-Lite.
-        self.registers.s_axil_awaddr.next = self.s_axil_awaddr.val();
-        self.registers.s_axil_awvalid.next = self.s_axil_awvalid.val();
-        self.registers.s_axil_wdata.next = self.s_axil_wdata.val();
-        self.registers.s_axil_wstrb.next = self.s_axil_wstrb.val();
-        self.registers.s_axil_wvalid.next = self.s_axil_wvalid.val();
-        self.registers.s_axil_bready.next = self.s_axil_bready.val();
-        self.registers.s_axil_araddr.next = self.s_axil_araddr.val();
-        self.registers.s_axil_arvalid.next = self.s_axil_arvalid.val();
-        self.registers.s_axil_rready.next = self.s_axil_rready.val();
-        self.s_axil_awready.next = self.registers.s_axil_awready.val();
-        self.s_axil_wready.next = self.registers.s_axil_wready.val();
-        self.s_axil_bresp.next = self.registers.s_axil_bresp.val();
-        self.s_axil_bvalid.next = self.registers.s_axil_bvalid.val();
-        self.s_axil_arready.next = self.registers.s_axil_arready.val();
-        self.s_axil_rdata.next = self.registers.s_axil_rdata.val();
-        self.s_axil_rresp.next = self.registers.s_axil_rresp.val();
-        self.s_axil_rvalid.next = self.registers.s_axil_rvalid.val();
+        // Registers and rings.
+        self.core.s_axil_awaddr.next = self.s_axil_awaddr.val();
+        self.core.s_axil_awvalid.next = self.s_axil_awvalid.val();
+        self.s_axil_awready.next = self.core.s_axil_awready.val();
+        self.core.s_axil_wdata.next = self.s_axil_wdata.val();
+        self.core.s_axil_wstrb.next = self.s_axil_wstrb.val();
+        self.core.s_axil_wvalid.next = self.s_axil_wvalid.val();
+        self.s_axil_wready.next = self.core.s_axil_wready.val();
+        self.s_axil_bresp.next = self.core.s_axil_bresp.val();
+        self.s_axil_bvalid.next = self.core.s_axil_bvalid.val();
+        self.core.s_axil_bready.next = self.s_axil_bready.val();
+        self.core.s_axil_araddr.next = self.s_axil_araddr.val();
+        self.core.s_axil_arvalid.next = self.s_axil_arvalid.val();
+        self.s_axil_arready.next = self.core.s_axil_arready.val();
+        self.s_axil_rdata.next = self.core.s_axil_rdata.val();
+        self.s_axil_rresp.next = self.core.s_axil_rresp.val();
+        self.s_axil_rvalid.next = self.core.s_axil_rvalid.val();
+        self.core.s_axil_rready.next = self.s_axil_rready.val();
+        self.irq.next = self.core.irq.val();
+        self.dma_ctrl_read_desc_valid.next = self.core.dma_ctrl_read_desc_valid.val();
+        self.core.dma_ctrl_read_desc_ready.next = self.dma_ctrl_read_desc_ready.val();
+        self.dma_ctrl_read_desc_address.next = self.core.dma_ctrl_read_desc_address.val();
+        self.dma_ctrl_read_desc_length.next = self.core.dma_ctrl_read_desc_length.val();
+        self.dma_ctrl_read_desc_tag.next = self.core.dma_ctrl_read_desc_tag.val();
+        self.core.dma_ctrl_read_data_valid.next = self.dma_ctrl_read_data_valid.val();
+        self.dma_ctrl_read_data_ready.next = self.core.dma_ctrl_read_data_ready.val();
+        self.core.dma_ctrl_read_data_tdata.next = self.dma_ctrl_read_data_tdata.val();
+        self.core.dma_ctrl_read_data_tlast.next = self.dma_ctrl_read_data_tlast.val();
+        self.core.dma_ctrl_read_status_valid.next = self.dma_ctrl_read_status_valid.val();
+        self.core.dma_ctrl_read_status_tag.next = self.dma_ctrl_read_status_tag.val();
+        self.core.dma_ctrl_read_status_error.next = self.dma_ctrl_read_status_error.val();
+        self.dma_ctrl_write_desc_valid.next = self.core.dma_ctrl_write_desc_valid.val();
+        self.core.dma_ctrl_write_desc_ready.next = self.dma_ctrl_write_desc_ready.val();
+        self.dma_ctrl_write_desc_address.next = self.core.dma_ctrl_write_desc_address.val();
+        self.dma_ctrl_write_desc_length.next = self.core.dma_ctrl_write_desc_length.val();
+        self.dma_ctrl_write_desc_tag.next = self.core.dma_ctrl_write_desc_tag.val();
+        self.dma_ctrl_write_data_valid.next = self.core.dma_ctrl_write_data_valid.val();
+        self.core.dma_ctrl_write_data_ready.next = self.dma_ctrl_write_data_ready.val();
+        self.dma_ctrl_write_data_tdata.next = self.core.dma_ctrl_write_data_tdata.val();
+        self.dma_ctrl_write_data_tkeep.next = self.core.dma_ctrl_write_data_tkeep.val();
+        self.dma_ctrl_write_data_tlast.next = self.core.dma_ctrl_write_data_tlast.val();
+        self.core.dma_ctrl_write_status_valid.next = self.dma_ctrl_write_status_valid.val();
+        self.core.dma_ctrl_write_status_tag.next = self.dma_ctrl_write_status_tag.val();
+        self.core.dma_ctrl_write_status_error.next = self.dma_ctrl_write_status_error.val();
 
-        // Rings.
-        self.ctrl_read_mux.sq_desc_valid.next = self.sq_fetch.read_desc_valid.val();
-        self.ctrl_read_mux.sq_desc_data.next = self.sq_fetch.read_desc_data.val();
-        self.sq_fetch.read_desc_ready.next = self.ctrl_read_mux.sq_desc_ready.val();
-        self.sq_fetch.read_beat_valid.next = self.ctrl_read_mux.sq_beat_valid.val();
-        self.sq_fetch.read_beat_data.next = self.ctrl_read_mux.sq_beat_data.val();
-        self.ctrl_read_mux.sq_beat_ready.next = self.sq_fetch.read_beat_ready.val();
-        self.sq_fetch.read_status_valid.next = self.ctrl_read_mux.sq_status_valid.val();
-        self.sq_fetch.read_status_data.next = self.ctrl_read_mux.sq_status_data.val();
-        self.ctrl_read_mux.rq_desc_valid.next = self.rq_fetch.read_desc_valid.val();
-        self.ctrl_read_mux.rq_desc_data.next = self.rq_fetch.read_desc_data.val();
-        self.rq_fetch.read_desc_ready.next = self.ctrl_read_mux.rq_desc_ready.val();
-        self.rq_fetch.read_beat_valid.next = self.ctrl_read_mux.rq_beat_valid.val();
-        self.rq_fetch.read_beat_data.next = self.ctrl_read_mux.rq_beat_data.val();
-        self.ctrl_read_mux.rq_beat_ready.next = self.rq_fetch.read_beat_ready.val();
-        self.rq_fetch.read_status_valid.next = self.ctrl_read_mux.rq_status_valid.val();
-        self.rq_fetch.read_status_data.next = self.ctrl_read_mux.rq_status_data.val();
-        self.ctrl_reads.in_desc_valid.next = self.ctrl_read_mux.read_desc_valid.val();
-        self.ctrl_read_mux.read_desc_ready.next = self.ctrl_reads.in_desc_ready.val();
-        self.dma_ctrl_read_desc_valid.next = self.ctrl_reads.out_desc_valid.val();
-        self.ctrl_reads.out_desc_ready.next = self.dma_ctrl_read_desc_ready.val();
-        self.dma_ctrl_read_desc_address.next = self.ctrl_read_mux.read_desc_data.val().address;
-        self.dma_ctrl_read_desc_length.next = self.ctrl_read_mux.read_desc_data.val().length;
-        self.dma_ctrl_read_desc_tag.next = self.ctrl_read_mux.read_desc_data.val().tag;
-        self.ctrl_reads.in_data_valid.next = self.dma_ctrl_read_data_valid.val();
-        self.ctrl_reads.in_data_last.next = self.dma_ctrl_read_data_tlast.val();
-        self.dma_ctrl_read_data_ready.next = self.ctrl_reads.in_data_ready.val();
-        self.ctrl_read_mux.read_beat_valid.next = self.ctrl_reads.out_data_valid.val();
-        self.ctrl_reads.out_data_ready.next = self.ctrl_read_mux.read_beat_ready.val();
-        self.ctrl_reads.status.next = self.dma_ctrl_read_status_valid.val();
-        self.ctrl_read_mux.read_beat_data.next.tdata = self.dma_ctrl_read_data_tdata.val();
-        self.ctrl_read_mux.read_beat_data.next.tkeep = 0.into();
-        self.ctrl_read_mux.read_beat_data.next.tlast = self.dma_ctrl_read_data_tlast.val();
-        self.ctrl_read_mux.read_status_valid.next = self.dma_ctrl_read_status_valid.val();
-        self.ctrl_read_mux.read_status_data.next.tag = self.dma_ctrl_read_status_tag.val();
-        self.ctrl_read_mux.read_status_data.next.error = self.dma_ctrl_read_status_error.val();
-        self.receive_ends.in0_valid.next = self.receiver.done_valid.val();
-        self.receive_ends.in0_data.next = self.receiver.done_data.val();
-        self.receiver.done_ready.next = self.receive_ends.in0_ready.val();
-        self.receive_ends.in1_valid.next = self.rx_datagram.done_valid.val();
-        self.receive_ends.in1_data.next = self.rx_datagram.done_data.val();
-        self.rx_datagram.done_ready.next = self.receive_ends.in1_ready.val();
-        self.cq_writer.done_rx_valid.next = self.receive_ends.out_valid.val();
-        self.cq_writer.done_rx_data.next = self.receive_ends.out_data.val();
-        self.receive_ends.out_ready.next = self.cq_writer.done_rx_ready.val();
-        self.send_ends.in0_valid.next = self.sender.done_valid.val();
-        self.send_ends.in0_data.next = self.sender.done_data.val();
-        self.sender.done_ready.next = self.send_ends.in0_ready.val();
-        self.send_ends.in1_valid.next = self.tx_datagram.done_valid.val();
-        self.send_ends.in1_data.next = self.tx_datagram.done_data.val();
-        self.tx_datagram.done_ready.next = self.send_ends.in1_ready.val();
-        self.cq_writer.done_tx_valid.next = self.send_ends.out_valid.val();
-        self.cq_writer.done_tx_data.next = self.send_ends.out_data.val();
-        self.send_ends.out_ready.next = self.cq_writer.done_tx_ready.val();
-        self.sq_fetch.ended.next = self.send_ends.out_valid.val() & self.cq_writer.done_tx_ready.val();
-        self.sq_fetch.ended_endpoint.next = self.send_ends.out_data.val().endpoint;
-        self.cq_writer.done_sq_valid.next = self.sq_fetch.refused_valid.val();
-        self.cq_writer.done_sq_data.next = self.sq_fetch.refused_data.val();
-        self.sq_fetch.refused_ready.next = self.cq_writer.done_sq_ready.val();
-        self.cq_writer.done_rq_valid.next = self.rq_fetch.refused_valid.val();
-        self.cq_writer.done_rq_data.next = self.rq_fetch.refused_data.val();
-        self.rq_fetch.refused_ready.next = self.cq_writer.done_rq_ready.val();
-        self.ctrl_write_mux.cq_desc_valid.next = self.cq_writer.write_desc_valid.val();
-        self.ctrl_write_mux.cq_desc_data.next = self.cq_writer.write_desc_data.val();
-        self.cq_writer.write_desc_ready.next = self.ctrl_write_mux.cq_desc_ready.val();
-        self.ctrl_write_mux.cq_beat_valid.next = self.cq_writer.write_beat_valid.val();
-        self.ctrl_write_mux.cq_beat_data.next = self.cq_writer.write_beat_data.val();
-        self.cq_writer.write_beat_ready.next = self.ctrl_write_mux.cq_beat_ready.val();
-        self.cq_writer.write_status_valid.next = self.ctrl_write_mux.cq_status_valid.val();
-        self.cq_writer.write_status_data.next = self.ctrl_write_mux.cq_status_data.val();
-        // Not reset with the core: the host's count of what it has seen goes on too.
-        self.interrupts.clk.next = self.clk.val();
-        self.interrupts.rst.next = self.rst.val();
-        self.interrupts.written.next = self.ctrl_write_mux.cq_status_valid.val();
-        self.interrupts.enable.next = self.registers.settings.val().interrupt_enable;
-        self.interrupts.seen.next = self.registers.settings.val().interrupt_seen;
-        self.interrupts.delay.next = self.registers.settings.val().interrupt_delay;
-        self.interrupts.now.next = self.registers.now.val();
-        self.registers.interrupt_count.next = self.interrupts.count.val();
-        self.irq.next = self.interrupts.irq.val();
-        self.ctrl_write_mux.area_desc_valid.next = self.chunks.write_desc_valid.val();
-        self.ctrl_write_mux.area_desc_data.next = self.chunks.write_desc_data.val();
-        self.chunks.write_desc_ready.next = self.ctrl_write_mux.area_desc_ready.val();
-        self.ctrl_write_mux.area_beat_valid.next = self.chunks.write_beat_valid.val();
-        self.ctrl_write_mux.area_beat_data.next = self.chunks.write_beat_data.val();
-        self.chunks.write_beat_ready.next = self.ctrl_write_mux.area_beat_ready.val();
-        self.chunks.write_status_valid.next = self.ctrl_write_mux.area_status_valid.val();
-        self.chunks.write_status_data.next = self.ctrl_write_mux.area_status_data.val();
-        self.ctrl_writes.in_desc_valid.next = self.ctrl_write_mux.write_desc_valid.val();
-        self.ctrl_write_mux.write_desc_ready.next = self.ctrl_writes.in_desc_ready.val();
-        self.dma_ctrl_write_desc_valid.next = self.ctrl_writes.out_desc_valid.val();
-        self.ctrl_writes.out_desc_ready.next = self.dma_ctrl_write_desc_ready.val();
-        self.dma_ctrl_write_desc_address.next = self.ctrl_write_mux.write_desc_data.val().address;
-        self.dma_ctrl_write_desc_length.next = self.ctrl_write_mux.write_desc_data.val().length;
-        self.dma_ctrl_write_desc_tag.next = self.ctrl_write_mux.write_desc_data.val().tag;
-        self.ctrl_writes.in_data_valid.next = self.ctrl_write_mux.write_beat_valid.val();
-        self.ctrl_writes.in_data_last.next = self.ctrl_write_mux.write_beat_data.val().tlast;
-        self.ctrl_write_mux.write_beat_ready.next = self.ctrl_writes.in_data_ready.val();
-        self.dma_ctrl_write_data_valid.next = self.ctrl_writes.out_data_valid.val();
-        self.ctrl_writes.out_data_ready.next = self.dma_ctrl_write_data_ready.val();
-        self.ctrl_writes.status.next = self.dma_ctrl_write_status_valid.val();
-        self.dma_ctrl_write_data_tdata.next = self.ctrl_write_mux.write_beat_data.val().tdata;
-        self.dma_ctrl_write_data_tkeep.next = self.ctrl_write_mux.write_beat_data.val().tkeep;
-        self.dma_ctrl_write_data_tlast.next = self.ctrl_write_mux.write_beat_data.val().tlast;
-        self.ctrl_write_mux.write_status_valid.next = self.dma_ctrl_write_status_valid.val();
-        self.ctrl_write_mux.write_status_data.next.tag = self.dma_ctrl_write_status_tag.val();
-        self.ctrl_write_mux.write_status_data.next.error = self.dma_ctrl_write_status_error.val();
-
-        // Endpoints that are given up.
-        self.sender.reclaim.next = self.registers.reclaim.val();
-        self.lookup.reclaim.next = self.registers.reclaim.val();
-        self.send_tally.endpoint.next = self.registers.reclaim.val().endpoint;
-        self.send_tally.take.next = self.sq_fetch.taken.val();
-        self.send_tally.taker.next = self.sq_fetch.taker.val();
-        self.send_tally.sent.next = self.send_ends.out_valid.val() & self.cq_writer.done_tx_ready.val();
-        self.send_tally.sender.next = self.send_ends.out_data.val().endpoint;
-        self.send_tally.refused.next = self.sq_fetch.refused_valid.val() & self.cq_writer.done_sq_ready.val();
-        self.send_tally.refuser.next = self.sq_fetch.refused_data.val().endpoint;
-        self.registers.sends_left.next = self.send_tally.left.val();
-        self.registers.contexts_left.next = self.lookup.contexts_left.val();
-        self.reclaim_marks.clk.next = self.clk.val();
-        self.reclaim_marks.rst.next = self.soft_reset.core_rst.val();
-        self.reclaim_marks.mark.next = self.registers.marks.val();
-        self.registers.before_left.next = self.reclaim_marks.left.val();
-        self.reclaim_marks.word.next = self.rx_parse.rx_data.val()
-            | self.rx_parse.rx_probe.val()
-            | self.rx_parse.rx_release.val()
-            | self.rx_parse.rx_ud.val();
-        self.reclaim_marks.judged.next = self.lookup.judged.val();
-        self.reclaim_marks.feedback.next = self.rx_parse.rx_feedback.val();
-        self.reclaim_marks.heard.next = self.sender.heard.val();
-        self.reclaim_marks.sq_valid.next = self.sq_fetch.read_desc_valid.val();
-        self.reclaim_marks.sq_ready.next = self.ctrl_read_mux.sq_desc_ready.val();
-        self.reclaim_marks.rq_valid.next = self.rq_fetch.read_desc_valid.val();
-        self.reclaim_marks.rq_ready.next = self.ctrl_read_mux.rq_desc_ready.val();
-        self.reclaim_marks.read.next = self.dma_ctrl_read_status_valid.val();
-        self.reclaim_marks.datagram_valid.next =
-            self.lookup.work_valid.val() & self.lookup.work_data.val().ud;
-        self.reclaim_marks.datagram_ready.next = self.rx_datagram.in_ready.val();
-        self.reclaim_marks.datagram_done.next =
-            self.rx_datagram.done_valid.val() & self.receive_ends.in1_ready.val();
-        self.reclaim_marks.lookup_valid.next = self.lookup.feedback_valid.val();
-        self.reclaim_marks.lookup_ready.next = self.without_context.in0_ready.val();
-        self.reclaim_marks.context_valid.next = self.receiver.feedback_valid.val();
-        self.reclaim_marks.context_ready.next = self.answers.in1_ready.val();
-        self.reclaim_marks.release_valid.next = self.sender.release_valid.val();
-        self.reclaim_marks.release_ready.next = self.without_context.in1_ready.val();
-        self.reclaim_marks.said.next = self.tx_build.said.val();
-        self.cq_writer.drain.next = self.registers.drain.val();
-        self.registers.drained.next = self.cq_writer.drained.val();
-
-        // Receiver.
-        self.rx_parse.s_axis_tdata.next = self.s_axis_tdata.val();
-        self.rx_parse.s_axis_tkeep.next = self.s_axis_tkeep.val();
-        self.soft_reset.rx_valid.next = self.s_axis_tvalid.val();
-        self.soft_reset.rx_last.next = self.s_axis_tlast.val();
-        self.rx_parse.s_axis_tvalid.next = self.soft_reset.core_rx_valid.val();
-        self.rx_parse.s_axis_tlast.next = self.s_axis_tlast.val();
-        self.rx_parse.s_axis_tuser.next = self.s_axis_tuser.val();
-        self.s_axis_tready.next = self.rx_parse.s_axis_tready.val();
-        self.access.packet_valid.next = self.rx_parse.data_valid.val();
-        self.access.packet_data.next = self.rx_parse.data_data.val();
-        self.rx_parse.data_ready.next = self.access.packet_ready.val();
-        self.lookup.packet_valid.next = self.access.checked_valid.val();
-        self.lookup.packet_data.next = self.access.checked_data.val();
-        self.access.checked_ready.next = self.lookup.packet_ready.val();
-        self.rx_fence.start.next = self.registers.fence_begin.val();
-        self.rx_fence.entered.next = self.access.entered.val();
-        self.rx_fence.issued.next = self.placement.issued.val();
-        self.rx_fence.ring_head.next = self.placement.ring_head.val();
-        self.rx_fence.ring_tail.next = self.placement.ring_tail.val();
-        self.registers.fence_busy.next = self.rx_fence.busy.val();
-        self.receiver.order_valid.next = self.registers.order_valid.val();
-        self.receiver.order_data.next = self.registers.order_data.val();
-        self.registers.order_ready.next = self.receiver.order_ready.val();
-        self.registers.order_met.next = self.receiver.order_met.val();
-        self.rq_fetch.ask_valid.next = self.lookup.ask_valid.val();
-        self.rq_fetch.ask_ring.next = self.lookup.ask_ring.val();
-        self.lookup.answer_valid.next = self.rq_fetch.answer_valid.val();
-        self.lookup.answer.next = self.rq_fetch.answer.val();
-        self.rq_fetch.consume.next = self.lookup.consume.val();
-        self.match_table.post_valid.next = self.rq_fetch.tagged_valid.val();
-        self.match_table.post_data.next = self.rq_fetch.tagged_data.val();
-        self.rq_fetch.tagged_ready.next = self.match_table.post_ready.val();
-        self.match_table.ask.next = self.lookup.match_ask.val();
-        self.match_table.ask_endpoint.next = self.lookup.match_endpoint.val();
-        self.match_table.ask_tag.next = self.lookup.match_tag.val();
-        self.lookup.match_known.next = self.match_table.known.val();
-        self.lookup.match_answer.next = self.match_table.answer.val();
-        self.match_table.settle.next = self.lookup.match_settle.val();
-        self.match_table.take.next = self.lookup.match_take.val();
-        self.match_table.unexpected.next = self.lookup.match_unexpected.val();
-        self.match_table.opened.next = self.lookup.work_data.val();
-        self.cq_writer.done_match_valid.next = self.match_table.done_valid.val();
-        self.cq_writer.done_match_data.next = self.match_table.done_data.val();
-        self.match_table.done_ready.next = self.cq_writer.done_match_ready.val();
-        self.lookup.block_available.next = self.receiver.block_ready.val();
-        self.receiver.low.next = self.lookup.low.val();
-        self.rx_datagram.in_valid.next = self.lookup.work_valid.val();
-        self.rx_datagram.in_data.next = self.lookup.work_data.val();
-        self.lookup.work_ready.next = self.rx_datagram.in_ready.val();
-        self.receiver.work_valid.next = self.rx_datagram.work_valid.val();
-        self.receiver.work_data.next = self.rx_datagram.work_data.val();
-        self.rx_datagram.work_ready.next = self.receiver.work_ready.val();
-        self.lookup.retire_valid.next = self.receiver.retire_valid.val();
-        self.lookup.retire_data.next = self.receiver.retire_data.val();
-        self.receiver.retire_ready.next = self.lookup.retire_ready.val();
-        self.placement.place_valid.next = self.receiver.place_valid.val();
-        self.placement.place_data.next = self.receiver.place_data.val();
-        self.receiver.place_ready.next = self.placement.place_ready.val();
-        self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
-        self.placement.payload_data.next = self.rx_parse.payload_data.val();
-        self.rx_parse.payload_ready.next = self.placement.payload_ready.val();
-        self.chunks.header_valid.next = self.receiver.header_valid.val();
-        self.chunks.header_data.next = self.receiver.header_data.val();
-        self.receiver.header_ready.next = self.chunks.header_ready.val();
-        self.chunks.chunk_valid.next = self.receiver.chunk_valid.val();
-        self.chunks.chunk_data.next = self.receiver.chunk_data.val();
-        self.receiver.chunk_ready.next = self.chunks.chunk_ready.val();
-        self.chunks.placed_valid.next = self.placement.fence_valid.val();
-        self.chunks.placed_data.next = self.placement.fence_data.val();
-        self.placement.fence_ready.next = self.chunks.placed_ready.val();
-        self.rx_datagram.placed_valid.next = self.chunks.fence_valid.val();
-        self.rx_datagram.placed_data.next = self.chunks.fence_data.val();
-        self.chunks.fence_ready.next = self.rx_datagram.placed_ready.val();
-        self.receiver.fence_valid.next = self.rx_datagram.fence_valid.val();
-        self.receiver.fence_data.next = self.rx_datagram.fence_data.val();
-        self.rx_datagram.fence_ready.next = self.receiver.fence_ready.val();
-        self.receiver.crowded.next = self.chunks.crowded.val();
-        self.data_writes.in_desc_valid.next = self.placement.write_desc_valid.val();
-        self.placement.write_desc_ready.next = self.data_writes.in_desc_ready.val();
-        self.dma_data_write_desc_valid.next = self.data_writes.out_desc_valid.val();
-        self.data_writes.out_desc_ready.next = self.dma_data_write_desc_ready.val();
-        self.dma_data_write_desc_address.next = self.placement.write_desc_data.val().address;
-        self.dma_data_write_desc_length.next = self.placement.write_desc_data.val().length;
-        self.dma_data_write_desc_tag.next = self.placement.write_desc_data.val().tag;
-        self.data_writes.in_data_valid.next = self.placement.write_beat_valid.val();
-        self.data_writes.in_data_last.next = self.placement.write_beat_data.val().tlast;
-        self.placement.write_beat_ready.next = self.data_writes.in_data_ready.val();
-        self.dma_data_write_data_valid.next = self.data_writes.out_data_valid.val();
-        self.data_writes.out_data_ready.next = self.dma_data_write_data_ready.val();
-        self.data_writes.status.next = self.dma_data_write_status_valid.val();
-        self.dma_data_write_data_tdata.next = self.placement.write_beat_data.val().tdata;
-        self.dma_data_write_data_tkeep.next = self.placement.write_beat_data.val().tkeep;
-        self.dma_data_write_data_tlast.next = self.placement.write_beat_data.val().tlast;
-        self.placement.write_status_valid.next = self.dma_data_write_status_valid.val();
-        self.placement.write_status.next.tag = self.dma_data_write_status_tag.val();
-        self.placement.write_status.next.error = self.dma_data_write_status_error.val();
-
-        // Answers of lookup and context, and RELEASEs, in front of the builder.
-        self.without_context.in0_valid.next = self.lookup.feedback_valid.val();
-        self.without_context.in0_data.next = self.lookup.feedback_data.val();
-        self.lookup.feedback_ready.next = self.without_context.in0_ready.val();
-        self.without_context.in1_valid.next = self.sender.release_valid.val();
-        self.without_context.in1_data.next = self.sender.release_data.val();
-        self.sender.release_ready.next = self.without_context.in1_ready.val();
-        self.answers.in0_valid.next = self.without_context.out_valid.val();
-        self.answers.in0_data.next = self.without_context.out_data.val();
-        self.without_context.out_ready.next = self.answers.in0_ready.val();
-        self.answers.in1_valid.next = self.receiver.feedback_valid.val();
-        self.answers.in1_data.next = self.receiver.feedback_data.val();
-        self.receiver.feedback_ready.next = self.answers.in1_ready.val();
-        self.feedback_fifo.in_valid.next = self.answers.out_valid.val();
-        self.feedback_fifo.in_data.next = self.answers.out_data.val();
-        self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
-
-        // Sender.
-        self.sender.request_valid.next =
-            self.sq_fetch.request_valid.val() & !self.sq_fetch.request_data.val().ud;
-        self.sender.request_data.next = self.sq_fetch.request_data.val();
-        self.tx_datagram.request_valid.next =
-            self.sq_fetch.request_valid.val() & self.sq_fetch.request_data.val().ud;
-        self.tx_datagram.request_data.next = self.sq_fetch.request_data.val();
-        self.sq_fetch.request_ready.next = self.sender.request_ready.val();
-        if self.sq_fetch.request_data.val().ud {
-            self.sq_fetch.request_ready.next = self.tx_datagram.request_ready.val();
-        }
-        self.sender.feedback_valid.next = self.rx_parse.feedback_valid.val();
-        self.sender.feedback_data.next = self.rx_parse.feedback_data.val();
-        self.rx_parse.feedback_ready.next = self.sender.feedback_ready.val();
-        self.packets.in0_valid.next = self.sender.packet_valid.val();
-        self.packets.in0_data.next = self.sender.packet_data.val();
-        self.sender.packet_ready.next = self.packets.in0_ready.val();
-        self.packets.in1_valid.next = self.tx_datagram.packet_valid.val();
-        self.packets.in1_data.next = self.tx_datagram.packet_data.val();
-        self.tx_datagram.packet_ready.next = self.packets.in1_ready.val();
-        self.payload_reader.packet_valid.next = self.packets.out_valid.val();
-        self.payload_reader.packet_data.next = self.packets.out_data.val();
-        self.packets.out_ready.next = self.payload_reader.packet_ready.val();
-        self.data_reads.in_desc_valid.next = self.payload_reader.read_desc_valid.val();
-        self.payload_reader.read_desc_ready.next = self.data_reads.in_desc_ready.val();
-        self.dma_data_read_desc_valid.next = self.data_reads.out_desc_valid.val();
-        self.data_reads.out_desc_ready.next = self.dma_data_read_desc_ready.val();
-        self.dma_data_read_desc_address.next = self.payload_reader.read_desc_data.val().address;
-        self.dma_data_read_desc_length.next = self.payload_reader.read_desc_data.val().length;
-        self.dma_data_read_desc_tag.next = self.payload_reader.read_desc_data.val().tag;
-        self.data_reads.in_data_valid.next = self.dma_data_read_data_valid.val();
-        self.data_reads.in_data_last.next = self.dma_data_read_data_tlast.val();
-        self.dma_data_read_data_ready.next = self.data_reads.in_data_ready.val();
-        self.payload_reader.read_beat_valid.next = self.data_reads.out_data_valid.val();
-        self.data_reads.out_data_ready.next = self.payload_reader.read_beat_ready.val();
-        self.data_reads.status.next = self.dma_data_read_status_valid.val();
-        self.payload_reader.read_beat_data.next.tdata = self.dma_data_read_data_tdata.val();
-        self.payload_reader.read_beat_data.next.tkeep = 0.into();
-        self.payload_reader.read_beat_data.next.tlast = self.dma_data_read_data_tlast.val();
-        self.payload_reader.read_status_valid.next = self.dma_data_read_status_valid.val();
-        self.payload_reader.read_status.next.tag = self.dma_data_read_status_tag.val();
-        self.payload_reader.read_status.next.error = self.dma_data_read_status_error.val();
-        self.tx_build.built_valid.next = self.payload_reader.built_valid.val();
-        self.tx_build.built_data.next = self.payload_reader.built_data.val();
-        self.payload_reader.built_ready.next = self.tx_build.built_ready.val();
-        self.tx_build.payload_valid.next = self.payload_reader.payload_valid.val();
-        self.tx_build.payload_data.next = self.payload_reader.payload_data.val();
-        self.payload_reader.payload_ready.next = self.tx_build.payload_ready.val();
-        self.tx_build.feedback_valid.next = self.feedback_fifo.out_valid.val();
-        self.tx_build.feedback_data.next = self.feedback_fifo.out_data.val();
-        self.feedback_fifo.out_ready.next = self.tx_build.feedback_ready.val();
-        self.tx_build.ev.next = self.path_scheduler.ev.val();
-        self.tx_build.ev_asks.next = self.path_scheduler.asks.val();
-        self.path_scheduler.take.next = self.tx_build.ev_take.val();
-        self.path_scheduler.gid.next = self.tx_build.ev_gid.val();
-        self.path_scheduler.kind.next = self.tx_build.ev_kind.val();
-        self.path_scheduler.echo.next = self.sender.echo.val();
-        self.registers.path_use.next = self.path_scheduler.used.val();
-        self.sender.sent.next = self.tx_build.sent.val();
-        self.sender.sent.next.valid = self.tx_build.sent.val().valid & !self.tx_build.sent.val().ud;
-        self.sender.failed.next = self.payload_reader.failed.val();
-        self.sender.failed.next.valid =
-            self.payload_reader.failed.val().valid & !self.payload_reader.failed.val().ud;
-        self.tx_datagram.sent.next = self.tx_build.sent.val();
-        self.tx_datagram.failed.next = self.payload_reader.failed.val();
-        self.icrc_insert.frame_valid.next = self.tx_build.frame_valid.val();
-        self.icrc_insert.frame_data.next = self.tx_build.frame_data.val();
-        self.tx_build.frame_ready.next = self.icrc_insert.frame_ready.val();
-        self.vlan_insert.frame_valid.next = self.icrc_insert.m_axis_tvalid.val();
-        self.vlan_insert.frame_data.next.tdata = self.icrc_insert.m_axis_tdata.val();
-        self.vlan_insert.frame_data.next.tkeep = self.icrc_insert.m_axis_tkeep.val();
-        self.vlan_insert.frame_data.next.tlast = self.icrc_insert.m_axis_tlast.val();
-        self.icrc_insert.m_axis_tready.next = self.vlan_insert.frame_ready.val();
-        self.vlan_insert.tag_valid.next = self.tx_build.tag_valid.val();
-        self.vlan_insert.tag_data.next = self.tx_build.tag_data.val();
-        self.m_axis_tdata.next = self.vlan_insert.m_axis_tdata.val();
-        self.m_axis_tkeep.next = self.vlan_insert.m_axis_tkeep.val();
-        self.soft_reset.core_tx_valid.next = self.vlan_insert.m_axis_tvalid.val();
-        self.soft_reset.core_tx_last.next = self.vlan_insert.m_axis_tlast.val();
-        self.m_axis_tvalid.next = self.soft_reset.tx_valid.val();
-        self.m_axis_tlast.next = self.vlan_insert.m_axis_tlast.val();
-        self.soft_reset.tx_ready.next = self.m_axis_tready.val();
-        self.vlan_insert.m_axis_tready.next = self.soft_reset.core_tx_ready.val();
-
-        // Gauges and events; positions are counter numbers of `abi`.
-        self.registers.outstanding.next = self.receiver.outstanding.val();
-        self.registers.unsolicited.next = self.sender.unsolicited.val();
-        self.registers.free_slots.next = self.sender.free_slots.val();
-        self.registers.free_contexts.next = self.lookup.free_contexts.val();
-        self.registers.free_blocks.next = self.receiver.free_blocks.val();
-        self.registers.tombstones.next = self.lookup.tombstones.val().get_bits::<16>(0);
-        self.registers.ready.next = self.sq_fetch.ready.val()
-            & self.send_tally.ready.val()
-            & self.rq_fetch.ready.val()
-            & self.cq_writer.ready.val()
-            & self.access.ready.val()
-            & self.lookup.ready.val()
-            & self.match_table.ready.val()
-            & self.receiver.ready.val()
-            & self.placement.ready.val()
-            & self.sender.ready.val()
-            & self.path_scheduler.ready.val()
-            & self.tx_datagram.ready.val();
-        self.drop_events.next = (bit_cast::<64, 1>(self.rx_parse.drop_overflow.val().into()) << 0)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_frame.val().into()) << 1)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_not_ours.val().into()) << 2)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_ip_header.val().into()) << 3)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_length.val().into()) << 4)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_icrc.val().into()) << 5)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_cnp.val().into()) << 6)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_bth.val().into()) << 7)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_p_key.val().into()) << 8)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_endpoint.val().into()) << 9)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_q_key.val().into()) << 10)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_trh.val().into()) << 11)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_fields.val().into()) << 13)
-            | (bit_cast::<64, 1>(self.lookup.stale.val().into()) << 14)
-            | (bit_cast::<64, 1>(self.receiver.mismatch.val().into()) << 15)
-            | (bit_cast::<64, 1>(self.receiver.duplicate.val().into()) << 16)
-            | (bit_cast::<64, 1>(self.receiver.not_granted.val().into()) << 17)
-            | (bit_cast::<64, 1>(self.sender.feedback_stale.val().into()) << 18)
-            | (bit_cast::<64, 1>(self.sender.feedback_forged.val().into()) << 19)
-            | (bit_cast::<64, 1>(self.sender.feedback_nonsense.val().into()) << 20)
-            | (bit_cast::<64, 1>(self.sender.nack_overflow.val().into()) << 21)
-            | (bit_cast::<64, 1>(self.lookup.busy_receive.val().into()) << 22)
-            | (bit_cast::<64, 1>(self.lookup.busy_resources.val().into()) << 23)
-            | (bit_cast::<64, 1>(self.lookup.busy_conflict.val().into()) << 24)
-            | (bit_cast::<64, 1>(self.lookup.no_context.val().into()) << 25)
-            | (bit_cast::<64, 1>(self.lookup.finished.val().into()) << 26)
-            | (bit_cast::<64, 1>(self.rx_parse.drop_disabled.val().into()) << 27)
-            | (bit_cast::<64, 1>(self.lookup.ud_receive.val().into()) << 28)
-            | (bit_cast::<64, 1>(self.receiver.remote_access.val().into()) << 29)
-            | (bit_cast::<64, 1>(self.lookup.busy_quota.val().into()) << 30);
-        self.rx_events.next = (bit_cast::<64, 1>(self.rx_parse.rx_frames.val().into()) << 32)
-            | (bit_cast::<64, 1>(self.rx_parse.rx_data.val().into()) << 33)
-            | (bit_cast::<64, 1>(self.rx_parse.rx_probe.val().into()) << 34)
-            | (bit_cast::<64, 1>(self.rx_parse.rx_feedback.val().into()) << 35)
-            | (bit_cast::<64, 1>(self.rx_parse.rx_release.val().into()) << 63)
-            | (bit_cast::<64, 1>(self.rx_parse.rx_ud.val().into()) << 59)
-            | (bit_cast::<64, 1>(self.receiver.rx_new.val().into()) << 36)
-            | (bit_cast::<64, 1>(self.lookup.opened.val().into()) << 37)
-            | (bit_cast::<64, 1>(self.match_table.event_full.val().into()) << 62)
-            | (bit_cast::<64, 1>(self.receiver.rx_completed.val().into()) << 38)
-            | (bit_cast::<64, 1>(self.receiver.rx_aborted.val().into()) << 39)
-            | (bit_cast::<64, 1>(self.receiver.nack_expiries.val().into()) << 48)
-            | (bit_cast::<64, 1>(self.receiver.grants_sent.val().into()) << 53)
-            | (bit_cast::<64, 1>(self.receiver.rounds_done.val().into()) << 57)
-            | (bit_cast::<64, 1>(self.receiver.round_pulls.val().into()) << 58);
-        // Of several sources, which may come in one clock.
-        self.wheel_pops.clk.next = self.clk.val();
-        self.wheel_pops.rst.next = self.rst.val();
-        self.wheel_pops.pulses.next = bit_cast::<5, 1>(self.receiver.wheel_pop.val().into())
-            | (bit_cast::<5, 1>(self.sender.wheel_pop.val().into()) << 1);
-        self.wheel_lates.clk.next = self.clk.val();
-        self.wheel_lates.rst.next = self.rst.val();
-        self.wheel_lates.pulses.next = bit_cast::<5, 1>(self.receiver.wheel_late.val().into())
-            | (bit_cast::<5, 1>(self.sender.wheel_late.val().into()) << 1);
-        self.dma_errors.clk.next = self.clk.val();
-        self.dma_errors.rst.next = self.rst.val();
-        self.dma_errors.pulses.next = bit_cast::<5, 1>(self.cq_writer.event_dma_error.val().into())
-            | (bit_cast::<5, 1>(self.placement.dma_error.val().into()) << 1)
-            | (bit_cast::<5, 1>(self.chunks.dma_error.val().into()) << 2)
-            | (bit_cast::<5, 1>(self.payload_reader.failed.val().valid.into()) << 3)
-            | (bit_cast::<5, 1>(self.ctrl_read_mux.dma_error.val().into()) << 4);
-        self.tx_events.next = (bit_cast::<64, 1>(self.tx_build.tx_data.val().into()) << 40)
-            | (bit_cast::<64, 1>(self.tx_build.tx_retransmitted.val().into()) << 41)
-            | (bit_cast::<64, 1>(self.tx_build.tx_probe.val().into()) << 42)
-            | (bit_cast::<64, 1>(self.tx_build.tx_feedback.val().into()) << 43)
-            | (bit_cast::<64, 1>(self.tx_build.tx_nack.val().into()) << 44)
-            | (bit_cast::<64, 1>(self.tx_build.tx_release.val().into()) << 56)
-            | (bit_cast::<64, 1>(self.tx_build.tx_ud.val().into()) << 60)
-            | (bit_cast::<64, 1>(self.sender.tx_opened.val().into()) << 45)
-            | (bit_cast::<64, 1>(self.sender.tx_completed.val().into()) << 46)
-            | (bit_cast::<64, 1>(self.sender.tx_failed.val().into()) << 47)
-            | (bit_cast::<64, 1>(self.path_scheduler.recycled.val().into()) << 55)
-            | (bit_cast::<64, 1>(self.sender.backstop_expiries.val().into()) << 49)
-            | (bit_cast::<64, 1>(self.cq_writer.event_overrun.val().into()) << 51)
-            | (bit_cast::<64, 1>(self.wheel_pops.told.val().into()) << 50)
-            | (bit_cast::<64, 1>(self.dma_errors.told.val().into()) << 52)
-            | (bit_cast::<64, 1>(self.wheel_lates.told.val().into()) << 54);
-        self.registers.events.next = self.drop_events.val() | self.rx_events.val() | self.tx_events.val();
+        // Payload.
+        self.dma_data_read_desc_valid.next = self.path.dma_data_read_desc_valid.val();
+        self.path.dma_data_read_desc_ready.next = self.dma_data_read_desc_ready.val();
+        self.dma_data_read_desc_address.next = self.path.dma_data_read_desc_address.val();
+        self.dma_data_read_desc_length.next = self.path.dma_data_read_desc_length.val();
+        self.dma_data_read_desc_tag.next = self.path.dma_data_read_desc_tag.val();
+        self.path.dma_data_read_data_valid.next = self.dma_data_read_data_valid.val();
+        self.dma_data_read_data_ready.next = self.path.dma_data_read_data_ready.val();
+        self.path.dma_data_read_data_tdata.next = self.dma_data_read_data_tdata.val();
+        self.path.dma_data_read_data_tlast.next = self.dma_data_read_data_tlast.val();
+        self.path.dma_data_read_status_valid.next = self.dma_data_read_status_valid.val();
+        self.path.dma_data_read_status_tag.next = self.dma_data_read_status_tag.val();
+        self.path.dma_data_read_status_error.next = self.dma_data_read_status_error.val();
+        self.dma_data_write_desc_valid.next = self.path.dma_data_write_desc_valid.val();
+        self.path.dma_data_write_desc_ready.next = self.dma_data_write_desc_ready.val();
+        self.dma_data_write_desc_address.next = self.path.dma_data_write_desc_address.val();
+        self.dma_data_write_desc_length.next = self.path.dma_data_write_desc_length.val();
+        self.dma_data_write_desc_tag.next = self.path.dma_data_write_desc_tag.val();
+        self.dma_data_write_data_valid.next = self.path.dma_data_write_data_valid.val();
+        self.path.dma_data_write_data_ready.next = self.dma_data_write_data_ready.val();
+        self.dma_data_write_data_tdata.next = self.path.dma_data_write_data_tdata.val();
+        self.dma_data_write_data_tkeep.next = self.path.dma_data_write_data_tkeep.val();
+        self.dma_data_write_data_tlast.next = self.path.dma_data_write_data_tlast.val();
+        self.path.dma_data_write_status_valid.next = self.dma_data_write_status_valid.val();
+        self.path.dma_data_write_status_tag.next = self.dma_data_write_status_tag.val();
+        self.path.dma_data_write_status_error.next = self.dma_data_write_status_error.val();
     }
 }
-
-// The positions above are written as numbers, which kernels need; these tie them to `abi`.
-const _: () = {
-    assert!(DropReason::Overflow as u8 == 0);
-    assert!(DropReason::Frame as u8 == 1);
-    assert!(DropReason::NotOurs as u8 == 2);
-    assert!(DropReason::IpHeader as u8 == 3);
-    assert!(DropReason::Length as u8 == 4);
-    assert!(DropReason::Icrc as u8 == 5);
-    assert!(DropReason::Cnp as u8 == 6);
-    assert!(DropReason::Bth as u8 == 7);
-    assert!(DropReason::PKey as u8 == 8);
-    assert!(DropReason::Endpoint as u8 == 9);
-    assert!(DropReason::QKey as u8 == 10);
-    assert!(DropReason::Trh as u8 == 11);
-    assert!(DropReason::Fields as u8 == 13);
-    assert!(DropReason::Stale as u8 == 14);
-    assert!(DropReason::Mismatch as u8 == 15);
-    assert!(DropReason::Duplicate as u8 == 16);
-    assert!(DropReason::NotGranted as u8 == 17);
-    assert!(DropReason::FeedbackStale as u8 == 18);
-    assert!(DropReason::FeedbackForged as u8 == 19);
-    assert!(DropReason::FeedbackNonsense as u8 == 20);
-    assert!(DropReason::NackOverflow as u8 == 21);
-    assert!(DropReason::BusyReceive as u8 == 22);
-    assert!(DropReason::BusyResources as u8 == 23);
-    assert!(DropReason::BusyConflict as u8 == 24);
-    assert!(DropReason::NoContext as u8 == 25);
-    assert!(DropReason::Finished as u8 == 26);
-    assert!(DropReason::Disabled as u8 == 27);
-    assert!(DropReason::UdReceive as u8 == 28);
-    assert!(DropReason::RemoteAccess as u8 == 29);
-    assert!(DropReason::BusyQuota as u8 == 30);
-    assert!(Counter::RxFrames as u8 == 32);
-    assert!(Counter::RxData as u8 == 33);
-    assert!(Counter::RxProbe as u8 == 34);
-    assert!(Counter::RxFeedback as u8 == 35);
-    assert!(Counter::RxNew as u8 == 36);
-    assert!(Counter::RxOpened as u8 == 37);
-    assert!(Counter::RxCompleted as u8 == 38);
-    assert!(Counter::RxAborted as u8 == 39);
-    assert!(Counter::NackExpiries as u8 == 48);
-    assert!(Counter::GrantsSent as u8 == 53);
-    assert!(Counter::TxData as u8 == 40);
-    assert!(Counter::TxRetransmitted as u8 == 41);
-    assert!(Counter::TxProbe as u8 == 42);
-    assert!(Counter::TxFeedback as u8 == 43);
-    assert!(Counter::TxNack as u8 == 44);
-    assert!(Counter::TxOpened as u8 == 45);
-    assert!(Counter::TxCompleted as u8 == 46);
-    assert!(Counter::TxFailed as u8 == 47);
-    assert!(Counter::BackstopExpiries as u8 == 49);
-    assert!(Counter::CqOverrun as u8 == 51);
-    assert!(Counter::WheelPops as u8 == 50);
-    assert!(Counter::DmaErrors as u8 == 52);
-    assert!(Counter::WheelLate as u8 == 54);
-    assert!(Counter::TxRecycled as u8 == 55);
-    assert!(Counter::RxUd as u8 == 59);
-    assert!(Counter::TxUd as u8 == 60);
-    assert!(Counter::TxRelease as u8 == 56);
-    assert!(Counter::RxRelease as u8 == 63);
-    assert!(Counter::RoundsDone as u8 == 57);
-    assert!(Counter::RoundPulls as u8 == 58);
-    assert!(Counter::TagsFull as u8 == 62);
-};

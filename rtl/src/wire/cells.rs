@@ -57,19 +57,19 @@ impl<T: Synth> Logic for Delay<T> {
     }
 }
 
-/// Sets the bytes of a beat that `keep` leaves out to zero.
+/// Sets the bytes of a beat that `keep` leaves out to zero: `W` bits, `K = W / 8` bytes.
 #[derive(Clone, Debug, Default, LogicBlock)]
-pub struct KeepBytes {
-    pub d: Signal<In, Bits<512>>,
-    pub keep: Signal<In, Bits<64>>,
-    pub q: Signal<Out, Bits<512>>,
+pub struct KeepBytes<const W: usize = 512, const K: usize = 64> {
+    pub d: Signal<In, Bits<W>>,
+    pub keep: Signal<In, Bits<K>>,
+    pub q: Signal<Out, Bits<W>>,
 }
 
-impl Logic for KeepBytes {
+impl<const W: usize, const K: usize> Logic for KeepBytes<W, K> {
     fn update(&mut self) {
         let (d, keep) = (self.d.val(), self.keep.val());
-        let mut q = Bits::<512>::default();
-        for bit in 0..512 {
+        let mut q = Bits::<W>::default();
+        for bit in 0..W {
             q = q.replace_bit(bit, d.get_bit(bit) && keep.get_bit(bit / 8));
         }
         self.q.next = q;
@@ -80,24 +80,24 @@ impl Logic for KeepBytes {
     }
 
     fn hdl(&self) -> Verilog {
-        let mask: Vec<String> = (0..64).rev().map(|byte| format!("{{8{{keep[{byte}]}}}}")).collect();
+        let mask: Vec<String> = (0..K).rev().map(|byte| format!("{{8{{keep[{byte}]}}}}")).collect();
         Verilog::Custom(format!("// cell: keep_bytes\nassign q = d & {{{}}};\n", mask.join(", ")))
     }
 }
 
-/// The number of ones in a contiguous `keep`, modulo 64: 0 stands for 64 (and
+/// The number of ones in a contiguous `keep`, modulo its `K = 2^C` bits: 0 stands for all (and
 /// for none, which no beat has).
 #[derive(Clone, Debug, Default, LogicBlock)]
-pub struct KeepCount {
-    pub keep: Signal<In, Bits<64>>,
-    pub q: Signal<Out, Bits<6>>,
+pub struct KeepCount<const K: usize = 64, const C: usize = 6> {
+    pub keep: Signal<In, Bits<K>>,
+    pub q: Signal<Out, Bits<C>>,
 }
 
-impl Logic for KeepCount {
+impl<const K: usize, const C: usize> Logic for KeepCount<K, C> {
     fn update(&mut self) {
         let keep = self.keep.val();
         let mut count = 0u64;
-        for bit in 0..63 {
+        for bit in 0..K - 1 {
             if keep.get_bit(bit) && !keep.get_bit(bit + 1) {
                 count |= bit as u64 + 1;
             }
@@ -110,15 +110,19 @@ impl Logic for KeepCount {
     }
 
     fn hdl(&self) -> Verilog {
-        let mut text = "// cell: keep_count\n\
-                        wire [62:0] edges = keep[62:0] & ~keep[63:1];\n\
-                        assign q = {"
-            .to_owned();
-        let rows: Vec<String> = (0..6)
+        assert_eq!(K, 1 << C, "{C} bits count {K} bytes");
+        let edges = K - 1;
+        let mut text = format!(
+            "// cell: keep_count\n\
+             wire [{top}:0] edges = keep[{top}:0] & ~keep[{edges}:1];\n\
+             assign q = {{",
+            top = edges - 1
+        );
+        let rows: Vec<String> = (0..C)
             .rev()
             .map(|bit| {
-                let mask = (0..63u64).filter(|at| (at + 1) >> bit & 1 == 1).fold(0u64, |m, at| m | 1 << at);
-                format!("|(edges & 63'h{mask:x})")
+                let ends = (0..edges as u64).filter(|at| (at + 1) >> bit & 1 == 1);
+                format!("|(edges & {edges}'h{:x})", ends.fold(0u64, |mask, at| mask | 1 << at))
             })
             .collect();
         text += &rows.join(", ");

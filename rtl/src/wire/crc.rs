@@ -11,9 +11,6 @@ use super::cells::Rows;
 use tessera_abi::icrc::{POLYNOMIAL, RESIDUE, STATE_AFTER_PREFIX};
 use tessera_abi::wire::IP_AT;
 
-/// Bits of a beat.
-const BEAT: usize = 512;
-
 /// Feeds one zero bit.
 fn forward(state: u32) -> u32 {
     (state >> 1) ^ if state & 1 == 1 { POLYNOMIAL } else { 0 }
@@ -43,9 +40,9 @@ fn map_rows(step: fn(u32) -> u32, times: usize) -> Rows {
     rows_of(&columns)
 }
 
-/// The state after a beat of zeros.
-pub fn state_rows() -> Rows {
-    map_rows(forward, BEAT)
+/// The state after a beat of `beat` zero bits.
+pub fn state_rows(beat: usize) -> Rows {
+    map_rows(forward, beat)
 }
 
 /// The state before `bytes` zero bytes, from the one after them.
@@ -53,12 +50,22 @@ pub fn rewind_rows(bytes: usize) -> Rows {
     map_rows(backward, 8 * bytes)
 }
 
-/// What each 32-bit word of a beat adds to the state at the beat's end: rows
-/// `32 * word ..` give the share of `word`, all shares are to be XORed.
-pub fn data_rows() -> Rows {
-    let columns: Vec<u32> = (0..BEAT).map(|bit| repeat(forward, BEAT - bit, 1)).collect();
+/// What each bit of a beat adds to the state at the beat's end.
+fn data_columns(beat: usize) -> Vec<u32> {
+    (0..beat).map(|bit| repeat(forward, beat - bit, 1)).collect()
+}
+
+/// What a beat adds to the state at its end.
+pub fn beat_rows(beat: usize) -> Rows {
+    rows_of(&data_columns(beat))
+}
+
+/// The same word by word: rows `32 * word ..` give the share of `word`, all
+/// shares are to be XORed.
+pub fn data_rows(beat: usize) -> Rows {
+    let columns = data_columns(beat);
     let mut rows = Rows::new();
-    for word in 0..BEAT / 32 {
+    for word in 0..beat / 32 {
         for row in rows_of(&columns[32 * word..32 * word + 32]) {
             rows.push(row.into_iter().map(|bit| 32 * word + bit).collect());
         }
@@ -66,18 +73,19 @@ pub fn data_rows() -> Rows {
     rows
 }
 
-/// The state after a first beat of zeros. The ICRC begins at the IP header, so
+/// The state after a first beat of `beat` zero bits. The ICRC begins at the IP header, so
 /// the Ethernet header is fed as zeros from the state that they turn into
 /// `STATE_AFTER_PREFIX`.
-pub fn first_beat_state() -> u32 {
+pub fn first_beat_state(beat: usize) -> u32 {
     let start = repeat(backward, 8 * IP_AT, STATE_AFTER_PREFIX);
-    repeat(forward, BEAT, start)
+    repeat(forward, beat, start)
 }
 
-/// The state behind a correct frame whose last beat, `bytes` (0 = 64) long,
-/// was filled up with zeros; indexed by `bytes`.
-pub fn residues() -> Vec<u64> {
-    (0..64usize).map(|bytes| u64::from(repeat(forward, 8 * ((64 - bytes) % 64), RESIDUE))).collect()
+/// The state behind a correct frame whose last beat, of `beat` bytes, was filled
+/// up with zeros; indexed by the bytes of the frame modulo 64.
+pub fn residues(beat: usize) -> Vec<u64> {
+    let missing = |bytes: usize| (beat - bytes % beat) % beat;
+    (0..64).map(|bytes| u64::from(repeat(forward, 8 * missing(bytes), RESIDUE))).collect()
 }
 
 #[cfg(test)]
@@ -99,8 +107,20 @@ mod tests {
         let start = 0x1234_5678;
         let serial = beat.iter().fold(start, |state, byte| step(state, *byte));
         let bit = |j: usize| beat[j / 8] >> (j % 8) & 1 == 1;
-        let data = data_rows().chunks(32).fold(0, |sum, word| sum ^ times(&word.to_vec(), bit));
-        assert_eq!(data ^ times(&state_rows(), |j| start >> j & 1 == 1), serial);
+        let data = data_rows(512).chunks(32).fold(0, |sum, word| sum ^ times(&word.to_vec(), bit));
+        assert_eq!(data ^ times(&state_rows(512), |j| start >> j & 1 == 1), serial);
+        assert_eq!(times(&beat_rows(512), bit), data);
+    }
+
+    #[test]
+    fn four_narrow_beats_are_a_wide_one() {
+        let beat: [u8; 64] = core::array::from_fn(|i| (i as u8).wrapping_mul(31) ^ 0xC3);
+        let bit = |j: usize| beat[j / 8] >> (j % 8) & 1 == 1;
+        let narrow = (0..4).fold(0u32, |state, i| {
+            let data = times(&beat_rows(128), |j| bit(128 * i + j));
+            data ^ times(&state_rows(128), |j| state >> j & 1 == 1)
+        });
+        assert_eq!(narrow, times(&beat_rows(512), bit));
     }
 
     #[test]
@@ -114,6 +134,7 @@ mod tests {
     #[test]
     fn the_ethernet_header_is_neutral() {
         let fifty = (0..50).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0));
-        assert_eq!(first_beat_state(), fifty);
+        assert_eq!(first_beat_state(512), fifty);
+        assert_eq!(first_beat_state(128), (0..2).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0)));
     }
 }

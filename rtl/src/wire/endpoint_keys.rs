@@ -40,6 +40,10 @@ pub struct EndpointKeys {
     found: Dff<Bit>,
     write: Signal<Local, Bit>,
     endpoint_table: Constant<Bits<4>>,
+    /// Bits of an index that the table has: what is beyond would cost a register each.
+    reach: Constant<Bits<8>>,
+    written_at: Signal<Local, Bits<8>>,
+    read_at: Signal<Local, Bits<8>>,
 }
 
 impl EndpointKeys {
@@ -56,6 +60,9 @@ impl EndpointKeys {
             found: Default::default(),
             write: Default::default(),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
+            reach: Constant::new(((1u64 << endpoints_log2) - 1).into()),
+            written_at: Default::default(),
+            read_at: Default::default(),
         }
     }
 }
@@ -73,16 +80,19 @@ impl Logic for EndpointKeys {
         self.ram.write_data.next.number_hi = self.table_write.val().entry.get_bits::<16>(16);
         self.ram.write_data.next.datagram = self.table_write.val().entry.get_bit(2);
         self.ram.write_data.next.qkey = self.table_write.val().entry.get_bits::<32>(32);
-        if self.write.val() {
+        self.written_at.next = self.table_write.val().index & self.reach.val();
+        if self.write.val() & (self.written_at.val() == self.table_write.val().index) {
             self.exists.d.next = self
                 .exists
                 .q
                 .val()
-                .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(0));
+                .replace_bit(self.written_at.val().index(), self.table_write.val().entry.get_bit(0));
         }
 
         self.ram.read_address.next = self.index.val();
-        self.found.d.next = self.exists.q.val().get_bit(self.index.val().index());
+        self.read_at.next = self.index.val() & self.reach.val();
+        self.found.d.next = self.exists.q.val().get_bit(self.read_at.val().index())
+            & (self.read_at.val() == self.index.val());
         self.valid.next = self.found.q.val();
         self.entry.next = self.ram.read_data.val();
 

@@ -60,7 +60,7 @@ fn bits_where(number: usize, chosen: impl Fn(usize) -> u8) -> Bits<512> {
 }
 
 /// The masked bits of a byte of a frame.
-fn masked(form: Form, byte: usize) -> u8 {
+pub(super) fn masked(form: Form, byte: usize) -> u8 {
     let whole = |from: usize, list: &[usize]| list.iter().any(|at| from + at == byte);
     let ip: &[usize] = if form.v6 { &IPV6_MASKED } else { &IPV4_MASKED };
     if whole(IP_AT, ip) || whole(form.udp_at(), &UDP_MASKED) || whole(form.bth_at(), &BTH_MASKED) {
@@ -83,8 +83,8 @@ impl Icrc {
             keep: Default::default(),
             state: Default::default(),
             kept: Default::default(),
-            shares: XorRegister::new(crc::data_rows()),
-            advance: XorMatrix::new(crc::state_rows()),
+            shares: XorRegister::new(crc::data_rows(512)),
+            advance: XorMatrix::new(crc::state_rows(512)),
             valid1: Default::default(),
             first1: Default::default(),
             valid2: Default::default(),
@@ -98,7 +98,7 @@ impl Icrc {
             masked6: Constant::new(bits_where(0, |byte| masked(v6, byte))),
             masked6_second: Constant::new(bits_where(1, |byte| masked(v6, byte))),
             ethertype6: Constant::new(u64::from(ETHERTYPE_IPV6.swap_bytes()).into()),
-            first_state: Constant::new(u64::from(crc::first_beat_state()).into()),
+            first_state: Constant::new(u64::from(crc::first_beat_state(512)).into()),
         }
     }
 }

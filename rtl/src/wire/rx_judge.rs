@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Contract: `ended` with what `rx_heads` and `rx_address` say of the frame, the
-//! number of its last beat and the bytes in it, all in one clock (clock 1);
+//! number of its last 64 bytes and how many they are, all in one clock (clock 1);
 //! `crc_state` in the clock 3. `verdict` stands five clocks after `ended`, with `done`; one frame
 //! per clock at most. Exactly one field of the reasons and kinds is set.
 //!
@@ -43,9 +43,9 @@ pub struct RxJudge {
     pub transport: Signal<In, TransportWord>,
     pub trh_bytes: Signal<In, Bits<320>>,
     pub start: Signal<In, Start>,
-    /// Number of the last beat, from 0, saturating at 127.
+    /// Of the frame's last 64 bytes: their number, from 0, saturating at 127.
     pub last_beat: Signal<In, Bits<7>>,
-    /// Bytes in it, 0 = 64.
+    /// ... how many they are, 0 = 64.
     pub last_bytes: Signal<In, Bits<6>>,
     /// The MAC marked the frame bad.
     pub bad: Signal<In, Bit>,
@@ -117,7 +117,10 @@ pub struct RxJudge {
     size: Signal<Local, Bits<13>>,
     expected: Signal<Local, Bits<13>>,
     above: Signal<Local, Bits<41>>,
+    in_beat: Signal<Local, Bits<6>>,
 
+    beat_mask: Constant<Bits<6>>,
+    beat_bytes: Constant<Bits<7>>,
     send_only: Constant<Bits<8>>,
     send_imm: Constant<Bits<8>>,
     cnp: Constant<Bits<8>>,
@@ -132,7 +135,8 @@ pub struct RxJudge {
 }
 
 impl RxJudge {
-    pub fn new(endpoints_log2: usize) -> Self {
+    /// A judge of frames that come in beats of `beat` bytes, 64 or a lower power of two.
+    pub fn new(endpoints_log2: usize, beat: usize) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -154,8 +158,8 @@ impl RxJudge {
             verdict: Default::default(),
             trh: Default::default(),
             keys: EndpointKeys::new(endpoints_log2),
-            residues: Rom::new(crc::residues()),
-            places: Rom::new(places()),
+            residues: Rom::new(crc::residues(beat)),
+            places: Rom::new(places(beat)),
             valid2: Default::default(),
             valid3: Default::default(),
             valid4: Default::default(),
@@ -209,6 +213,9 @@ impl RxJudge {
             size: Default::default(),
             expected: Default::default(),
             above: Default::default(),
+            in_beat: Default::default(),
+            beat_mask: Constant::new((beat as u64 - 1).into()),
+            beat_bytes: Constant::new((beat as u64).into()),
             send_only: Constant::new(u64::from(wire::OPCODE_UD_SEND).into()),
             send_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             cnp: Constant::new(u64::from(wire::OPCODE_CNP).into()),
@@ -277,10 +284,13 @@ impl Logic for RxJudge {
         self.kept2.d.next.scale = self.scale.val();
         self.kept2.d.next.index = self.trh.q.val().index;
         self.beats.next = self.last_beat.val();
-        self.bytes2.d.next = bit_cast::<7, 6>(self.last_bytes.val());
         if self.last_bytes.val() == 0 {
             self.beats.next = self.last_beat.val() + 1;
-            self.bytes2.d.next = 64.into();
+        }
+        self.in_beat.next = self.last_bytes.val() & self.beat_mask.val();
+        self.bytes2.d.next = bit_cast::<7, 6>(self.in_beat.val());
+        if self.in_beat.val() == 0 {
+            self.bytes2.d.next = self.beat_bytes.val();
         }
         self.kept2.d.next.spill = false;
         self.frame_len.d.next =

@@ -199,7 +199,7 @@ impl RxParse {
             last_bytes: Default::default(),
             heads: RxHeads::new(),
             addressed: RxAddress::new(),
-            judge: RxJudge::new(config.endpoints_log2),
+            judge: RxJudge::new(config.endpoints_log2, 64),
             late_beat: Delay::new(6),
             late_arrival: Delay::new(6),
             late_start: Delay::new(5),

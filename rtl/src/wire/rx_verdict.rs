@@ -69,7 +69,10 @@ pub struct Kept {
 /// frame that is looked at (bits 0..7), the bytes of a frame but payload and pad
 /// (7..15), and how many bytes its last beat has at least (less the pad) when
 /// the payload needs one beat more than the frame has behind its start (15..22).
-pub(super) fn places() -> Vec<u64> {
+///
+/// A start within an ICRC's length of a beat's end counts as one of the beat
+/// behind: else the frame's last beat might hold nothing but the ICRC.
+pub(super) fn places(beat: usize) -> Vec<u64> {
     let place = |kind: usize| {
         let [v6, ud, imm, feedback] = [0, 1, 2, 3].map(|bit| kind >> bit & 1 == 1);
         let form = wire::Form { tagged: false, v6 };
@@ -82,7 +85,9 @@ pub(super) fn places() -> Vec<u64> {
         let payload = form.trh_at() + header;
         let stream = if ud { payload - wire::GRH_LEN } else { payload };
         let shortest = form.trh_at() + wire::ICRC_LEN;
-        shortest | (payload + wire::ICRC_LEN) << 7 | (stream % 64 + wire::ICRC_LEN) << 15
+        let offset = stream % beat + wire::ICRC_LEN;
+        let spill_from = if offset > beat { offset - beat } else { offset };
+        shortest | (payload + wire::ICRC_LEN) << 7 | spill_from << 15
     };
     (0..16).map(|kind| place(kind) as u64).collect()
 }

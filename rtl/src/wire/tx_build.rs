@@ -22,18 +22,18 @@
 //!   does a RELEASE, which comes as FEEDBACK's word.
 //! - `sent` pulses in the clock after the last beat of a DATA or PROBE packet
 //!   was taken by `frame_ready`; events when it goes into the output register.
-//! - Bytes of `payload` outside `tkeep` count as zeros. Stage D is `tx_beats`.
+//! - Bytes of `payload` outside `tkeep` count as zeros. Stage A is `tx_choice`,
+//!   stage D `tx_beats`.
 //!
 //! Verified by `testbenches/tests/tx_build.rs` against `abi::wire::emit`.
 
-use super::endpoint_keys::EndpointKeys;
 use super::tx_beats::{Ticket, TxBeats};
+use super::tx_choice::TxChoice;
 use super::tx_head::TxHead;
 use super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::types::{Beat, Settings, TableWrite, TxFeedback, TxPacket, TxSent};
 use tessera_abi::params::Config;
-use tessera_abi::wire;
 
 #[derive(LogicBlock)]
 pub struct TxBuild {
@@ -77,16 +77,10 @@ pub struct TxBuild {
     pub tag_valid: Signal<Out, Bit>,
     pub tag_data: Signal<Out, Tag>,
 
-    keys: EndpointKeys,
+    choice: TxChoice,
     beats_out: TxBeats,
     headers: TxHead,
 
-    a_valid: Dff<Bit>,
-    a_feedback: Dff<Bit>,
-    a_packet: Dff<TxPacket>,
-    a_answer: Dff<TxFeedback>,
-    a_endpoint: Dff<Bits<8>>,
-    a_time: Dff<Bits<32>>,
     b_valid: Dff<Bit>,
     b_head: Dff<Bits<1152>>,
     b_ticket: Dff<Ticket>,
@@ -101,16 +95,12 @@ pub struct TxBuild {
     /// Beats of packets behind stage A that have not left stage D.
     ahead: Dff<Bits<8>>,
 
-    open: Signal<Local, Bit>,
-    take_feedback: Signal<Local, Bit>,
-    take_built: Signal<Local, Bit>,
     a_go: Signal<Local, Bit>,
     b_free: Signal<Local, Bit>,
     c_free: Signal<Local, Bit>,
     d_free: Signal<Local, Bit>,
     folded: Signal<Local, Bits<17>>,
     checksum: Signal<Local, Bits<16>>,
-    retx: Constant<Bits<8>>,
 }
 
 impl TxBuild {
@@ -149,15 +139,9 @@ impl TxBuild {
             tx_ud: Default::default(),
             tag_valid: Default::default(),
             tag_data: Default::default(),
-            keys: EndpointKeys::new(config.endpoints_log2),
+            choice: TxChoice::new(config),
             beats_out: TxBeats::new(),
             headers: TxHead::new(),
-            a_valid: Default::default(),
-            a_feedback: Default::default(),
-            a_packet: Default::default(),
-            a_answer: Default::default(),
-            a_endpoint: Default::default(),
-            a_time: Default::default(),
             b_valid: Default::default(),
             b_head: Default::default(),
             b_ticket: Default::default(),
@@ -170,16 +154,12 @@ impl TxBuild {
             c_ticket: Default::default(),
             c_sum: Default::default(),
             ahead: Default::default(),
-            open: Default::default(),
-            take_feedback: Default::default(),
-            take_built: Default::default(),
             a_go: Default::default(),
             b_free: Default::default(),
             c_free: Default::default(),
             d_free: Default::default(),
             folded: Default::default(),
             checksum: Default::default(),
-            retx: Constant::new(u64::from(wire::flag::RETX).into()),
         }
     }
 }
@@ -187,14 +167,13 @@ impl TxBuild {
 impl Logic for TxBuild {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, a_valid, a_feedback, a_packet, a_answer, a_endpoint, a_time);
         dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length, b_fixed);
         dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, ahead);
         self.beats_out.clk.next = self.clk.val();
         self.beats_out.rst.next = self.rst.val();
-        self.keys.clk.next = self.clk.val();
-        self.keys.rst.next = self.rst.val();
-        self.keys.table_write.next = self.table_write.val();
+        self.choice.clk.next = self.clk.val();
+        self.choice.rst.next = self.rst.val();
+        self.choice.table_write.next = self.table_write.val();
 
         // Stage D and the beats.
         self.beats_out.payload_valid.next = self.payload_valid.val();
@@ -218,7 +197,7 @@ impl Logic for TxBuild {
         self.d_free.next = self.beats_out.head_ready.val();
         self.c_free.next = !self.c_valid.q.val() | self.d_free.val();
         self.b_free.next = !self.b_valid.q.val() | self.c_free.val();
-        self.a_go.next = self.a_valid.q.val() & self.b_free.val();
+        self.a_go.next = self.choice.valid.val() & self.b_free.val();
 
         // Stage C to D: the checksum.
         self.folded.next = bit_cast::<17, 16>(self.c_sum.q.val().get_bits::<16>(0))
@@ -247,16 +226,16 @@ impl Logic for TxBuild {
 
         // Stage A to B: the words.
         self.headers.settings.next = self.settings.val();
-        self.headers.is_feedback.next = self.a_feedback.q.val();
-        self.headers.packet.next = self.a_packet.q.val();
-        self.headers.response.next = self.a_answer.q.val();
+        self.headers.is_feedback.next = self.choice.is_feedback.val();
+        self.headers.packet.next = self.choice.packet.val();
+        self.headers.response.next = self.choice.response.val();
         self.headers.ev.next = self.ev.val();
         self.headers.asks.next = self.ev_asks.val();
-        self.headers.stamp.next = self.a_time.q.val();
-        self.headers.endpoint.next = self.a_endpoint.q.val();
-        self.headers.keys.next = self.keys.entry.val();
+        self.headers.stamp.next = self.choice.stamp.val();
+        self.headers.endpoint.next = self.choice.endpoint.val();
+        self.headers.keys.next = self.choice.keys.val();
         if self.b_free.val() {
-            self.b_valid.d.next = self.a_valid.q.val();
+            self.b_valid.d.next = self.choice.valid.val();
             self.b_head.d.next = self.headers.head.val();
             self.b_ticket.d.next = self.headers.ticket.val();
             self.b_length.d.next = self.headers.ip_length.val();
@@ -266,10 +245,7 @@ impl Logic for TxBuild {
             self.b_dst_sum.d.next = bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(0))
                 + bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(16));
         }
-        self.said.next = self.a_go.val() & self.a_feedback.q.val();
-        if self.a_go.val() {
-            self.a_valid.d.next = false;
-        }
+        self.said.next = self.a_go.val() & self.choice.is_feedback.val();
         if self.a_go.val() & self.beats_out.step.val() {
             self.ahead.d.next = self.ahead.q.val() + self.headers.beats.val() - 1;
         } else if self.a_go.val() {
@@ -279,50 +255,20 @@ impl Logic for TxBuild {
         }
 
         // Stage A: the choice.
-        self.open.next = !self.a_valid.q.val() & (self.ahead.q.val() <= 8);
-        self.take_feedback.next = self.open.val() & self.feedback_valid.val();
-        self.take_built.next = self.open.val() & !self.feedback_valid.val() & self.built_valid.val();
-        self.feedback_ready.next = self.open.val();
-        self.built_ready.next = self.open.val() & !self.feedback_valid.val();
-        self.ev_take.next = self.take_feedback.val() | self.take_built.val();
-        if self.take_feedback.val() {
-            self.a_valid.d.next = true;
-            self.a_feedback.d.next = true;
-            self.a_answer.d.next = self.feedback_data.val();
-            self.a_endpoint.d.next = self.feedback_data.val().endpoint;
-        } else if self.take_built.val() {
-            self.a_valid.d.next = true;
-            self.a_feedback.d.next = false;
-            self.a_packet.d.next = self.built_data.val();
-            self.a_endpoint.d.next = self.built_data.val().endpoint;
-        }
-        self.ev_gid.next = self.built_data.val().dst_gid;
-        self.ev_kind.next = 0.into();
-        if self.built_data.val().probe {
-            self.ev_kind.next = 2.into();
-        } else if (self.built_data.val().flags & self.retx.val()).any() {
-            self.ev_kind.next = 1.into();
-        }
-        if self.built_data.val().ud {
-            self.ev_kind.next = 3.into();
-        }
-        if self.feedback_valid.val() {
-            self.ev_gid.next = self.feedback_data.val().dst_gid;
-            self.ev_kind.next = 3.into();
-        }
-        if self.ev_take.val() {
-            self.a_time.d.next = self.now.val();
-        }
-        // The keys of the packet that stage A holds in the next clock.
-        self.keys.index.next = self.a_endpoint.q.val();
-        if self.take_feedback.val() {
-            self.keys.index.next = self.feedback_data.val().endpoint;
-        } else if self.take_built.val() {
-            self.keys.index.next = self.built_data.val().endpoint;
-        }
+        self.choice.now.next = self.now.val();
+        self.choice.feedback_valid.next = self.feedback_valid.val();
+        self.choice.feedback_data.next = self.feedback_data.val();
+        self.feedback_ready.next = self.choice.feedback_ready.val();
+        self.choice.built_valid.next = self.built_valid.val();
+        self.choice.built_data.next = self.built_data.val();
+        self.built_ready.next = self.choice.built_ready.val();
+        self.ev_take.next = self.choice.ev_take.val();
+        self.ev_gid.next = self.choice.ev_gid.val();
+        self.ev_kind.next = self.choice.ev_kind.val();
+        self.choice.open.next = self.ahead.q.val() <= 8;
+        self.choice.go.next = self.a_go.val();
 
         if self.rst.val() {
-            self.a_valid.d.next = false;
             self.b_valid.d.next = false;
             self.c_valid.d.next = false;
             self.ahead.d.next = 0.into();

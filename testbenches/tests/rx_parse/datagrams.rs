@@ -61,54 +61,49 @@ enum Either {
 /// kind.
 #[test]
 fn datagrams_come_out_behind_their_grh() {
-    let full = design();
-    let tight = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
-    for (idle, stall) in Pattern::matrix() {
-        let design = if stall == Pattern::Always { &full } else { &tight };
-        tb::run(&format!("rx_parse::datagrams {idle:?} {stall:?}"), design, |dut, rng| {
-            let mut bench = Bench::new(dut, idle, stall, rng);
-            let sent: Vec<Either> = (0..200)
-                .map(|_| {
-                    if rng.chance(0.6) {
-                        Either::Datagram(any_datagram(rng))
-                    } else {
-                        Either::Message(Box::new(packets::any(rng)), any_route(rng))
-                    }
-                })
-                .collect();
-            for one in &sent {
-                bench.input.send(match one {
-                    Either::Datagram(sent) => frame(sent),
-                    Either::Message(packet, route) => packets::frame(route, packet),
-                });
-            }
-            bench.run(sent.len());
-            let mut dropped = 0;
-            for one in &sent {
-                let (arrival, _) = bench.arrivals.pop_front().unwrap();
-                match (bench.results.pop_front().unwrap(), one) {
-                    ("drop_overflow", _) => dropped += 1,
-                    (result, Either::Datagram(sent)) => {
-                        assert_eq!(result, "rx_ud", "{:?}", sent.route);
-                        expect(&mut bench, sent, arrival);
-                    }
-                    (result, Either::Message(packet, route)) => {
-                        assert_eq!(result, kind(packet), "{packet:?}");
-                        bench.expect(packet, route, arrival);
-                    }
+    on_both_in_every_pattern("rx_parse::datagrams", |dut, rng, idle, stall| {
+        let mut bench = Bench::new(dut, idle, stall, rng);
+        let sent: Vec<Either> = (0..200)
+            .map(|_| {
+                if rng.chance(0.6) {
+                    Either::Datagram(any_datagram(rng))
+                } else {
+                    Either::Message(Box::new(packets::any(rng)), any_route(rng))
+                }
+            })
+            .collect();
+        for one in &sent {
+            bench.input.send(match one {
+                Either::Datagram(sent) => frame(sent),
+                Either::Message(packet, route) => packets::frame(route, packet),
+            });
+        }
+        bench.run(sent.len());
+        let mut dropped = 0;
+        for one in &sent {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            match (bench.results.pop_front().unwrap(), one) {
+                ("drop_overflow", _) => dropped += 1,
+                (result, Either::Datagram(sent)) => {
+                    assert_eq!(result, "rx_ud", "{:?}", sent.route);
+                    expect(&mut bench, sent, arrival);
+                }
+                (result, Either::Message(packet, route)) => {
+                    assert_eq!(result, kind(packet), "{packet:?}");
+                    bench.expect(packet, route, arrival);
                 }
             }
-            bench.expect_nothing_more();
-            assert!(stall != Pattern::Always || dropped == 0, "{dropped} dropped without need");
-            assert!(dropped < sent.len(), "everything dropped");
-        });
-    }
+        }
+        bench.expect_nothing_more();
+        assert!(stall != Pattern::Always || dropped == 0, "{dropped} dropped without need");
+        assert!(dropped < sent.len(), "everything dropped");
+    });
 }
 
 /// UD-2: every length, in every form, with and without immediate.
 #[test]
 fn every_length_and_place_is_right() {
-    tb::run("rx_parse::ud_lengths", &design(), |dut, rng| {
+    on_both("rx_parse::ud_lengths", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for form in Form::ALL {
             for immediate in [None, Some(0x1234_5678)] {
@@ -137,7 +132,7 @@ fn every_length_and_place_is_right() {
 /// says so last.
 #[test]
 fn wrong_datagrams_are_dropped() {
-    tb::run("rx_parse::ud_reasons", &design(), |dut, rng| {
+    on_both("rx_parse::ud_reasons", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         type Spoil = (&'static str, &'static str, fn(&mut Vec<u8>, Form));
         let spoils: &[Spoil] = &[
@@ -210,9 +205,8 @@ fn wrong_datagrams_are_dropped() {
 #[test]
 fn an_endpoint_that_changes_its_kind_takes_no_frame_by_halves() {
     const NUMBER: u32 = 0xAB_CD33;
-    let design = design();
     for form in [Form::ALL[0], Form::ALL[2]] {
-        tb::run(&format!("rx_parse::changes {form:?}"), &design, |dut, rng| {
+        on_both(&format!("rx_parse::changes {form:?}"), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             let table = bench.dut.port("table_write").unwrap();
             let mut seen = std::collections::BTreeSet::new();
@@ -220,7 +214,8 @@ fn an_endpoint_that_changes_its_kind_takes_no_frame_by_halves() {
                 .into_iter()
                 .flat_map(|kind| [1, 60, 100, 128, 151, 172, 400].map(move |length| (kind, length)))
             {
-                for at in 0..20 {
+                // The longest frame has 9 beats, or 33 narrow ones; its verdict comes 8 clocks later.
+                for at in 0..if bench.beat == 64 { 20 } else { 45 } {
                     packets::write_endpoint_of_kind(bench.dut, NUMBER, HERE.qkey, true, before);
                     let mut route = any_route_in(form, rng);
                     (route.dst_endpoint, route.qkey) = (NUMBER, HERE.qkey);
@@ -232,7 +227,7 @@ fn an_endpoint_that_changes_its_kind_takes_no_frame_by_halves() {
                     bench.input.send(frame(&datagram));
                     bench.input.send(packets::frame(&way, &message));
                     let write = packets::endpoint_entry(bench.dut, NUMBER, HERE.qkey, true, !before);
-                    for clock in 0..20 {
+                    for clock in 0..=at {
                         let word = if clock == at { write.0.clone() } else { vec![0; write.0.len()] };
                         bench.dut.set_wide(table, &word);
                         bench.clock();

@@ -1,5 +1,7 @@
-//! `wire::RxParse`: what is accepted comes out whole, what is wrong does
-//! nothing but count one reason.
+//! `wire::RxParse` and `wire::narrow::NarrowRxParse`: what is accepted comes out
+//! whole, what is wrong does nothing but count one reason.
+//!
+//! Both have one contract but for the beat, so every test runs on both.
 
 mod datagrams;
 mod reasons;
@@ -9,6 +11,7 @@ mod tails;
 use std::collections::VecDeque;
 use tessera_abi::params::{Config, MAX_PACKETS, NIC512};
 use tessera_abi::wire::{self, Form, Trh};
+use tessera_rtl::wire::narrow::NarrowRxParse;
 use tessera_rtl::wire::RxParse;
 use tessera_sim::tb::{self, cycle, AxisDriver, Pattern, Rng, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
@@ -47,11 +50,36 @@ const DATAGRAM: u32 = 0xAB_CD09;
 const DATAGRAM_QKEY: u32 = 0x0F0F_1234;
 
 fn small() -> Config {
-    Config { rx_buffer_beats_log2: 7, rx_packets_log2: 7, ..NIC512 }
+    Config { rx_buffer_beats_log2: 7, rx_packets_log2: 7, endpoints_log2: 4, ..NIC512 }
 }
 
-fn design() -> Design {
-    tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512))
+/// The block that has beats of so many bytes.
+fn design_of(beat: usize, config: &Config) -> Design {
+    match beat {
+        64 => tessera_testbenches::design("rx_parse", || RxParse::new(config)),
+        16 => tessera_testbenches::design("narrow_rx_parse", || NarrowRxParse::new(config)),
+        other => panic!("there is no parser for beats of {other} bytes"),
+    }
+}
+
+/// Runs a test on both blocks. The narrow one first, and the wide one first below:
+/// `mutate` looks for mistakes to make in the first design of each test.
+fn on_both(test: &str, body: impl Fn(&mut Dut, &mut Rng)) {
+    for beat in [16, 64] {
+        tb::run(&format!("{test} {beat}"), &design_of(beat, &NIC512), &body);
+    }
+}
+
+/// The same with all kinds of gaps and stalls; where sinks stall, buffers are small.
+fn on_both_in_every_pattern(test: &str, body: impl Fn(&mut Dut, &mut Rng, Pattern, Pattern)) {
+    for beat in [64, 16] {
+        let (full, tight) = (design_of(beat, &NIC512), design_of(beat, &small()));
+        for (idle, stall) in Pattern::matrix() {
+            let design = if stall == Pattern::Always { &full } else { &tight };
+            let name = format!("{test} {beat} {idle:?} {stall:?}");
+            tb::run(&name, design, |dut, rng| body(dut, rng, idle, stall));
+        }
+    }
 }
 
 struct Bench<'a> {
@@ -68,6 +96,8 @@ struct Bench<'a> {
     valid: PortId,
     frames: PortId,
     outcomes: [PortId; 19],
+    /// Bytes of a beat.
+    beat: usize,
     /// Time of arrival and clock of each last beat.
     arrivals: VecDeque<(u32, u64)>,
     results: VecDeque<&'static str>,
@@ -85,6 +115,7 @@ impl<'a> Bench<'a> {
         let (valid, last, now, frames) =
             (port("s_axis_tvalid"), port("s_axis_tlast"), port("now"), port("rx_frames"));
         let outcomes = OUTCOMES.map(port);
+        let beat = port("s_axis_tkeep").width();
         let (data_layout, feedback_layout) = (Layout::of(dut, "data_data"), Layout::of(dut, "feedback_data"));
         dut.set(valid, 0u64);
         packets::set_up(dut, &HERE);
@@ -103,6 +134,7 @@ impl<'a> Bench<'a> {
             valid,
             frames,
             outcomes,
+            beat,
             arrivals: VecDeque::new(),
             results: VecDeque::new(),
         }
@@ -132,7 +164,11 @@ impl<'a> Bench<'a> {
             let moved = before != (self.data.total(), self.feedback.total(), self.payload.total());
             quiet = if moved || self.results.len() < frames { 0 } else { quiet + 1 };
             clocks += 1;
-            assert!(clocks < 3000 + 400 * frames, "{} of {frames} outcomes", self.results.len());
+            assert!(
+                clocks < 3000 + 400 * 64 / self.beat * frames,
+                "{} of {frames} outcomes",
+                self.results.len()
+            );
         }
         assert_eq!(self.results.len(), frames);
     }
@@ -248,7 +284,7 @@ impl<'a> Bench<'a> {
     fn expect_payload(&mut self, payload: &[u8]) {
         let mut bytes = Vec::new();
         while bytes.len() < payload.len() {
-            let (beat, last) = packets::beat_bytes(&self.payload.take().expect("payload").word);
+            let (beat, last) = packets::beat_bytes_of(self.beat, &self.payload.take().expect("payload").word);
             bytes.extend(beat);
             assert_eq!(last, bytes.len() == payload.len(), "tlast at byte {}", bytes.len());
         }
@@ -294,82 +330,78 @@ fn kind(packet: &Packet) -> &'static str {
 /// what does not fit is dropped whole, the rest comes out whole.
 #[test]
 fn accepted_packets_come_out_whole() {
-    let full = design();
-    let tight = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
-    for (idle, stall) in Pattern::matrix() {
-        let design = if stall == Pattern::Always { &full } else { &tight };
-        tb::run(&format!("rx_parse::whole {idle:?} {stall:?}"), design, |dut, rng| {
-            let mut bench = Bench::new(dut, idle, stall, rng);
-            let sent: Vec<(Packet, wire::Route)> =
-                (0..250).map(|_| (packets::any(rng), any_route(rng))).collect();
-            for (packet, route) in &sent {
-                bench.input.send(packets::frame(route, packet));
-            }
-            bench.run(sent.len());
-            let mut dropped = 0;
-            for (packet, route) in &sent {
-                let (arrival, _) = bench.arrivals.pop_front().unwrap();
-                match bench.results.pop_front().unwrap() {
-                    "drop_overflow" => dropped += 1,
-                    result => {
-                        assert_eq!(result, kind(packet), "{packet:?}");
-                        bench.expect(packet, route, arrival);
-                    }
+    on_both_in_every_pattern("rx_parse::whole", |dut, rng, idle, stall| {
+        let mut bench = Bench::new(dut, idle, stall, rng);
+        let sent: Vec<(Packet, wire::Route)> =
+            (0..250).map(|_| (packets::any(rng), any_route(rng))).collect();
+        for (packet, route) in &sent {
+            bench.input.send(packets::frame(route, packet));
+        }
+        bench.run(sent.len());
+        let mut dropped = 0;
+        for (packet, route) in &sent {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            match bench.results.pop_front().unwrap() {
+                "drop_overflow" => dropped += 1,
+                result => {
+                    assert_eq!(result, kind(packet), "{packet:?}");
+                    bench.expect(packet, route, arrival);
                 }
             }
-            bench.expect_nothing_more();
-            assert!(stall != Pattern::Always || dropped == 0, "{dropped} dropped without need");
-            assert!(dropped < sent.len(), "everything dropped");
-        });
-    }
+        }
+        bench.expect_nothing_more();
+        assert!(stall != Pattern::Always || dropped == 0, "{dropped} dropped without need");
+        assert!(dropped < sent.len(), "everything dropped");
+    });
 }
 
 /// Sinks that take nothing: `overflow` without end, and all is well afterwards.
 #[test]
 fn overflow_drops_whole_frames() {
-    let design = tessera_testbenches::design("rx_parse", || RxParse::new(&small()));
-    tb::run("rx_parse::overflow", &design, |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let ready =
-            ["data_ready", "feedback_ready", "payload_ready"].map(|name| bench.dut.port(name).unwrap());
-        let sent: Vec<(Packet, wire::Route)> =
-            (0..300).map(|_| (packets::any(rng), any_route(rng))).collect();
-        for (packet, route) in &sent {
-            bench.input.send(packets::frame(route, packet));
+    for beat in [64, 16] {
+        tb::run(&format!("rx_parse::overflow {beat}"), &design_of(beat, &small()), overflows);
+    }
+}
+
+fn overflows(dut: &mut Dut, rng: &mut Rng) {
+    let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+    let ready = ["data_ready", "feedback_ready", "payload_ready"].map(|name| bench.dut.port(name).unwrap());
+    let sent: Vec<(Packet, wire::Route)> = (0..300).map(|_| (packets::any(rng), any_route(rng))).collect();
+    for (packet, route) in &sent {
+        bench.input.send(packets::frame(route, packet));
+    }
+    while bench.results.len() < sent.len() {
+        ready.iter().for_each(|port| bench.dut.set(*port, 0u64));
+        bench.dut.set(bench.now, 7u64);
+        cycle(bench.dut, &mut [&mut bench.input]);
+        let raised: Vec<&str> = (0..OUTCOMES.len())
+            .filter(|i| bench.dut.sampled(bench.outcomes[*i]) == 1)
+            .map(|i| OUTCOMES[i])
+            .collect();
+        assert_eq!(raised.len() as u64, bench.dut.sampled(bench.frames));
+        bench.results.extend(raised);
+    }
+    let dropped = bench.results.iter().filter(|result| **result == "drop_overflow").count();
+    // Words without payload wait for nothing but their own places.
+    assert!((150..300).contains(&dropped), "{dropped} of 300 dropped");
+    bench.clock_now = 6;
+    let more: Vec<(Packet, wire::Route)> = (0..5).map(|_| (packets::any(rng), any_route(rng))).collect();
+    for _ in 0..400 * 64 / bench.beat {
+        bench.clock();
+    }
+    for (packet, route) in &more {
+        bench.input.send(packets::frame(route, packet));
+    }
+    bench.run(sent.len() + more.len());
+    for (packet, route) in sent.iter().chain(&more) {
+        let result = bench.results.pop_front().unwrap();
+        if result != "drop_overflow" {
+            let arrival =
+                if bench.results.len() < more.len() { bench.arrivals.pop_front().unwrap().0 } else { 7 };
+            bench.expect(packet, route, arrival);
         }
-        while bench.results.len() < sent.len() {
-            ready.iter().for_each(|port| bench.dut.set(*port, 0u64));
-            bench.dut.set(bench.now, 7u64);
-            cycle(bench.dut, &mut [&mut bench.input]);
-            let raised: Vec<&str> = (0..OUTCOMES.len())
-                .filter(|i| bench.dut.sampled(bench.outcomes[*i]) == 1)
-                .map(|i| OUTCOMES[i])
-                .collect();
-            assert_eq!(raised.len() as u64, bench.dut.sampled(bench.frames));
-            bench.results.extend(raised);
-        }
-        let dropped = bench.results.iter().filter(|result| **result == "drop_overflow").count();
-        // Words without payload wait for nothing but their own places.
-        assert!((150..300).contains(&dropped), "{dropped} of 300 dropped");
-        bench.clock_now = 6;
-        let more: Vec<(Packet, wire::Route)> = (0..5).map(|_| (packets::any(rng), any_route(rng))).collect();
-        for _ in 0..400 {
-            bench.clock();
-        }
-        for (packet, route) in &more {
-            bench.input.send(packets::frame(route, packet));
-        }
-        bench.run(sent.len() + more.len());
-        for (packet, route) in sent.iter().chain(&more) {
-            let result = bench.results.pop_front().unwrap();
-            if result != "drop_overflow" {
-                let arrival =
-                    if bench.results.len() < more.len() { bench.arrivals.pop_front().unwrap().0 } else { 7 };
-                bench.expect(packet, route, arrival);
-            }
-        }
-        bench.expect_nothing_more();
-    });
+    }
+    bench.expect_nothing_more();
 }
 
 /// RX-6: the last index of a message is its count less one. A packet behind it
@@ -377,7 +409,7 @@ fn overflow_drops_whole_frames() {
 /// would have, or none.
 #[test]
 fn an_index_of_count_is_behind_the_message() {
-    tb::run("rx_parse::behind", &design(), |dut, rng| {
+    on_both("rx_parse::behind", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let route = packets::route(&THERE, &HERE, 0, 0);
         let mut due = Vec::new();
@@ -419,7 +451,7 @@ fn an_index_of_count_is_behind_the_message() {
 /// PROBE nothing else is wrong.
 #[test]
 fn a_message_of_too_many_packets_is_malformed() {
-    tb::run("rx_parse::too_many", &design(), |dut, rng| {
+    on_both("rx_parse::too_many", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let route = packets::route(&THERE, &HERE, 0, 0);
         let mut due = Vec::new();
@@ -460,7 +492,7 @@ fn a_message_of_too_many_packets_is_malformed() {
 #[test]
 fn one_full_member_is_enough() {
     const FULL: u16 = 0x8000;
-    tb::run("rx_parse::members", &design(), |dut, rng| {
+    on_both("rx_parse::members", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let own = bench.dut.port("settings.pkey").unwrap();
         for partition in [0x7FFF, 0x0000, 0x1234] {
@@ -489,7 +521,7 @@ fn one_full_member_is_enough() {
 /// RX-6: what a RELEASE has no use for is ignored; payload or a pad is not.
 #[test]
 fn a_release_is_a_header_and_nothing_more() {
-    tb::run("rx_parse::release", &design(), |dut, rng| {
+    on_both("rx_parse::release", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for form in Form::ALL {
             let route = packets::route_in(form, &THERE, &HERE, 0, 0);
@@ -533,7 +565,7 @@ fn a_release_is_a_header_and_nothing_more() {
 /// A NIC that is not enabled refuses what it would accept, and only that.
 #[test]
 fn disabled_comes_last() {
-    tb::run("rx_parse::disabled", &design(), |dut, rng| {
+    on_both("rx_parse::disabled", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let enable = bench.dut.port("settings.enable").unwrap();
         bench.dut.set(enable, 0u64);
@@ -565,7 +597,7 @@ fn disabled_comes_last() {
 /// holds, and writing one brings back no other.
 #[test]
 fn a_reset_takes_every_endpoint_away() {
-    tb::run("rx_parse::endpoints", &design(), |dut, rng| {
+    on_both("rx_parse::endpoints", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let rst = bench.dut.port("rst").unwrap();
         let numbers: Vec<u32> = (0..256).map(|low| HERE.endpoint & !0xFF | low).collect();
@@ -596,10 +628,39 @@ fn a_reset_takes_every_endpoint_away() {
     });
 }
 
+/// RX-5: where there are fewer endpoints than 256, an index beyond them is none of
+/// them, whatever is written to it.
+#[test]
+fn an_index_beyond_the_table_is_no_endpoint() {
+    for beat in [64, 16] {
+        tb::run(&format!("rx_parse::beyond {beat}"), &design_of(beat, &small()), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for (valid, distance) in [(true, 16), (true, 0x80), (false, 16), (false, 0x70)] {
+                let beyond = HERE.endpoint + distance;
+                packets::write_endpoint(bench.dut, beyond, HERE.qkey, valid);
+                for (number, outcome) in [(beyond, "drop_endpoint"), (HERE.endpoint, "rx_data")] {
+                    let mut route = packets::route(&THERE, &HERE, 0, 0);
+                    route.dst_endpoint = number;
+                    let packet = packets::data(rng, 3);
+                    bench.input.send(packets::frame(&route, &packet));
+                    bench.results.clear();
+                    bench.run(1);
+                    assert_eq!(bench.results.pop_front(), Some(outcome), "{number:#x}, {valid}");
+                    let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                    if outcome == "rx_data" {
+                        bench.expect(&packet, &route, arrival);
+                    }
+                    bench.expect_nothing_more();
+                }
+            }
+        });
+    }
+}
+
 /// Minimal frames without a clock between them, and long ones.
 #[test]
 fn the_input_runs_at_line_rate() {
-    tb::run("rx_parse::rate", &design(), |dut, rng| {
+    on_both("rx_parse::rate", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let route = packets::route(&THERE, &HERE, 0, 0);
         let sent: Vec<Packet> = (0..600)
@@ -610,7 +671,8 @@ fn the_input_runs_at_line_rate() {
                 _ => packets::any(rng),
             })
             .collect();
-        let beats: usize = sent.iter().map(|packet| packets::frame(&route, packet).len().div_ceil(64)).sum();
+        let beats: usize =
+            sent.iter().map(|packet| packets::frame(&route, packet).len().div_ceil(bench.beat)).sum();
         sent.iter().for_each(|packet| bench.input.send(packets::frame(&route, packet)));
         let start = bench.dut.cycles();
         while bench.input.pending() > 0 {
@@ -635,6 +697,11 @@ fn the_input_runs_at_line_rate() {
         }
         let (_, last) = bench.arrivals.pop_front().unwrap();
         assert_eq!((at.0 - last, at.1 - last), (WORD_LATENCY, PAYLOAD_LATENCY + 1), "word, spilled payload");
+        // What is left of the payload.
+        for _ in 0..20 {
+            bench.clock();
+        }
+        while bench.payload.take().is_some() {}
         let packet = packets::data(rng, 90);
         bench.input.send(packets::frame(&route, &packet));
         bench.run(bench.results.len() + 1);

@@ -132,7 +132,7 @@ fn precedence(outcome: &str) -> usize {
 /// first; between them good packets pass untouched.
 #[test]
 fn one_reason_is_counted_in_order() {
-    tb::run("rx_parse::reasons", &design(), |dut, rng| {
+    on_both("rx_parse::reasons", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let mut due: Vec<(&str, String)> = Vec::new();
         let mut good = Vec::new();
@@ -200,7 +200,7 @@ fn one_reason_is_counted_in_order() {
 /// and for an acknowledgement, the identification of IPv4.
 #[test]
 fn what_a_software_peer_chooses_is_ignored() {
-    tb::run("rx_parse::peers", &design(), |dut, rng| {
+    on_both("rx_parse::peers", |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let mut sent = Vec::new();
         for _ in 0..300 {

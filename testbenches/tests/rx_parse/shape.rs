@@ -15,9 +15,8 @@ fn agree(frame: &mut [u8], form: Form) {
 /// Frames that are too short, too long, cut, or marked by the MAC.
 #[test]
 fn frames_out_of_shape_are_dropped() {
-    let design = design();
     for form in Form::ALL {
-        tb::run(&format!("rx_parse::shape {form:?}"), &design, |dut, rng| {
+        on_both(&format!("rx_parse::shape {form:?}"), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             let route = packets::route_in(form, &THERE, &HERE, 0, 0);
             let least = form.trh_at() + wire::ICRC_LEN;
@@ -110,9 +109,8 @@ fn is_free(form: Form, bit: usize) -> bool {
 /// bits that routers may change do not matter.
 #[test]
 fn any_flipped_bit_drops_the_frame() {
-    let design = design();
     for form in Form::ALL {
-        tb::run(&format!("rx_parse::flip {form:?}"), &design, |dut, rng| {
+        on_both(&format!("rx_parse::flip {form:?}"), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             let route = packets::route_in(form, &THERE, &HERE, 9, 77);
             let mut due = Vec::new();

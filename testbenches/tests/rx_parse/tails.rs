@@ -1,5 +1,5 @@
 //! A frame whose last bytes spill into a beat of their own, and whatever
-//! follows it without a gap.
+//! follows it without a gap; heads of frames that the next ones overwrite.
 
 use super::datagrams::{self, Sent};
 use super::*;
@@ -11,13 +11,12 @@ enum Due {
     Wrong,
 }
 
-/// Frames of one beat, of any length and beginning: `frame`, and nothing else
-/// of them happens, nor of what came before them.
+/// Frames of one beat (of up to four narrow ones), of any length and beginning:
+/// `frame`, and nothing else of them happens, nor of what came before them.
 #[test]
-fn frames_of_one_beat_take_nothing_from_those_before_them() {
-    let design = design();
+fn short_frames_take_nothing_from_those_before_them() {
     for form in Form::ALL {
-        tb::run(&format!("rx_parse::one_beat {form:?}"), &design, |dut, rng| {
+        on_both(&format!("rx_parse::short {form:?}"), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
             let mut due = Vec::new();
             for round in 0..3 * 64 {
@@ -29,7 +28,10 @@ fn frames_of_one_beat_take_nothing_from_those_before_them() {
                     due.push(Due::Datagram(Sent { route, immediate, payload }));
                 } else {
                     let length = if round % 3 == 0 { 1 + round / 3 % 20 } else { rng.range(1..200) as usize };
-                    due.push(Due::Message(Box::new(packets::data(rng, length)), route));
+                    let other = packets::any(rng);
+                    let keeps = round % 3 == 0 || matches!(&other.trh, Trh::Data(header) if !header.probe);
+                    let packet = if keeps { packets::data(rng, length) } else { other };
+                    due.push(Due::Message(Box::new(packet), route));
                 }
                 bench.input.send(match due.last().unwrap() {
                     Due::Message(packet, route) => packets::frame(route, packet),
@@ -40,7 +42,8 @@ fn frames_of_one_beat_take_nothing_from_those_before_them() {
                 for _ in 0..*rng.pick(&[1, 1, 1, 1, 0, 2, 3]) {
                     let of = any_route(rng);
                     // Four bytes more are of one beat, too, once the tag is out.
-                    let most = 64 + of.form().ip_at() - wire::ETH_LEN;
+                    let beats = if bench.beat == 64 { 1 } else { rng.range(1..5) as usize };
+                    let most = beats * bench.beat + of.form().ip_at() - wire::ETH_LEN;
                     let mut short = packets::frame(&of, &packets::data(rng, 200));
                     short.truncate(rng.range(1..most as u64 + 1) as usize);
                     bench.input.send(short);
@@ -53,7 +56,7 @@ fn frames_of_one_beat_take_nothing_from_those_before_them() {
                 let outcome = bench.results.pop_front().unwrap();
                 match due {
                     Due::Message(packet, route) => {
-                        assert_eq!(outcome, "rx_data", "frame {at}");
+                        assert_eq!(outcome, kind(packet), "frame {at}");
                         bench.expect(packet, route, arrival);
                     }
                     Due::Datagram(sent) => {
@@ -66,4 +69,54 @@ fn frames_of_one_beat_take_nothing_from_those_before_them() {
             bench.expect_nothing_more();
         });
     }
+}
+
+/// The shortest frames there are, of one kind and the other, follow each other:
+/// each word has the heads of its own frame.
+#[test]
+fn the_shortest_frames_have_their_own_heads() {
+    on_both("rx_parse::shortest", |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let mut due = Vec::new();
+        for _ in 0..500 {
+            let mut route = any_route(rng);
+            if rng.chance(0.7) {
+                (route.dst_endpoint, route.qkey) = (DATAGRAM, DATAGRAM_QKEY);
+                let length = rng.below(9) as usize;
+                let immediate = rng.chance(0.3).then(|| rng.bits(32) as u32);
+                let sent = Sent { route, immediate, payload: rng.bytes(length) };
+                bench.input.send(datagrams::frame(&sent));
+                due.push(Due::Datagram(sent));
+            } else {
+                let packet = match rng.below(4) {
+                    0 => packets::probe(rng),
+                    1 => packets::feedback(rng),
+                    2 => packets::release(rng),
+                    _ => {
+                        let length = rng.below(5) as usize;
+                        packets::data(rng, length)
+                    }
+                };
+                bench.input.send(packets::frame(&route, &packet));
+                due.push(Due::Message(Box::new(packet), route));
+            }
+        }
+        bench.run(due.len());
+        for (at, due) in due.iter().enumerate() {
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            let outcome = bench.results.pop_front().unwrap();
+            match due {
+                Due::Message(packet, route) => {
+                    assert_eq!(outcome, kind(packet), "frame {at}");
+                    bench.expect(packet, route, arrival);
+                }
+                Due::Datagram(sent) => {
+                    assert_eq!(outcome, "rx_ud", "frame {at}");
+                    datagrams::expect(&mut bench, sent, arrival);
+                }
+                Due::Wrong => unreachable!(),
+            }
+        }
+        bench.expect_nothing_more();
+    });
 }
