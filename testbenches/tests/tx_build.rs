@@ -502,6 +502,31 @@ fn one_beat_per_clock_over_ipv6_too() {
     });
 }
 
+/// The shortest frames there are, 62 bytes and a few: narrow ones of four beats follow each
+/// other as longer ones do, wide ones of one beat come every second clock.
+#[test]
+fn the_shortest_frames_follow_each_other() {
+    each("short", |dut, rng, width| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let lengths = [0, 0, 0, 1, 4, 0, 8, 3, 0, 2, 13, 0, 0, 5];
+        for length in lengths {
+            bench.send_datagram(Form::ALL[0], length);
+        }
+        bench.run(lengths.len() as u64);
+        for i in 1..lengths.len() {
+            let beats = bench.lasts[i - 1] - bench.firsts[i - 1] + 1;
+            let clocks = bench.firsts[i] - bench.firsts[i - 1];
+            assert_eq!(
+                clocks,
+                beats.max(2),
+                "from packet {} to the next, {} bytes a beat",
+                i - 1,
+                width.size
+            );
+        }
+    });
+}
+
 /// FEEDBACK passes waiting packets, and waits for little else: at most the
 /// packet on the wire, the beats that may be ahead and the packet in stage A before it.
 #[test]
