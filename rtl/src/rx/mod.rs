@@ -23,10 +23,10 @@ pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
 pub use grant_order::{GrantAge, GrantEnter, GrantOrder, GrantPlace, GrantStep};
 pub use lookup::{
-    Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,
-    LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
+    HashSeed, Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers,
+    LookupPlace, LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
 };
-pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants};
+pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants, TagHash};
 pub use placement::{Placement, RingEntry};
 pub use receiver::Receiver;
 pub use words::{ContextFixed, ContextLive};
