@@ -397,7 +397,8 @@ impl Logic for RingReader {
             & self.tails.ready.val()
             & self.heads.ready.val()
             & self.tails_look.ready.val()
-            & self.heads_look.ready.val();
+            & self.heads_look.ready.val()
+            & self.work.ready.val();
 
         // Tables and doorbells.
         self.endpoint_write.next =
