@@ -267,6 +267,77 @@ impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
     }
 }
 
+/// A RAM in LUTs, read in the clock of its address: `2^A` words.
+///
+/// A read of the address being written returns the old word. Contents are unknown
+/// until written.
+#[derive(Clone, Debug, LogicBlock)]
+pub struct LutRam<T: Synth, const A: usize> {
+    /// Rising edge writes.
+    pub clock: Signal<In, Clock>,
+    /// High to store `write_data`.
+    pub write_enable: Signal<In, Bit>,
+    /// Word to store to.
+    pub write_address: Signal<In, Bits<A>>,
+    /// Word to store.
+    pub write_data: Signal<In, T>,
+    /// Word to read.
+    pub read_address: Signal<In, Bits<A>>,
+    /// The word.
+    pub read_data: Signal<Out, T>,
+    _words: std::collections::BTreeMap<u64, T>,
+}
+
+impl<T: Synth, const A: usize> LutRam<T, A> {
+    /// # Panics
+    /// When it would not lie in LUTs: above 64 words, or 256 of one bit.
+    pub fn new() -> Self {
+        let most = if T::BITS == 1 { 8 } else { 6 };
+        assert!((1..=most).contains(&A), "2^{A} words are too many to be read in the clock of their address");
+        Self {
+            clock: Signal::default(),
+            write_enable: Signal::default(),
+            write_address: Signal::default(),
+            write_data: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            _words: std::collections::BTreeMap::new(),
+        }
+    }
+}
+
+impl<T: Synth, const A: usize> Default for LutRam<T, A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Synth, const A: usize> Logic for LutRam<T, A> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() && self.write_enable.val() {
+            self._words.insert(self.write_address.val().index() as u64, self.write_data.val());
+        }
+        let read = self.read_address.val().index() as u64;
+        self.read_data.next = self._words.get(&read).copied().unwrap_or_default();
+    }
+
+    fn connect(&mut self) {
+        self.read_data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let (width, words) = (T::BITS, 1usize << A);
+        Verilog::Custom(format!(
+            "// cell: lut_ram_{width}x{words}\n\
+             (* ram_style = \"distributed\" *) reg [{msb}:0] mem [0:{last}];\n\
+             always @(posedge clock) if (write_enable) mem[write_address] <= write_data;\n\
+             assign read_data = mem[read_address];\n",
+            msb = width - 1,
+            last = words - 1,
+        ))
+    }
+}
+
 /// A simple-dual-port block RAM whose bytes are written one by one: `W` bits, `K = W / 8` bytes.
 ///
 /// Otherwise as [`SdpRam`].

@@ -96,7 +96,7 @@ pub struct Settings {
 }
 
 /// A whole table entry, broadcast for one clock; blocks keep copies of the
-/// fields they use.
+/// fields they use. `entry` is zero while they are cleared after a reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TableWrite {
     pub valid: Bit,

@@ -419,6 +419,8 @@ impl Broadcast {
 impl Agent for Broadcast {
     fn drive(&mut self, dut: &mut Dut) {
         dut.set(self.table[0], 0u64);
+        // As `host/registers` has it from a reset on.
+        dut.set_wide(self.table[3], &[0; 8]);
         if let Some([valid, ..]) = self.bell {
             dut.set(valid, 0u64);
         }
@@ -465,6 +467,9 @@ pub fn entry(fields: &[((usize, usize), u64)]) -> [u64; 8] {
 /// When `ready` does not come within 2000 clocks.
 pub fn reset(dut: &mut Dut) {
     let (rst, ready) = (dut.port("rst").unwrap(), dut.port("ready").unwrap());
+    if let Ok(entry) = dut.port("table_write.entry") {
+        dut.set_wide(entry, &[0; 8]);
+    }
     dut.set(rst, 1u64);
     dut.clock_by(2);
     dut.set(rst, 0u64);

@@ -10,6 +10,7 @@ pub mod pair;
 pub mod pressed;
 pub mod scripts;
 pub mod segments;
+pub mod tabulation;
 
 use std::sync::OnceLock;
 

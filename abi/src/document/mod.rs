@@ -48,7 +48,7 @@ pub fn registers(out: &mut dyn Write) -> Result {
         out,
         "\nSIZES0, SIZES1 and SIZES2 reset to the sizes of the configuration.\n\n\
          | address | holds |\n|---|---|\n\
-         | {:#05x} + 4 * word | TABLE_DATA, {} words: the entry that TABLE_COMMAND writes or has read |\n\
+         | {:#05x} + 4 * word | TABLE_DATA, {} words: the entry that TABLE_COMMAND writes or has read; writes are refused while tables are cleared after a reset |\n\
          | {:#05x} + 4 * index | counters, {} of 32 bits, wrapping |\n\
          | {:#x} + {:#x} * kind + 4 * EV | counters of entropy values, 32 bits, 0 after reset, wrapping: 0 packets sent, 1 echoes that came back clean, 2 echoes with congestion-experienced |\n\
          | {:#x} + {:#x} * index + {:#x} | send queue tail of endpoint `index`, write only |\n\

@@ -177,12 +177,13 @@ struct Mapped {
 /// Gates below which a module is no block of its own.
 const SMALLEST: usize = 60;
 /// Modules that are none either: the exporter's leaves.
-const LEAVES: [&str; 11] = [
+const LEAVES: [&str; 12] = [
     "tessera_dff_*",
     "tessera_delay_*",
     "tessera_sdp_ram_*",
     "tessera_forward_ram_*",
     "tessera_byte_ram_*",
+    "tessera_lut_ram_*",
     "tessera_xor_*",
     "tessera_rom_*",
     "tessera_keep_*",

@@ -9,7 +9,9 @@
 //!
 //! Contract: `ready` rises `2^depth_log2` clocks after the end of reset; writes
 //! before are lost. Read and write as in [`SdpRam`]: a read in the clock of a
-//! write of the same word returns the old word.
+//! write of the same word returns the old word. Of a RAM that is fed zeros,
+//! `write_data` is zero from the second clock of reset until `ready`: registers
+//! that reset to zero are wired to it, and no gate stands in front of each bit.
 //!
 //! Verified by the testbenches of the blocks that hold one.
 
@@ -30,6 +32,7 @@ pub struct ClearedRam<T: Synth, const A: usize> {
     walk: Dff<Bits<A>>,
     cleared: Dff<Bit>,
     last: Constant<Bits<A>>,
+    gated: Constant<Bit>,
     zero: Constant<T>,
 }
 
@@ -54,8 +57,14 @@ impl<T: Synth, const A: usize> ClearedRam<T, A> {
             walk: Default::default(),
             cleared: Default::default(),
             last: Constant::new(((1u64 << depth_log2) - 1).into()),
+            gated: Constant::new(true),
             zero: Constant::new(T::default()),
         }
+    }
+
+    /// The same RAM, fed zeros while it is cleared.
+    pub fn fed_zeros(self) -> Self {
+        Self { gated: Constant::new(false), ..self }
     }
 }
 
@@ -68,14 +77,16 @@ impl<T: Synth, const A: usize> Logic for ClearedRam<T, A> {
         self.ram.read_address.next = self.read_address.val();
         self.read_data.next = self.ram.read_data.val();
 
+        self.ram.write_data.next = self.write_data.val();
         if self.cleared.q.val() {
             self.ram.write_enable.next = self.write_enable.val();
             self.ram.write_address.next = self.write_address.val();
-            self.ram.write_data.next = self.write_data.val();
         } else {
             self.ram.write_enable.next = true;
             self.ram.write_address.next = self.walk.q.val();
-            self.ram.write_data.next = self.zero.val();
+            if self.gated.val() {
+                self.ram.write_data.next = self.zero.val();
+            }
             self.walk.d.next = self.walk.q.val() + 1;
             self.cleared.d.next = self.walk.q.val() == self.last.val();
         }

@@ -292,11 +292,11 @@ impl RingReader {
             beat_ready: Default::default(),
             ready: Default::default(),
             work: WorkQueue::new(),
-            rings: ClearedRam::new(endpoints, "block"),
-            stamps: ClearedRam::new(endpoints, "distributed"),
-            tails: ClearedRam::new(endpoints, "distributed"),
+            rings: ClearedRam::new(endpoints, "block").fed_zeros(),
+            stamps: ClearedRam::new(endpoints, "distributed").fed_zeros(),
+            tails: ClearedRam::new(endpoints, "distributed").fed_zeros(),
             heads: ClearedRam::new(endpoints, "distributed"),
-            tails_look: ClearedRam::new(endpoints, "distributed"),
+            tails_look: ClearedRam::new(endpoints, "distributed").fed_zeros(),
             heads_look: ClearedRam::new(endpoints, "distributed"),
             records: Fifo::new(6),
             beats: Fifo::new(config.ring_beats_log2),
@@ -397,7 +397,8 @@ impl Logic for RingReader {
             & self.tails.ready.val()
             & self.heads.ready.val()
             & self.tails_look.ready.val()
-            & self.heads_look.ready.val();
+            & self.heads_look.ready.val()
+            & self.work.ready.val();
 
         // Tables and doorbells.
         self.endpoint_write.next =

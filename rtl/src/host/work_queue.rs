@@ -14,7 +14,9 @@
 //!
 //! Contract: a mark is in the FIFO one clock later and offered as `visit` four
 //! clocks later at best. `ring` and `poke` are never held back: each comes at
-//! most every second clock. `finish_ready` is low in the clock after a mark.
+//! most every second clock. `finish_ready` is low in the clock after a mark. After
+//! reset the marks are cleared, one per clock; those that come before `ready` are
+//! lost.
 //!
 //! Verified by `testbenches/tests/sq_fetch` and `rq_fetch`.
 
@@ -40,9 +42,14 @@ pub struct WorkQueue {
     /// The endpoint has more to do.
     pub finish_again: Signal<In, Bit>,
     pub finish_ready: Signal<Out, Bit>,
+    /// All 256 marks are cleared.
+    pub ready: Signal<Out, Bit>,
     line: Fifo<Bits<8>, 8>,
     /// In the FIFO or being visited.
-    queued: Dff<Bits<256>>,
+    queued: LutRam<Bit, 8>,
+    /// Mark to clear next, then 256.
+    clear_at: Dff<Bits<9>>,
+    cleared: Signal<Local, Bit>,
     ring: Dff<Bit>,
     ring_at: Dff<Bits<8>>,
     poke: Dff<Bit>,
@@ -76,7 +83,10 @@ impl WorkQueue {
             finish_again: Default::default(),
             finish_ready: Default::default(),
             line: Fifo::new(8),
-            queued: Default::default(),
+            ready: Default::default(),
+            queued: LutRam::new(),
+            clear_at: Default::default(),
+            cleared: Default::default(),
             ring: Default::default(),
             ring_at: Default::default(),
             poke: Default::default(),
@@ -96,12 +106,17 @@ impl WorkQueue {
 impl Logic for WorkQueue {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, queued, ring, ring_at, poke, poke_at, skip, skip_at, visited, current, touched);
+        dff_setup!(
+            self, clk, clear_at, ring, ring_at, poke, poke_at, skip, skip_at, visited, current, touched
+        );
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
+        self.queued.clock.next = self.clk.val();
+        self.cleared.next = self.clear_at.q.val().get_bit(8);
+        self.ready.next = self.cleared.val();
 
         // One mark a clock, rings first: they cannot wait.
-        self.mark.next = self.ring.q.val() | self.poke.q.val() | self.skip.q.val();
+        self.mark.next = (self.ring.q.val() | self.poke.q.val() | self.skip.q.val()) & self.cleared.val();
         self.at.next = self.skip_at.q.val();
         if self.poke.q.val() {
             self.at.next = self.poke_at.q.val();
@@ -123,7 +138,12 @@ impl Logic for WorkQueue {
             self.skip_at.d.next = self.skip_index.val();
         }
 
-        self.known.next = self.queued.q.val().get_bit(self.at.val().index());
+        self.queued.read_address.next = self.at.val();
+        self.known.next = self.queued.read_data.val();
+        // One write a clock: a mark, or the end of a visit.
+        self.queued.write_enable.next = self.mark.val();
+        self.queued.write_address.next = self.at.val();
+        self.queued.write_data.next = self.mark.val();
         self.line.in_valid.next = false;
         self.line.in_data.next = self.current.q.val();
         self.finish_ready.next = !self.mark.val();
@@ -142,23 +162,29 @@ impl Logic for WorkQueue {
                     self.touched.d.next = true;
                 }
             } else {
-                self.queued.d.next = self.queued.q.val().replace_bit(self.at.val().index(), true);
                 self.line.in_valid.next = true;
                 self.line.in_data.next = self.at.val();
             }
         } else {
+            self.queued.write_address.next = self.current.q.val();
             if self.finish_valid.val() {
                 self.visited.d.next = false;
                 if self.finish_again.val() | self.touched.q.val() {
                     self.line.in_valid.next = true;
                 } else {
-                    self.queued.d.next = self.queued.q.val().replace_bit(self.current.q.val().index(), false);
+                    self.queued.write_enable.next = true;
                 }
             }
         }
 
+        if !self.cleared.val() {
+            self.clear_at.d.next = self.clear_at.q.val() + 1;
+            self.queued.write_enable.next = true;
+            self.queued.write_address.next = self.clear_at.q.val().get_bits::<8>(0);
+        }
+
         if self.rst.val() {
-            self.queued.d.next = 0.into();
+            self.clear_at.d.next = 0.into();
             self.ring.d.next = false;
             self.poke.d.next = false;
             self.skip.d.next = false;

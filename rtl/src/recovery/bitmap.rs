@@ -2,9 +2,9 @@
 //! the blocks.
 //!
 //! ```text
-//!  op ──> read ──> select newest, set bit ──> scan 16 x 16 ──> sum, choose ──> result
-//!          │           ^   │         └──────── write
-//!          └── RAM ────┘   └── the two operations ahead forward theirs
+//!  op ──> read ──> select newest ──> set bit, scan 16 x 16 ──> sum, choose ──> result
+//!          │           ^                 └─┬───── write
+//!          └── RAM ────┘   the two ahead ──┘ forward theirs
 //!
 //!  free ──> ring of free blocks ──> alloc
 //! ```
@@ -58,21 +58,39 @@ pub struct Bitmap {
     select_valid: Dff<Bit>,
     select_kind: Dff<Bits<2>>,
     select_block: Dff<Bits<13>>,
-    select_one: Dff<Bits<256>>,
-    select_below: Dff<Bits<256>>,
+    // Places are named by one of sixteen rows and one of sixteen columns: the addressed
+    // bit's, and the limit's with all rows below it and all columns.
+    select_row: Dff<Bits<16>>,
+    select_column: Dff<Bits<16>>,
+    select_rows_below: Dff<Bits<16>>,
+    select_limit_row: Dff<Bits<16>>,
+    select_columns_below: Dff<Bits<16>>,
+    row_below: Signal<Local, Bits<16>>,
+    /// Rows put behind each other from the top.
+    below: [Signal<Local, Bits<256>>; 17],
     /// The operation one or two ahead was on the same block.
     newest_in_scan: Signal<Local, Bit>,
     newest_in_sum: Signal<Local, Bit>,
     held: Signal<Local, Bits<256>>,
-    marked: Signal<Local, Bits<256>>,
     // Scan: the block is written back and its zeros are looked at.
     scan_valid: Dff<Bit>,
     scan_write: Dff<Bit>,
     scan_block: Dff<Bits<13>>,
-    scan_bits: Dff<Bits<256>>,
-    /// The addressed bit, before the operation, in its place.
-    scan_hit: Dff<Bits<256>>,
+    /// The operation initialises it.
+    scan_starts: Dff<Bit>,
+    /// Before the operation, and where the addressed bit is.
+    scan_held: Dff<Bits<256>>,
+    scan_row: Dff<Bits<16>>,
+    /// The row, of an operation that sets the bit.
+    scan_mark: Dff<Bits<16>>,
+    scan_column: Dff<Bits<16>>,
     scan_below: Dff<Bits<256>>,
+    row_marks: Signal<Local, Bits<16>>,
+    marks: [Signal<Local, Bits<256>>; 17],
+    /// After the operation.
+    scanned: Signal<Local, Bits<256>>,
+    /// The addressed column of every row.
+    hits: [Signal<Local, Bits<16>>; 17],
     scan: [ZeroScan; 16],
     // Sum.
     sum_valid: Dff<Bit>,
@@ -101,8 +119,8 @@ pub struct Bitmap {
     put: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
 
-    one: Constant<Bits<256>>,
-    ones: Constant<Bits<256>>,
+    one: Constant<Bits<16>>,
+    ones: Constant<Bits<16>>,
     blocks: Constant<Bits<14>>,
 }
 
@@ -133,17 +151,28 @@ impl Bitmap {
             select_valid: Default::default(),
             select_kind: Default::default(),
             select_block: Default::default(),
-            select_one: Default::default(),
-            select_below: Default::default(),
+            select_row: Default::default(),
+            select_column: Default::default(),
+            select_rows_below: Default::default(),
+            select_limit_row: Default::default(),
+            select_columns_below: Default::default(),
+            row_below: Default::default(),
+            below: Default::default(),
+            hits: Default::default(),
             newest_in_scan: Default::default(),
             newest_in_sum: Default::default(),
             held: Default::default(),
-            marked: Default::default(),
             scan_valid: Default::default(),
             scan_write: Default::default(),
             scan_block: Default::default(),
-            scan_bits: Default::default(),
-            scan_hit: Default::default(),
+            scan_held: Default::default(),
+            scan_column: Default::default(),
+            scan_row: Default::default(),
+            scan_mark: Default::default(),
+            scan_starts: Default::default(),
+            row_marks: Default::default(),
+            marks: Default::default(),
+            scanned: Default::default(),
             scan_below: Default::default(),
             scan: std::array::from_fn(|_| ZeroScan::new()),
             sum_valid: Default::default(),
@@ -170,7 +199,7 @@ impl Bitmap {
             put: Default::default(),
             take: Default::default(),
             one: Constant::new(1u64.into()),
-            ones: Constant::new(!Bits::<256>::default()),
+            ones: Constant::new(0xffffu64.into()),
             blocks: Constant::new((1u64 << depth_log2).into()),
         }
     }
@@ -185,13 +214,19 @@ impl Logic for Bitmap {
             select_valid,
             select_kind,
             select_block,
-            select_one,
-            select_below,
+            select_row,
+            select_column,
+            select_rows_below,
+            select_limit_row,
+            select_columns_below,
             scan_valid,
             scan_write,
             scan_block,
-            scan_bits,
-            scan_hit,
+            scan_held,
+            scan_column,
+            scan_row,
+            scan_mark,
+            scan_starts,
             scan_below,
             sum_valid,
             sum_block,
@@ -210,46 +245,81 @@ impl Logic for Bitmap {
         self.select_valid.d.next = self.op_valid.val();
         self.select_kind.d.next = self.op.val().kind;
         self.select_block.d.next = self.op.val().block;
-        self.select_one.d.next = self.one.val() << self.op.val().index;
-        self.select_below.d.next = !(self.ones.val() << self.op.val().limit);
+        self.select_row.d.next = self.one.val() << self.op.val().index.get_bits::<4>(4);
+        self.select_column.d.next = self.one.val() << self.op.val().index.get_bits::<4>(0);
+        self.select_rows_below.d.next = !(self.ones.val() << self.op.val().limit.get_bits::<5>(4));
+        self.select_limit_row.d.next = self.one.val() << self.op.val().limit.get_bits::<5>(4);
+        self.select_columns_below.d.next = !(self.ones.val() << self.op.val().limit.get_bits::<4>(0));
+
+        // The block after the operation that is scanned.
+        self.marks[0].next = 0.into();
+        for i in 0..16 {
+            self.row_marks.next = 0.into();
+            if self.scan_mark.q.val().get_bit(i) {
+                self.row_marks.next = self.scan_column.q.val();
+            }
+            self.marks[i + 1].next =
+                (self.marks[i].val() >> 16) | (bit_cast::<256, 16>(self.row_marks.val()) << 240);
+        }
+        self.scanned.next = self.scan_held.q.val() | self.marks[16].val();
+        if self.scan_starts.q.val() {
+            self.scanned.next = !self.scan_below.q.val();
+        }
 
         // Select.
         self.newest_in_scan.next =
             self.scan_valid.q.val() & (self.scan_block.q.val() == self.select_block.q.val());
         self.newest_in_sum.next =
             self.sum_valid.q.val() & (self.sum_block.q.val() == self.select_block.q.val());
+        self.below[0].next = 0.into();
+        for i in 0..16 {
+            self.row_below.next = 0.into();
+            if self.select_limit_row.q.val().get_bit(i) {
+                self.row_below.next = self.select_columns_below.q.val();
+            }
+            if self.select_rows_below.q.val().get_bit(i) {
+                self.row_below.next = self.ones.val();
+            }
+            self.below[i + 1].next =
+                (self.below[i].val() >> 16) | (bit_cast::<256, 16>(self.row_below.val()) << 240);
+        }
         self.held.next = self.ram.read_data.val();
-        self.marked.next = 0.into();
         if self.newest_in_sum.val() {
             self.held.next = self.sum_bits.q.val();
         }
         if self.newest_in_scan.val() {
-            self.held.next = self.scan_bits.q.val();
-        }
-        if self.select_kind.q.val() == 1 {
-            self.marked.next = self.select_one.q.val();
-        }
-        if self.select_kind.q.val() == 2 {
-            self.held.next = 0.into();
-            self.marked.next = !self.select_below.q.val();
+            self.held.next = self.scanned.val();
         }
         self.scan_valid.d.next = self.select_valid.q.val();
         self.scan_write.d.next = self.select_valid.q.val() & (self.select_kind.q.val() != 0);
         self.scan_block.d.next = self.select_block.q.val();
-        self.scan_bits.d.next = self.held.val() | self.marked.val();
-        self.scan_hit.d.next = self.held.val() & self.select_one.q.val();
-        self.scan_below.d.next = self.select_below.q.val();
+        self.scan_held.d.next = self.held.val();
+        self.scan_starts.d.next = self.select_kind.q.val() == 2;
+        self.scan_row.d.next = self.select_row.q.val();
+        self.scan_mark.d.next = 0.into();
+        if self.select_kind.q.val() == 1 {
+            self.scan_mark.d.next = self.select_row.q.val();
+        }
+        if self.select_kind.q.val() == 2 {
+            self.scan_row.d.next = 0.into();
+        }
+        self.scan_column.d.next = self.select_column.q.val();
+        self.scan_below.d.next = self.below[16].val();
 
         // Scan.
         self.ram.write_enable.next = self.scan_write.q.val();
         self.ram.write_address.next = self.scan_block.q.val();
-        self.ram.write_data.next = self.scan_bits.q.val();
+        self.ram.write_data.next = self.scanned.val();
         self.sum_valid.d.next = self.scan_valid.q.val();
         self.sum_block.d.next = self.scan_block.q.val();
-        self.sum_bits.d.next = self.scan_bits.q.val();
-        self.sum_was_set.d.next = self.scan_hit.q.val().any();
+        self.sum_bits.d.next = self.scanned.val();
+        self.hits[0].next = 0.into();
         for i in 0..16 {
-            self.scan[i].bits.next = self.scan_bits.q.val().get_bits::<16>(i * 16);
+            self.hits[i + 1].next = self.hits[i].val() >> 1;
+            if (self.scan_held.q.val().get_bits::<16>(16 * i) & self.scan_column.q.val()).any() {
+                self.hits[i + 1].next = (self.hits[i].val() >> 1) | 0x8000;
+            }
+            self.scan[i].bits.next = self.scanned.val().get_bits::<16>(i * 16);
             self.scan[i].below.next = self.scan_below.q.val().get_bits::<16>(i * 16);
             self.sum_any[i].clock.next = self.clk.val();
             self.sum_first[i].clock.next = self.clk.val();
@@ -258,6 +328,8 @@ impl Logic for Bitmap {
             self.sum_first[i].d.next = self.scan[i].first.val();
             self.sum_count[i].d.next = self.scan[i].count.val();
         }
+
+        self.sum_was_set.d.next = (self.hits[16].val() & self.scan_row.q.val()).any();
 
         // Sum. The lower of two halves that has a zero wins; the bit that says
         // which goes in front of its index.

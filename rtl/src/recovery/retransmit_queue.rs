@@ -72,6 +72,10 @@ pub struct RetransmitQueue {
     // The walk that was taken.
     held: Dff<Walk>,
     held_valid: Dff<Bit>,
+    /// Its sixteenths that hold a bit.
+    held_any: Dff<Bits<16>>,
+    taken: Signal<Local, Bits<256>>,
+    taken_any: [Signal<Local, Bits<16>>; 17],
     intake: Dff<Intake>,
     found: Dff<Bit>,
     found_at: Dff<Bits<5>>,
@@ -79,11 +83,18 @@ pub struct RetransmitQueue {
     /// Entries of its slot, counted by fours.
     own: [Dff<Bits<6>>; 8],
     own_sum: [Signal<Local, Bits<6>>; 8],
+    /// Of its slot.
+    same: [Signal<Local, Bit>; 32],
+    /// Of the first two of four, of the others: just one, both.
+    one_of: [Signal<Local, Bit>; 16],
+    two_of: [Signal<Local, Bit>; 16],
     owned: Signal<Local, Bits<6>>,
     refused: Dff<Bit>,
 
     // Entries.
     entries: SdpRam<Walk, 5>,
+    /// Sixteenths of each that hold a bit.
+    marks: SdpRam<Bits<16>, 5>,
     key_slot: [Dff<Bits<12>>; 32],
     key_block: [Dff<Bits<16>>; 32],
     used: [Dff<Bit>; 32],
@@ -115,10 +126,12 @@ pub struct RetransmitQueue {
     merging: Signal<Local, Bit>,
     replaced: Signal<Local, Bit>,
     added: Signal<Local, Bits<256>>,
-    added_any: [Signal<Local, Bit>; 16],
+    added_any: Signal<Local, Bits<16>>,
     shifted: Signal<Local, Bits<256>>,
-    kept: Signal<Local, Bits<256>>,
-    kept_any: Signal<Local, Bits<16>>,
+    /// Sixteenths that stay.
+    stays: Signal<Local, Bits<16>>,
+    row: Signal<Local, Bits<16>>,
+    mask: [Signal<Local, Bits<256>>; 17],
     sixteenth: Signal<Local, Bits<4>>,
     shift: Signal<Local, Bits<8>>,
     fetch: Signal<Local, Bit>,
@@ -138,7 +151,7 @@ pub struct RetransmitQueue {
     queued: Dff<Bit>,
 
     one: Constant<Bits<16>>,
-    sixteen: Constant<Bits<256>>,
+    all_parts: Constant<Bits<16>>,
     depth: Constant<Bits<6>>,
     quarter: Constant<Bits<6>>,
     last_place: Constant<Bits<5>>,
@@ -168,15 +181,22 @@ impl RetransmitQueue {
             query_queued: Default::default(),
             held: Default::default(),
             held_valid: Default::default(),
+            held_any: Default::default(),
+            taken: Default::default(),
+            taken_any: Default::default(),
             intake: Default::default(),
             found: Default::default(),
             found_at: Default::default(),
             found_running: Default::default(),
             own: Default::default(),
             own_sum: Default::default(),
+            same: Default::default(),
+            one_of: Default::default(),
+            two_of: Default::default(),
             owned: Default::default(),
             refused: Default::default(),
             entries: SdpRam::new(log2).with_style("distributed"),
+            marks: SdpRam::new(log2).with_style("distributed"),
             key_slot: Default::default(),
             key_block: Default::default(),
             used: Default::default(),
@@ -203,8 +223,9 @@ impl RetransmitQueue {
             added: Default::default(),
             added_any: Default::default(),
             shifted: Default::default(),
-            kept: Default::default(),
-            kept_any: Default::default(),
+            stays: Default::default(),
+            row: Default::default(),
+            mask: Default::default(),
             sixteenth: Default::default(),
             shift: Default::default(),
             fetch: Default::default(),
@@ -220,7 +241,7 @@ impl RetransmitQueue {
             step_held: Default::default(),
             queued: Default::default(),
             one: Constant::new(1u64.into()),
-            sixteen: Constant::new(0xFFFFu64.into()),
+            all_parts: Constant::new(0xFFFFu64.into()),
             depth: Constant::new((1u64 << log2).into()),
             quarter: Constant::new((1u64 << log2 >> 2).max(1).into()),
             last_place: Constant::new(((1u64 << log2) - 1).into()),
@@ -236,6 +257,7 @@ impl Logic for RetransmitQueue {
             clk,
             held,
             held_valid,
+            held_any,
             intake,
             found,
             found_at,
@@ -259,6 +281,7 @@ impl Logic for RetransmitQueue {
             queued
         );
         self.entries.clock.next = self.clk.val();
+        self.marks.clock.next = self.clk.val();
         for i in 0..8 {
             self.own[i].clock.next = self.clk.val();
         }
@@ -274,8 +297,17 @@ impl Logic for RetransmitQueue {
         // Take a walk and look for its key. Not while an entry is being loaded:
         // the comparison would find it in the place it is leaving.
         self.walk_ready.next = !self.held_valid.q.val();
+        self.taken.next = self.walk_data.val().bits;
+        self.taken_any[0].next = 0.into();
+        for i in 0..16 {
+            self.taken_any[i + 1].next = self.taken_any[i].val() >> 1;
+            if self.taken.val().get_bits::<16>(16 * i).any() {
+                self.taken_any[i + 1].next = (self.taken_any[i].val() >> 1) | 0x8000;
+            }
+        }
         if self.walk_valid.val() & !self.held_valid.q.val() {
             self.held.d.next = self.walk_data.val();
+            self.held_any.d.next = self.taken_any[16].val();
             self.held_valid.d.next = true;
         }
         self.match_any.next = false;
@@ -289,13 +321,26 @@ impl Logic for RetransmitQueue {
                 self.match_at.next = i.to_bits();
             }
         }
+        for i in 0..32 {
+            self.same[i].next = self.used[i].q.val() & (self.key_slot[i].q.val() == self.held.q.val().slot);
+        }
+        for i in 0..16 {
+            self.one_of[i].next = self.same[2 * i].val() ^ self.same[2 * i + 1].val();
+            self.two_of[i].next = self.same[2 * i].val() & self.same[2 * i + 1].val();
+        }
         for i in 0..8 {
             self.own_sum[i].next = 0.into();
-            for j in 0..4 {
-                if self.used[4 * i + j].q.val() & (self.key_slot[4 * i + j].q.val() == self.held.q.val().slot)
-                {
-                    self.own_sum[i].next = self.own_sum[i].val() + 1;
-                }
+            if self.one_of[2 * i].val() ^ self.one_of[2 * i + 1].val() {
+                self.own_sum[i].next = self.own_sum[i].val() | 1;
+            }
+            if (self.one_of[2 * i].val() & self.one_of[2 * i + 1].val())
+                ^ self.two_of[2 * i].val()
+                ^ self.two_of[2 * i + 1].val()
+            {
+                self.own_sum[i].next = self.own_sum[i].val() | 2;
+            }
+            if self.two_of[2 * i].val() & self.two_of[2 * i + 1].val() {
+                self.own_sum[i].next = self.own_sum[i].val() | 4;
             }
             self.own[i].d.next = self.own_sum[i].val();
         }
@@ -354,19 +399,25 @@ impl Logic for RetransmitQueue {
             self.put.val() | self.returns.val() | (self.intake.q.val() == Intake::Merge);
         self.entries.write_address.next = self.tail.q.val();
         self.entries.write_data.next = self.held.q.val();
+        self.marks.write_data.next = self.held_any.q.val();
         if self.returns.val() {
             self.entries.write_data.next.slot = self.slot.q.val();
             self.entries.write_data.next.generation = self.generation.q.val();
             self.entries.write_data.next.base = self.base.q.val();
             self.entries.write_data.next.bits = self.left.q.val();
+            self.marks.write_data.next = self.left_any.q.val();
         }
         if self.intake.q.val() == Intake::Merge {
             self.entries.write_address.next = self.found_at.q.val();
             if self.entries.read_data.val().generation == self.held.q.val().generation {
                 self.entries.write_data.next.bits =
                     self.entries.read_data.val().bits | self.held.q.val().bits;
+                self.marks.write_data.next = self.marks.read_data.val() | self.held_any.q.val();
             }
         }
+        self.marks.read_address.next = self.entries.read_address.val();
+        self.marks.write_enable.next = self.entries.write_enable.val();
+        self.marks.write_address.next = self.entries.write_address.val();
         for i in 0..32 {
             if self.loading.q.val() & (self.head.q.val() == i.to_bits()) {
                 self.used[i].d.next = false;
@@ -428,44 +479,33 @@ impl Logic for RetransmitQueue {
 
         // What a merge or a load adds, and what a fetch takes.
         self.added.next = 0.into();
+        self.added_any.next = 0.into();
         if self.merging.val() {
             self.added.next = self.held.q.val().bits;
+            self.added_any.next = self.held_any.q.val();
         }
         if self.loading.q.val() {
             self.added.next = self.entries.read_data.val().bits;
-        }
-        for i in 0..16 {
-            self.added_any[i].next = self.added.val().get_bits::<16>(i * 16).any();
+            self.added_any.next = self.marks.read_data.val();
         }
         self.replaced.next = self.merging.val() & (self.generation.q.val() != self.held.q.val().generation);
-        self.kept.next = self.left.q.val();
-        self.kept_any.next = self.left_any.q.val();
+        self.stays.next = self.all_parts.val();
         if self.fetch.val() {
-            self.kept.next = self.left.q.val() & !(self.sixteen.val() << self.shift.val());
-            self.kept_any.next = self.left_any.q.val() & !(self.one.val() << self.sixteenth.val());
+            self.stays.next = !(self.one.val() << self.sixteenth.val());
         }
         if self.replaced.val() | self.loading.q.val() {
-            self.kept.next = 0.into();
-            self.kept_any.next = 0.into();
+            self.stays.next = 0.into();
         }
-        self.left.d.next = self.kept.val() | self.added.val();
-        self.left_any.d.next = self.kept_any.val()
-            | bit_cast::<16, 1>(self.added_any[0].val().into())
-            | (bit_cast::<16, 1>(self.added_any[1].val().into()) << 1)
-            | (bit_cast::<16, 1>(self.added_any[2].val().into()) << 2)
-            | (bit_cast::<16, 1>(self.added_any[3].val().into()) << 3)
-            | (bit_cast::<16, 1>(self.added_any[4].val().into()) << 4)
-            | (bit_cast::<16, 1>(self.added_any[5].val().into()) << 5)
-            | (bit_cast::<16, 1>(self.added_any[6].val().into()) << 6)
-            | (bit_cast::<16, 1>(self.added_any[7].val().into()) << 7)
-            | (bit_cast::<16, 1>(self.added_any[8].val().into()) << 8)
-            | (bit_cast::<16, 1>(self.added_any[9].val().into()) << 9)
-            | (bit_cast::<16, 1>(self.added_any[10].val().into()) << 10)
-            | (bit_cast::<16, 1>(self.added_any[11].val().into()) << 11)
-            | (bit_cast::<16, 1>(self.added_any[12].val().into()) << 12)
-            | (bit_cast::<16, 1>(self.added_any[13].val().into()) << 13)
-            | (bit_cast::<16, 1>(self.added_any[14].val().into()) << 14)
-            | (bit_cast::<16, 1>(self.added_any[15].val().into()) << 15);
+        self.mask[0].next = 0.into();
+        for i in 0..16 {
+            self.row.next = 0.into();
+            if self.stays.val().get_bit(i) {
+                self.row.next = self.all_parts.val();
+            }
+            self.mask[i + 1].next = (self.mask[i].val() >> 16) | (bit_cast::<256, 16>(self.row.val()) << 240);
+        }
+        self.left.d.next = (self.left.q.val() & self.mask[16].val()) | self.added.val();
+        self.left_any.d.next = (self.left_any.q.val() & self.stays.val()) | self.added_any.val();
         if self.issue.val() {
             self.part.d.next = self.rest.val();
         }
@@ -486,7 +526,7 @@ impl Logic for RetransmitQueue {
         self.last.next = self.issue.val()
             & !self.rest.val().any()
             & !self.left_any.q.val().any()
-            & !self.added.val().any();
+            & !self.added_any.val().any();
         if self.step_ready.val() {
             self.step_held.d.next = false;
         }
@@ -498,7 +538,7 @@ impl Logic for RetransmitQueue {
             self.step.d.next.done = self.last.val();
         }
         if self.last.val()
-            | (!self.part.q.val().any() & !self.left_any.q.val().any() & !self.added.val().any())
+            | (!self.part.q.val().any() & !self.left_any.q.val().any() & !self.added_any.val().any())
         {
             self.running.d.next = false;
         }

@@ -24,10 +24,10 @@ pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
 pub use grant_order::{GrantAge, GrantEnter, GrantOrder, GrantPlace, GrantStep};
 pub use lookup::{
-    Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers, LookupPlace,
-    LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
+    HashSeed, Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers,
+    LookupPlace, LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
 };
-pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants};
+pub use match_table::{MatchLinks, MatchNode, MatchNodes, MatchTable, MatchTenant, MatchTenants, TagHash};
 pub use narrow_placement::NarrowPlacement;
 pub use placement::{Placement, RingEntry};
 pub use receiver::Receiver;

@@ -1,12 +1,17 @@
 //! Turns a NACK into a walk: the zeros of its bitmap that may be sent again.
 //!
 //! ```text
-//!  bitmap ─ not ─┐
-//!  limit - base ─┼─ and ─> any? ──> walk
-//!                │   └────────────> idle: a PROBE shall ask again
-//!  below - base ─┤ or
-//!  bitmap ───────┘ what a later one overtook
+//!  bitmap ─ not ─────────────────────────────────┐
+//!    └─ highest one below limit ─┐               ├─ and ─> any? ──> walk
+//!  below - base ──┬─ smaller ────┴─ greater ─> bound           └──> idle: a PROBE shall ask again
+//!  limit - base ──┘
 //! ```
+//!
+//! An index may be sent again when the NACK has heard of it or a later one overtook
+//! it, so all below one bound: the greater of how far the NACK has heard and the
+//! highest that arrived. Ones beyond the limit are no packets that arrived: a block
+//! is full of them behind the message's end. The highest is looked for in groups
+//! of sixteen, that of the limit first and then the highest group below it.
 //!
 //! Contract: `launch` only while `free`; the walk or `idle` comes seven clocks
 //! later and stands until it is taken; then `free` rises again.
@@ -39,26 +44,53 @@ pub struct Nack {
     pub idle_generation: Signal<Out, Bits<20>>,
     pub idle_ready: Signal<In, Bit>,
     walk: Dff<Walk>,
-    /// Indexes of the block that may be sent again, 0..=256.
-    width: Dff<Bits<9>>,
+    /// Indexes below are asked for and were sent, 0..=256.
     reach: Dff<Bits<9>>,
-    /// Indexes that a later one overtook: a one for each below the highest that arrived.
-    overtaken: Dff<Bits<256>>,
+    /// Indexes below may be sent again.
+    bound: Dff<Bits<9>>,
+    /// Groups wholly below `reach` with a packet that arrived.
+    lower: Dff<Bits<16>>,
+    /// The group with the highest that arrived, and what of it arrived.
+    group: Dff<Bits<4>>,
+    arrived: Dff<Bits<16>>,
+    found: Dff<Bit>,
+    /// The group is not that of `reach`.
+    whole: Dff<Bit>,
     measured: Dff<Bit>,
     masked: Dff<Bit>,
     smeared: Dff<Bit>,
     known: Dff<Bit>,
     looked: Dff<Bit>,
     told: Dff<Bit>,
-    distance: Signal<Local, Bits<24>>,
-    farthest: Signal<Local, Bits<24>>,
-    mask: Signal<Local, Bits<256>>,
-    closely: Signal<Local, Bits<256>>,
-    widely: Signal<Local, Bits<256>>,
     walking: Dff<Bit>,
     idling: Dff<Bit>,
-    any: Dff<Bit>,
-    ones: Constant<Bits<256>>,
+    bits: Signal<Local, Bits<256>>,
+    /// Modulo 2^25: the top bit is a borrow.
+    heard: Signal<Local, Bits<25>>,
+    asked: Signal<Local, Bits<25>>,
+    look_at: Signal<Local, Bits<8>>,
+    there: Signal<Local, Bits<16>>,
+    any_of: [Signal<Local, Bits<16>>; 17],
+    partly: Signal<Local, Bits<16>>,
+    // The highest one of sixteen.
+    searched: Signal<Local, Bits<16>>,
+    half: Signal<Local, Bits<8>>,
+    quarter: Signal<Local, Bits<4>>,
+    pair: Signal<Local, Bits<2>>,
+    in_half: Signal<Local, Bit>,
+    in_quarter: Signal<Local, Bit>,
+    in_pair: Signal<Local, Bit>,
+    highest: Signal<Local, Bits<4>>,
+    arrived_to: Signal<Local, Bits<9>>,
+    // Ones below `bound`: groups wholly below, the group it is in, places of that below.
+    groups: Signal<Local, Bits<16>>,
+    last_group: Signal<Local, Bits<16>>,
+    places: Signal<Local, Bits<16>>,
+    row: Signal<Local, Bits<16>>,
+    mask: [Signal<Local, Bits<256>>; 17],
+    any: Signal<Local, Bit>,
+    one: Constant<Bits<16>>,
+    ones: Constant<Bits<16>>,
 }
 
 impl Nack {
@@ -82,24 +114,45 @@ impl Nack {
             idle_generation: Default::default(),
             idle_ready: Default::default(),
             walk: Default::default(),
-            width: Default::default(),
             reach: Default::default(),
-            overtaken: Default::default(),
+            bound: Default::default(),
+            lower: Default::default(),
+            group: Default::default(),
+            arrived: Default::default(),
+            found: Default::default(),
+            whole: Default::default(),
             measured: Default::default(),
             masked: Default::default(),
             smeared: Default::default(),
             known: Default::default(),
             looked: Default::default(),
             told: Default::default(),
-            distance: Default::default(),
-            farthest: Default::default(),
-            mask: Default::default(),
-            closely: Default::default(),
-            widely: Default::default(),
             walking: Default::default(),
             idling: Default::default(),
+            bits: Default::default(),
+            heard: Default::default(),
+            asked: Default::default(),
+            look_at: Default::default(),
+            there: Default::default(),
+            any_of: Default::default(),
+            partly: Default::default(),
+            searched: Default::default(),
+            half: Default::default(),
+            quarter: Default::default(),
+            pair: Default::default(),
+            in_half: Default::default(),
+            in_quarter: Default::default(),
+            in_pair: Default::default(),
+            highest: Default::default(),
+            arrived_to: Default::default(),
+            groups: Default::default(),
+            last_group: Default::default(),
+            places: Default::default(),
+            row: Default::default(),
+            mask: Default::default(),
             any: Default::default(),
-            ones: Constant::new(!Bits::<256>::default()),
+            one: Constant::new(1u64.into()),
+            ones: Constant::new(0xffffu64.into()),
         }
     }
 }
@@ -107,76 +160,122 @@ impl Nack {
 impl Logic for Nack {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self, clk, walk, width, reach, overtaken, measured, masked, smeared, known, looked, told,
-            walking, idling, any
-        );
+        dff_setup!(self, clk, walk, reach, bound, lower, group, arrived, found, whole);
+        dff_setup!(self, clk, measured, masked, smeared, known, looked, told, walking, idling);
 
-        self.distance.next = self.below.val() - self.base.val();
-        self.farthest.next = self.limit.val() - self.base.val();
-        self.mask.next = !(self.ones.val() << self.reach.q.val());
-        self.closely.next = self.overtaken.q.val()
-            | (self.overtaken.q.val() >> 1)
-            | (self.overtaken.q.val() >> 2)
-            | (self.overtaken.q.val() >> 3);
-        self.widely.next = self.overtaken.q.val()
-            | (self.overtaken.q.val() >> 16)
-            | (self.overtaken.q.val() >> 32)
-            | (self.overtaken.q.val() >> 48);
+        self.heard.next = bit_cast::<25, 24>(self.below.val()) - bit_cast::<25, 24>(self.base.val());
+        self.asked.next = bit_cast::<25, 24>(self.limit.val()) - bit_cast::<25, 24>(self.base.val());
+        self.bits.next = self.walk.q.val().bits;
         self.measured.d.next = self.launch.val();
         if self.launch.val() {
             self.walk.d.next.slot = self.slot.val();
             self.walk.d.next.generation = self.generation.val();
             self.walk.d.next.base = self.base.val();
             self.walk.d.next.bits = !self.bitmap.val();
-            self.overtaken.d.next = self.bitmap.val();
-            if self.below.val() <= self.base.val() {
-                self.width.d.next = 0.into();
-            } else {
-                if self.distance.val() >= 256 {
-                    self.width.d.next = 256.into();
-                } else {
-                    self.width.d.next = self.distance.val().get_bits::<9>(0);
-                }
+            self.bound.d.next = bit_cast::<9, 8>(self.heard.val().get_bits::<8>(0));
+            if self.heard.val().get_bits::<16>(8).any() {
+                self.bound.d.next = 256.into();
             }
-            if self.limit.val() <= self.base.val() {
+            if self.heard.val().get_bit(24) {
+                self.bound.d.next = 0.into();
+            }
+            self.reach.d.next = bit_cast::<9, 8>(self.asked.val().get_bits::<8>(0));
+            if self.asked.val().get_bits::<16>(8).any() {
+                self.reach.d.next = 256.into();
+            }
+            if self.asked.val().get_bit(24) {
                 self.reach.d.next = 0.into();
-            } else {
-                if self.farthest.val() >= 256 {
-                    self.reach.d.next = 256.into();
-                } else {
-                    self.reach.d.next = self.farthest.val().get_bits::<9>(0);
-                }
+            }
+        }
+
+        // The group of `reach`; the groups below.
+        self.look_at.next = bit_cast::<8, 4>(self.group.q.val()) << 4;
+        if self.measured.q.val() {
+            self.look_at.next = bit_cast::<8, 4>(self.reach.q.val().get_bits::<4>(4)) << 4;
+        }
+        self.there.next = !self.bits.val().get_bits::<16>(self.look_at.val().index());
+        self.any_of[0].next = 0.into();
+        for i in 0..16 {
+            self.any_of[i + 1].next = self.any_of[i].val() >> 1;
+            if !self.bits.val().get_bits::<16>(16 * i).all() {
+                self.any_of[i + 1].next = (self.any_of[i].val() >> 1) | 0x8000;
             }
         }
         self.masked.d.next = self.measured.q.val();
         if self.measured.q.val() {
-            // Ones beyond are no packets that arrived: a block is full of them behind the
-            // message's end.
-            self.walk.d.next.bits = self.walk.q.val().bits & self.mask.val();
-            self.overtaken.d.next = self.overtaken.q.val() & self.mask.val();
+            self.arrived.d.next = self.there.val();
+            self.lower.d.next =
+                self.any_of[16].val() & !(self.ones.val() << self.reach.q.val().get_bits::<5>(4));
+            if self.reach.q.val() < self.bound.q.val() {
+                self.bound.d.next = self.reach.q.val();
+            }
         }
+        self.searched.next = self.lower.q.val();
+        if self.known.q.val() {
+            self.searched.next = self.arrived.q.val();
+        }
+        self.in_half.next = self.searched.val().get_bits::<8>(8).any();
+        self.half.next = self.searched.val().get_bits::<8>(0);
+        if self.in_half.val() {
+            self.half.next = self.searched.val().get_bits::<8>(8);
+        }
+        self.in_quarter.next = self.half.val().get_bits::<4>(4).any();
+        self.quarter.next = self.half.val().get_bits::<4>(0);
+        if self.in_quarter.val() {
+            self.quarter.next = self.half.val().get_bits::<4>(4);
+        }
+        self.in_pair.next = self.quarter.val().get_bits::<2>(2).any();
+        self.pair.next = self.quarter.val().get_bits::<2>(0);
+        if self.in_pair.val() {
+            self.pair.next = self.quarter.val().get_bits::<2>(2);
+        }
+        self.highest.next = (bit_cast::<4, 1>(self.in_half.val().into()) << 3)
+            | (bit_cast::<4, 1>(self.in_quarter.val().into()) << 2)
+            | (bit_cast::<4, 1>(self.in_pair.val().into()) << 1)
+            | bit_cast::<4, 1>(self.pair.val().get_bits::<1>(1));
+        // Does the group of `reach` have it? At 256 all groups are wholly below.
+        self.partly.next = self.arrived.q.val() & !(self.ones.val() << self.reach.q.val().get_bits::<4>(0));
         self.smeared.d.next = self.masked.q.val();
         if self.masked.q.val() {
-            self.overtaken.d.next = self.closely.val()
-                | (self.closely.val() >> 4)
-                | (self.closely.val() >> 8)
-                | (self.closely.val() >> 12);
+            self.arrived.d.next = self.partly.val();
+            self.group.d.next = self.reach.q.val().get_bits::<4>(4);
+            self.found.d.next = true;
+            self.whole.d.next = false;
+            if !self.partly.val().any() {
+                self.group.d.next = self.highest.val();
+                self.found.d.next = self.lower.q.val().any();
+                self.whole.d.next = true;
+            }
         }
         self.known.d.next = self.smeared.q.val();
-        if self.smeared.q.val() {
-            self.overtaken.d.next = self.widely.val()
-                | (self.widely.val() >> 64)
-                | (self.widely.val() >> 128)
-                | (self.widely.val() >> 192);
+        if self.smeared.q.val() & self.whole.q.val() {
+            self.arrived.d.next = self.there.val();
         }
+        self.arrived_to.next =
+            (bit_cast::<9, 4>(self.group.q.val()) << 4) | bit_cast::<9, 4>(self.highest.val());
         self.looked.d.next = self.known.q.val();
-        if self.known.q.val() {
-            self.walk.d.next.bits =
-                self.walk.q.val().bits & (self.overtaken.q.val() | !(self.ones.val() << self.width.q.val()));
+        if self.known.q.val() & self.found.q.val() & (self.bound.q.val() < self.arrived_to.val()) {
+            self.bound.d.next = self.arrived_to.val();
+        }
+        self.groups.next = !(self.ones.val() << self.bound.q.val().get_bits::<5>(4));
+        self.last_group.next = self.one.val() << self.bound.q.val().get_bits::<5>(4);
+        self.places.next = !(self.ones.val() << self.bound.q.val().get_bits::<4>(0));
+        self.mask[0].next = 0.into();
+        for i in 0..16 {
+            self.row.next = 0.into();
+            if self.last_group.val().get_bit(i) {
+                self.row.next = self.places.val();
+            }
+            if self.groups.val().get_bit(i) {
+                self.row.next = self.ones.val();
+            }
+            self.mask[i + 1].next = (self.mask[i].val() >> 16) | (bit_cast::<256, 16>(self.row.val()) << 240);
         }
         self.told.d.next = self.looked.q.val();
-        self.any.d.next = self.walk.q.val().bits.any();
+        if self.looked.q.val() {
+            self.walk.d.next.bits = self.bits.val() & self.mask[16].val();
+        }
+        self.any.next = self.bits.val().any();
         if self.walk_ready.val() {
             self.walking.d.next = false;
         }
@@ -184,8 +283,8 @@ impl Logic for Nack {
             self.idling.d.next = false;
         }
         if self.told.q.val() {
-            self.walking.d.next = self.any.q.val();
-            self.idling.d.next = !self.any.q.val();
+            self.walking.d.next = self.any.val();
+            self.idling.d.next = !self.any.val();
         }
 
         self.free.next = !self.measured.q.val()

@@ -16,7 +16,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "fifo", blocks: &["fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "merge", blocks: &["merge"] },
-    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram"] },
+    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram", "lut_ram"] },
     Judge {
         test: "wire_cells",
         blocks: &[
@@ -79,12 +79,13 @@ pub const JUDGES: &[Judge] = &[
         test: "path_scheduler",
         blocks: &["path_scheduler", "path_draw", "recycle_rings", "destination_hash"],
     },
-    Judge { test: "match_table", blocks: &["match_table", "match_nodes", "match_tenants"] },
+    Judge { test: "match_table", blocks: &["match_table", "match_nodes", "match_tenants", "tag_hash"] },
     Judge {
         test: "lookup",
         blocks: &[
             "lookup",
             "lookup_hash",
+            "hash_seed",
             "lookup_way",
             "lookup_tables",
             "lookup_numbers",

@@ -42,6 +42,8 @@ struct Cells {
     pub forwarded_deep: Signal<Out, Word>,
     forward_ram: ForwardRam<Word, 5>,
     forward_ram_deep: ForwardRam<Word, 7>,
+    pub read_now: Signal<Out, Word>,
+    lut_ram: LutRam<Word, 5>,
     byte_ram: ByteRam<32, 4, 5>,
     folded_byte_ram: ByteRam<16, 2, 5>,
 }
@@ -70,6 +72,8 @@ impl Default for Cells {
             forwarded_deep: Default::default(),
             forward_ram: ForwardRam::new(3),
             forward_ram_deep: ForwardRam::new(7),
+            read_now: Default::default(),
+            lut_ram: LutRam::new(),
             byte_ram: ByteRam::new(5),
             folded_byte_ram: ByteRam::new(2),
         }
@@ -80,7 +84,12 @@ impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, word_dff, narrow_dff, full_ram, folded_ram, byte_ram, folded_byte_ram);
-        clock!(self, clock, forward_ram, forward_ram_deep);
+        clock!(self, clock, forward_ram, forward_ram_deep, lut_ram);
+        self.lut_ram.write_enable.next = self.write.val();
+        self.lut_ram.write_address.next = self.write_address.val();
+        self.lut_ram.read_address.next = self.read_address.val();
+        self.lut_ram.write_data.next = self.word.val();
+        self.read_now.next = self.lut_ram.read_data.val();
         self.forward_ram.write_enable.next = self.write.val();
         self.forward_ram.write_address.next = self.write_address.val();
         self.forward_ram.read_address.next = self.read_address.val();
@@ -129,6 +138,7 @@ fn leaf_cells_behave_as_their_text() {
         assert!(export.verilog.contains("module tessera_sdp_ram_71x32 "));
         assert!(export.verilog.contains("ram_style = \"distributed\""));
         assert!(export.verilog.contains("module tessera_byte_ram_32x32 "));
+        assert!(export.verilog.contains("module tessera_lut_ram_71x32 "));
         assert!(export.verilog.contains("module tessera_forward_ram_71x8 "));
         assert!(export.verilog.contains("module tessera_forward_ram_71x128 "));
         // Small address space: reads of the word being written happen often.

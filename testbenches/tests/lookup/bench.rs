@@ -15,7 +15,7 @@ use tessera_testbenches::host::Broadcast;
 /// Clocks from `ask_valid` to `answer_valid`, as of `host/rq_fetch`.
 const ANSWER_LATENCY: usize = 3;
 /// Clocks of the expansion of a seed, and of the steps around it.
-const KEYING: u64 = 400;
+const KEYING: u64 = 1130;
 pub const SEED: u32 = 0x9abc_def1;
 
 /// Sixteen contexts, 64 places, 40 tombstones.

@@ -1,6 +1,7 @@
 //! `rx::Lookup`: rules RO-1 to RO-8 against an independent reference.
 
 mod bench;
+mod hashes;
 mod opening;
 mod record;
 mod reference;

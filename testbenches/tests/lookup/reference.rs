@@ -3,9 +3,10 @@
 
 use super::record::Record;
 use std::collections::{BTreeMap, VecDeque};
-use tessera_abi::params::{Config, LFSR_MASK};
+use tessera_abi::params::Config;
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag, generation_age, Age};
+use tessera_testbenches::tabulation::{hash, tables};
 
 pub const EVENTS: [&str; 9] = [
     "stale",
@@ -79,7 +80,8 @@ pub struct Outcome {
 pub struct Reference {
     sets: usize,
     limit: usize,
-    streams: [Vec<bool>; 2],
+    /// Of the hash.
+    words: Vec<[u32; 32]>,
     /// Ways of the sets of both tables.
     pub tables: [Vec<[Option<Entry>; 4]>; 2],
     pub free: VecDeque<u64>,
@@ -102,16 +104,17 @@ pub struct Reference {
     pub events: BTreeMap<&'static str, u64>,
 }
 
-/// The 2 x 177 bits that a seed stands for.
-fn streams(seed: u32) -> [Vec<bool>; 2] {
-    let mut state = seed;
-    let mut bits = Vec::new();
-    for _ in 0..32 + 354 {
-        let s = |i: u32| state >> i & 1 != 0;
-        bits.push(s(0) ^ (s(7) & s(19)) ^ (s(11) & s(28)) ^ (s(4) & s(23) & s(30)));
-        state = state >> 1 ^ if state & 1 != 0 { LFSR_MASK } else { 0 };
-    }
-    [bits[32..32 + 177].to_vec(), bits[32 + 177..].to_vec()]
+/// The sets of a key in both tables: pieces of the key from the slot's lowest bit
+/// to the GID's highest.
+pub fn sets_of(tables: &[[u32; 32]], (gid, endpoint, slot): (u128, u128, u128)) -> (usize, usize) {
+    let low = (endpoint << 12) | slot;
+    let bit = |i: usize| match i {
+        0..36 => (low >> i & 1) as usize,
+        36..164 => (gid >> (i - 36) & 1) as usize,
+        _ => 0,
+    };
+    let hash = hash(tables, |piece| (0..5).map(|i| bit(5 * piece + i) << i).sum()) as usize;
+    (hash & 0x1fff, hash >> 13)
 }
 
 impl Reference {
@@ -120,7 +123,7 @@ impl Reference {
         Reference {
             sets,
             limit: config.tombstones,
-            streams: streams(seed),
+            words: tables(seed, 33),
             tables: [vec![[None; 4]; sets], vec![[None; 4]; sets]],
             free: (0..1 << config.rx_contexts_log2).collect(),
             receives: BTreeMap::new(),
@@ -137,21 +140,9 @@ impl Reference {
         }
     }
 
-    /// Bits of the key from the slot's lowest to the GID's highest.
     fn set_of(&self, table: usize, key: (u128, u128, u128)) -> usize {
-        let (gid, endpoint, slot) = key;
-        let low = (endpoint << 12) | slot;
-        let plain = |i: usize| if i < 36 { low >> i & 1 != 0 } else { gid >> (i - 36) & 1 != 0 };
-        let turned = |i: usize, by: usize| plain((i + by) % 82);
-        let bit = |i: usize| match i.checked_sub(82) {
-            None => plain(i),
-            Some(j) => plain(i) ^ (turned(j, 1) & turned(j, 2)) ^ (turned(j, 5) & turned(j, 12)),
-        };
-        let hash = (0..13).map(|j| {
-            let ones = (0..164).filter(|i| bit(*i) && self.streams[table][i + j]).count();
-            (ones % 2) << j
-        });
-        hash.sum::<usize>() % self.sets
+        let (set0, set1) = sets_of(&self.words, key);
+        [set0, set1][table] % self.sets
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {

@@ -14,7 +14,7 @@ use tessera_testbenches::host::{reset, Broadcast, Pulse};
 pub const SMALL: Config = Config { tagged_log2: 5, ..NIC512 };
 pub const TINY: Config = Config { tagged_log2: 3, ..NIC512 };
 /// Clocks of the seed's expansion and around it.
-const KEYING: u64 = 420;
+const KEYING: u64 = 560;
 /// What `done.event` says.
 pub const ENDED: u64 = 0;
 pub const POSTED: u64 = 1;

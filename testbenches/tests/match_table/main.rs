@@ -2,6 +2,7 @@
 //! told of it. Rules TM-1 to TM-6.
 
 mod bench;
+mod hashes;
 
 use std::collections::VecDeque;
 

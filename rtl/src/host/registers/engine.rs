@@ -168,7 +168,8 @@ impl Logic for Registers {
             }
             Writing::Decode => {
                 self.to_file.d.next = self.accepts.val() & self.file.writable.val();
-                self.to_data.d.next = self.accepts.val() & self.in_data.val();
+                // While tables are cleared it is what clears them.
+                self.to_data.d.next = self.accepts.val() & self.in_data.val() & self.copies.ready.val();
                 self.to_command.d.next =
                     self.aligned.val() & (self.aw_at.q.val() == self.command_at.val()) & self.obey.val();
                 self.to_fence.d.next = self.accepts.val() & (self.aw_at.q.val() == self.fence_at.val());
@@ -404,6 +405,7 @@ impl Logic for Registers {
             self.answered.d.next = false;
             self.all_ready.d.next = false;
             self.write_out.d.next.valid = false;
+            self.write_out.d.next.entry = 0.into();
             self.bell.d.next.valid = false;
             self.fence_out.d.next = false;
             self.reclaims.d.next.active = false;

@@ -19,7 +19,9 @@
 //! its later half, a read three after AR (a counter up to 70, of a path a few more). Writes follow each
 //! other by four clocks at least, so `doorbell` and `table_write` pulses are
 //! never closer. An order is offered with the handle that RECOVER_MESSAGE held
-//! when it was given, until it is taken. Outputs are registered.
+//! when it was given, until it is taken. Outputs are registered. The entry of
+//! `table_write` is zero from a reset to the first write behind it: tables that are
+//! copies of its fields are cleared with that (`ClearedRam::fed_zeros`).
 //!
 //! Verified by `testbenches/tests/registers/`.
 
@@ -350,7 +352,7 @@ impl Registers {
             file: RegisterFile::new(),
             counters: Counters::new(),
             path_counters: PathCounters::new(),
-            copies: ClearedRam::new(2 + table_log2, "block"),
+            copies: ClearedRam::new(2 + table_log2, "block").fed_zeros(),
             prescale: Default::default(),
             ticks: Default::default(),
             writing: Default::default(),

@@ -577,6 +577,8 @@ impl Logic for Interval {
             self.to_visit.d.next = 0.into();
             self.clear_at.d.next = 0.into();
             self.cleared.d.next = false;
+            // What the words are cleared with.
+            self.word.d.next = self.no_word.val();
         }
     }
 }

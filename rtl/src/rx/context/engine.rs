@@ -1189,6 +1189,10 @@ impl Logic for Context {
             self.state.d.next = ContextState::Idle;
         }
         if self.rst.val() {
+            // What the words are cleared with.
+            self.live.d.next = self.no_live.val();
+        }
+        if self.rst.val() {
             self.ordered.d.next = false;
         }
         if self.rst.val() {

@@ -161,7 +161,7 @@ impl Intake {
             store_fixed: Default::default(),
             ready: Default::default(),
             fixed_words: SdpRam::new(contexts_log2),
-            live_words: ClearedRam::new(contexts_log2, "block"),
+            live_words: ClearedRam::new(contexts_log2, "block").fed_zeros(),
             reading: Default::default(),
             full: Default::default(),
             other_turn: Default::default(),

@@ -380,6 +380,7 @@ pub struct Context {
     partial: Constant<Bits<8>>,
     remote_access_status: Constant<Bits<8>>,
     nothing: Constant<Bits<256>>,
+    no_live: Constant<ContextLive>,
 }
 
 impl Context {
@@ -604,6 +605,7 @@ impl Context {
             partial: code(Status::Partial as u8),
             remote_access_status: code(Status::RemoteAccess as u8),
             nothing: Constant::new(Bits::<256>::default()),
+            no_live: Constant::new(ContextLive::default()),
         }
     }
 }

@@ -50,7 +50,7 @@
 //!   (verdict 3); such a step gives way to no packet;
 //! - `low` follows a change of what is remembered by two clocks;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
-//!   wait for the 387 clocks of its expansion. With entries in the tables, or
+//!   wait for the 1,121 clocks of its expansion. With entries in the tables, or
 //!   when a packet at hand leaves one, the old one stays: they could not be found
 //!   under another;
 //! - `ready` rises when the tables are cleared after reset, one set per clock.
@@ -63,6 +63,7 @@ mod hash;
 mod judge;
 mod numbers;
 mod reply;
+mod seed;
 mod tables;
 mod tally;
 mod tenants;
@@ -73,6 +74,7 @@ pub use hash::LookupHash;
 pub use judge::LookupJudge;
 pub use numbers::LookupNumbers;
 pub use reply::LookupReply;
+pub use seed::HashSeed;
 pub use tables::LookupTables;
 pub use tally::LookupTally;
 pub use tenants::{LookupTenant, LookupTenants};
@@ -360,7 +362,7 @@ impl Lookup {
             opened: Default::default(),
             ud_receive: Default::default(),
             ready: Default::default(),
-            hash: LookupHash::new(),
+            hash: Default::default(),
             tables: LookupTables::new(config.table_sets_log2),
             ends: LookupEnds::new(config.rx_contexts_log2),
             tally: LookupTally::new(),

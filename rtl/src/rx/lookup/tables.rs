@@ -36,7 +36,7 @@ pub struct LookupTables {
     pub vacancy: Signal<Out, Bits<8>>,
     /// Of the sets of two clocks ago.
     pub expired: Signal<Out, Bits<8>>,
-    /// What is held in this way of the sets of a clock ago.
+    /// What is held in this way of the sets of a clock ago; not with `choose`.
     pub way: Signal<In, Bits<8>>,
     pub way_held: Signal<Out, LookupHeld>,
     /// Ways to write.
@@ -62,9 +62,12 @@ pub struct LookupTables {
     room1: Signal<Local, Bits<3>>,
     lowest0: Signal<Local, Bits<4>>,
     lowest1: Signal<Local, Bits<4>>,
-    hit_generation: [Signal<Local, Bits<20>>; 9],
-    hit_held: [Signal<Local, LookupHeld>; 9],
-    named_held: [Signal<Local, LookupHeld>; 9],
+    /// At most one way: the one hit, or else the one named.
+    asked: Signal<Local, Bits<8>>,
+    generation: Signal<Local, Bits<20>>,
+    held: Signal<Local, LookupHeld>,
+    of_asked: Signal<Local, LookupHeld>,
+    generation_of_hit: Signal<Local, Bits<20>>,
 }
 
 impl LookupTables {
@@ -102,9 +105,11 @@ impl LookupTables {
             room1: Default::default(),
             lowest0: Default::default(),
             lowest1: Default::default(),
-            hit_generation: Default::default(),
-            hit_held: Default::default(),
-            named_held: Default::default(),
+            asked: Default::default(),
+            generation: Default::default(),
+            held: Default::default(),
+            of_asked: Default::default(),
+            generation_of_hit: Default::default(),
         }
     }
 }
@@ -121,13 +126,6 @@ impl Logic for LookupTables {
             self.ways[i].set_at.next = self.set1.val();
             self.ways[i].write_set.next = self.write_set1.val();
         }
-        self.hit_generation[0].next = 0.into();
-        self.hit_held[0].next.state = 0.into();
-        self.hit_held[0].next.value = 0.into();
-        self.hit_held[0].next.status = 0.into();
-        self.named_held[0].next.state = 0.into();
-        self.named_held[0].next.value = 0.into();
-        self.named_held[0].next.status = 0.into();
         for i in 0..8 {
             self.ways[i].clk.next = self.clk.val();
             self.ways[i].present.next = self.present.val();
@@ -135,20 +133,7 @@ impl Logic for LookupTables {
             self.ways[i].write_name.next = self.write.val().get_bit(i) & self.write_names.val();
             self.ways[i].new_held.next = self.new_held.val();
             self.ways[i].key.next = self.key.val();
-            self.named_held[i + 1].next = self.named_held[i].val();
-            if self.way.val().get_bit(i) {
-                self.named_held[i + 1].next = self.ways[i].held.val();
-            }
-            // At most one way is hit.
-            if self.ways[i].hit.val() {
-                self.hit_generation[i + 1].next = self.ways[i].generation.val();
-                self.hit_held[i + 1].next = self.ways[i].held.val();
-            } else {
-                self.hit_generation[i + 1].next = self.hit_generation[i].val();
-                self.hit_held[i + 1].next = self.hit_held[i].val();
-            }
         }
-        self.way_held.next = self.named_held[8].val();
         self.hits.next = bit_cast::<8, 1>(self.ways[0].hit.val().into())
             | (bit_cast::<8, 1>(self.ways[1].hit.val().into()) << 1)
             | (bit_cast::<8, 1>(self.ways[2].hit.val().into()) << 2)
@@ -157,6 +142,26 @@ impl Logic for LookupTables {
             | (bit_cast::<8, 1>(self.ways[5].hit.val().into()) << 5)
             | (bit_cast::<8, 1>(self.ways[6].hit.val().into()) << 6)
             | (bit_cast::<8, 1>(self.ways[7].hit.val().into()) << 7);
+        // An OR of ANDs: a chain of choices would be as long as there are ways.
+        self.asked.next = self.way.val();
+        if self.choose.val() {
+            self.asked.next = self.hits.val();
+        }
+        self.generation_of_hit.next = 0.into();
+        self.of_asked.next.state = 0.into();
+        self.of_asked.next.value = 0.into();
+        self.of_asked.next.status = 0.into();
+        for i in 0..8 {
+            self.generation.next = self.ways[i].generation.val();
+            self.held.next = self.ways[i].held.val();
+            if self.asked.val().get_bit(i) {
+                self.generation_of_hit.next = self.generation_of_hit.val() | self.generation.val();
+                self.of_asked.next.state = self.of_asked.val().state | self.held.val().state;
+                self.of_asked.next.value = self.of_asked.val().value | self.held.val().value;
+                self.of_asked.next.status = self.of_asked.val().status | self.held.val().status;
+            }
+        }
+        self.way_held.next = self.of_asked.val();
         self.vacant.next = bit_cast::<8, 1>(self.ways[0].vacant.val().into())
             | (bit_cast::<8, 1>(self.ways[1].vacant.val().into()) << 1)
             | (bit_cast::<8, 1>(self.ways[2].vacant.val().into()) << 2)
@@ -189,8 +194,8 @@ impl Logic for LookupTables {
         self.lowest1.next = self.vacant1.val() & (!self.vacant1.val() + 1);
         if self.choose.val() {
             self.is_found.d.next = self.hits.val();
-            self.its_generation.d.next = self.hit_generation[8].val();
-            self.its_held.d.next = self.hit_held[8].val();
+            self.its_generation.d.next = self.generation_of_hit.val();
+            self.its_held.d.next = self.of_asked.val();
             if self.room0.val() >= self.room1.val() {
                 self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest0.val());
             } else {

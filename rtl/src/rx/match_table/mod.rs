@@ -35,14 +35,16 @@
 //!
 //! Verified by `testbenches/tests/match_table/main.rs`.
 
+mod hash;
 mod nodes;
 mod tenants;
 
+pub use hash::TagHash;
 pub use nodes::{MatchLinks, MatchNode, MatchNodes};
 pub use tenants::{MatchTenant, MatchTenants};
 
 use crate::prelude::*;
-use crate::rx::{LookupHash, LookupTables};
+use crate::rx::LookupTables;
 use crate::types::{Done, Receive, RxWork, Settings, TableWrite, TaggedPost};
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
@@ -92,7 +94,7 @@ pub struct MatchTable {
     pub purging: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
 
-    hash: LookupHash,
+    hash: TagHash,
     tables: LookupTables,
     nodes: MatchNodes,
     tenants: MatchTenants,
@@ -186,7 +188,7 @@ impl MatchTable {
             event_full: Default::default(),
             purging: Default::default(),
             ready: Default::default(),
-            hash: LookupHash::new(),
+            hash: Default::default(),
             tables: LookupTables::new(sets_log2),
             nodes: MatchNodes::new(config.tagged_log2),
             tenants: MatchTenants::new(config.endpoints_log2),
@@ -270,21 +272,20 @@ impl Logic for MatchTable {
 
         // The hash of what starts; a node of a past life brings its own words.
         self.hash.seed.next = self.settings.val().seed;
-        self.hash.slot.next = 0.into();
-        self.hash.gid.next = bit_cast::<128, 64>(self.post_data.val().tag);
-        self.hash.endpoint.next = bit_cast::<24, 8>(self.post_data.val().endpoint);
+        self.hash.tag.next = self.post_data.val().tag;
+        self.hash.endpoint.next = self.post_data.val().endpoint;
         self.tenants.endpoint.next = self.word.q.val().endpoint;
         if self.state.q.val() == State::Idle {
             self.tenants.endpoint.next = self.post_data.val().endpoint;
             if self.asks.val() {
-                self.hash.gid.next = bit_cast::<128, 64>(self.ask_tag.val());
-                self.hash.endpoint.next = bit_cast::<24, 8>(self.ask_endpoint.val());
+                self.hash.tag.next = self.ask_tag.val();
+                self.hash.endpoint.next = self.ask_endpoint.val();
                 self.tenants.endpoint.next = self.ask_endpoint.val();
             }
         }
         if self.state.q.val() == State::SweepLook {
-            self.hash.gid.next = bit_cast::<128, 64>(self.nodes.node.val().tag);
-            self.hash.endpoint.next = bit_cast::<24, 8>(self.nodes.node.val().endpoint);
+            self.hash.tag.next = self.nodes.node.val().tag;
+            self.hash.endpoint.next = self.nodes.node.val().endpoint;
             self.tenants.endpoint.next = self.nodes.node.val().endpoint;
         }
 
