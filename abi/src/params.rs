@@ -32,8 +32,10 @@ pub const MAX_FRAME: usize = MAX_UNTAGGED_FRAME + wire::VLAN_LEN;
 /// pseudo-random choice: `x = (x >> 1) ^ (mask if x & 1)`.
 pub const LFSR_MASK: u32 = 0x8020_0003;
 
-/// Width of the streams between blocks, bits.
+/// Width of the streams of rings, and of frames and payload where the ports are wide, bits.
 pub const CORE_BITS: usize = 512;
+/// Width of the streams of frames and payload where the ports are no wider, bits.
+pub const NARROW_BITS: usize = 128;
 
 /// Entropy values a destination's ring of policy `recycle` holds.
 pub const RECYCLE_RING: usize = 8;
@@ -65,7 +67,8 @@ pub struct Config {
     /// Name, also that of the exported file.
     pub name: &'static str,
     /// Width of the packet and DMA streams at the edges, bits: 64, 128, 256 or
-    /// 512. The blocks inside always work on [`CORE_BITS`].
+    /// 512. Inside, frames and payload have [`path_bits`](Self::path_bits), ring
+    /// entries always [`CORE_BITS`].
     pub data_bits: usize,
     /// Messages being sent.
     pub tx_slots_log2: usize,
@@ -93,9 +96,9 @@ pub struct Config {
     pub wheel_l1_log2: usize,
     /// log2 of ticks per first-level slot.
     pub wheel_tick_log2: usize,
-    /// Beats of the receive packet buffer.
+    /// Size of the receive packet buffer, in 64 bytes, however wide its beats are.
     pub rx_buffer_beats_log2: usize,
-    /// Beats of the transmit payload buffer.
+    /// Size of the transmit payload buffer, in 64 bytes.
     pub tx_buffer_beats_log2: usize,
     /// Parsed packets, and an eighth as many answers, that wait for their judge.
     pub rx_packets_log2: usize,
@@ -103,7 +106,7 @@ pub struct Config {
     pub tx_packets_log2: usize,
     /// Answers that wait to be sent.
     pub answers_log2: usize,
-    /// Beats of ring entries being read, at each of the two readers.
+    /// Beats of 64 bytes of ring entries being read, at each of the two readers.
     pub ring_beats_log2: usize,
     /// Tagged receives in place.
     pub tagged_log2: usize,
@@ -266,9 +269,13 @@ impl Config {
         ]
     }
 
-    /// Narrow beats that make a wide one: 1 where no width changes.
-    pub const fn gear(&self) -> usize {
-        CORE_BITS / self.data_bits
+    /// Width of the streams of frames and payload inside, bits.
+    pub const fn path_bits(&self) -> usize {
+        if self.data_bits > NARROW_BITS {
+            CORE_BITS
+        } else {
+            NARROW_BITS
+        }
     }
 
     /// The configuration of a name.

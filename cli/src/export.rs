@@ -89,7 +89,7 @@ fn print_sums(name: &str, found: &[&Memory]) {
 
 /// The block that holds a memory: the first instance on its way that is no more than wiring.
 fn block(path: &str) -> &str {
-    path.split('.').find(|name| !["core", "path"].contains(name)).unwrap_or_default()
+    path.split('.').find(|name| !["nic", "core", "path"].contains(name)).unwrap_or_default()
 }
 
 /// Prints the memory of one configuration, by block of core and path.

@@ -5,8 +5,9 @@ use tessera_abi::params::{Config, CORE_BITS};
 use crate::emit::{export_with_header, with_big_stack, EmitError, Export, Header};
 use crate::shell::axi_nic::AxiNic;
 use crate::shell::corundum_nic::CorundumNic;
+use crate::shell::geared_axi_nic::GearedAxiNic;
 use crate::shell::narrow_axi_nic::NarrowAxiNic;
-use crate::top::{NarrowNic, TesseraNic};
+use crate::top::{GearedNic, NarrowNic, TesseraNic};
 
 /// Exports a whole NIC, with the source revision in the file's head.
 ///
@@ -22,7 +23,7 @@ pub fn nic(config: &'static Config, revision: &str) -> Result<Export, EmitError>
         match config.data_bits {
             64 => export_with_header(&mut NarrowNic::<64, 8>::new(config), &top, &header),
             128 => export_with_header(&mut NarrowNic::<128, 16>::new(config), &top, &header),
-            256 => export_with_header(&mut NarrowNic::<256, 32>::new(config), &top, &header),
+            256 => export_with_header(&mut GearedNic::<256, 32>::new(config), &top, &header),
             CORE_BITS => export_with_header(&mut TesseraNic::new(config), &top, &header),
             other => panic!("{}: no gear for streams of {other} bits", config.name),
         }
@@ -43,7 +44,7 @@ pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitEr
         match config.data_bits {
             64 => export_with_header(&mut NarrowAxiNic::<64, 8>::new(config), &top, &header),
             128 => export_with_header(&mut NarrowAxiNic::<128, 16>::new(config), &top, &header),
-            256 => export_with_header(&mut NarrowAxiNic::<256, 32>::new(config), &top, &header),
+            256 => export_with_header(&mut GearedAxiNic::<256, 32>::new(config), &top, &header),
             CORE_BITS => export_with_header(&mut AxiNic::new(config), &top, &header),
             other => panic!("{}: no gear for streams of {other} bits", config.name),
         }

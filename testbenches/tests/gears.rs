@@ -1,5 +1,5 @@
 //! `stream::Widen` and `stream::Split`: bytes, ends, marks and rate, at every
-//! width. The reference is the frame itself.
+//! width to every other. The reference is the frame itself.
 
 use tessera_rtl::stream::{Split, Widen};
 use tessera_sim::tb::{self, cycle, AxisDriver, AxisMonitor, Frame, Pattern, Rng};
@@ -15,14 +15,19 @@ struct Gear {
 }
 
 fn gears() -> Vec<Gear> {
-    fn pair<const W: usize, const K: usize>() -> [Gear; 2] {
-        let gear = |what: &str, design, widens| Gear { name: format!("{what}{W}"), design, bytes: K, widens };
+    fn pair<const W: usize, const K: usize, const V: usize, const L: usize>() -> [Gear; 2] {
+        let gear = |what: &str, design, widens| {
+            let name = format!("{what} {W} {V}");
+            Gear { name, design, bytes: K, widens }
+        };
         [
-            gear("widen", tessera_testbenches::design("widen", Widen::<W, K>::new), true),
-            gear("split", tessera_testbenches::design("split", Split::<W, K>::new), false),
+            gear("widen", tessera_testbenches::design("widen", Widen::<W, K, V, L>::new), true),
+            gear("split", tessera_testbenches::design("split", Split::<W, K, V, L>::new), false),
         ]
     }
-    pair::<64, 8>().into_iter().chain(pair::<128, 16>()).chain(pair::<256, 32>()).collect()
+    let wide = [pair::<64, 8, 512, 64>(), pair::<128, 16, 512, 64>(), pair::<256, 32, 512, 64>()];
+    let narrow = [pair::<64, 8, 128, 16>(), pair::<128, 16, 128, 16>()];
+    wide.into_iter().chain(narrow).flatten().collect()
 }
 
 struct Bench<'a> {

@@ -150,8 +150,7 @@ impl Loop {
     fn payload(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < length {
-            bytes
-                .extend(packets::beat_bytes(&self.payload_out.take().expect("payload").word).0);
+            bytes.extend(packets::beat_bytes(&self.payload_out.take().expect("payload").word).0);
         }
         bytes
     }

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use tessera_abi::params::CORE_BITS;
 use tessera_rtl::emit::Export;
 use tessera_sim::mutate;
 use tessera_sim::tools::{self, ToolError, ToolOptions};
@@ -34,17 +35,25 @@ fn skipped(test: &str, error: &ToolError) {
     let _ = write!(std::io::stdout(), "\nSKIPPED {test}: {error}\n");
 }
 
+/// What the blocks around a configuration's core are called: by its streams.
+fn kind() -> &'static str {
+    match (config().data_bits, config().path_bits()) {
+        (CORE_BITS, _) => "",
+        (_, CORE_BITS) => "geared_",
+        _ => "narrow_",
+    }
+}
+
 #[test]
 fn every_block_has_a_testbench() {
     let mut missing = BTreeMap::new();
     let axi = tessera_rtl::export::axi_nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
     for module in mutate::modules(&export().verilog).chain(mutate::modules(&axi.verilog)) {
         let block = match module {
-            top if top == axi.top && config().gear() == 1 => "axi_nic".to_owned(),
-            top if top == axi.top => "narrow_axi_nic".to_owned(),
             // The block that wires a configuration is the same for all of a kind.
-            top if top == export().top && config().gear() == 1 => "nic512".to_owned(),
-            top if top == export().top => "narrow_nic".to_owned(),
+            top if top == axi.top => format!("{}axi_nic", kind()),
+            top if top == export().top && kind().is_empty() => "nic512".to_owned(),
+            top if top == export().top => format!("{}nic", kind()),
             _ => mutate::block_of(module),
         };
         if mutate::judges_of(&block).next().is_none() {

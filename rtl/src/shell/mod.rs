@@ -9,6 +9,7 @@ pub mod axi_write;
 pub mod corundum_nic;
 pub mod frame_join;
 pub mod frame_tap;
+pub mod geared_axi_nic;
 pub mod narrow_axi_nic;
 pub mod seg_read;
 pub mod seg_write;

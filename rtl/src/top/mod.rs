@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Here are the ports; [`Core`] and [`WidePath`] wire the blocks, `wiring` joins the two.
-//! [`NarrowNic`] puts gears at the edges for configurations with narrow streams.
+//! [`NarrowNic`] has the same core and a narrower path, [`GearedNic`] gears around all of this.
 //!
 //! Contract: every output depends on registers only, so a board may register
 //! nothing at its edge. `rst` is synchronous, active high, at least two clocks;
@@ -18,12 +18,16 @@
 //! Verified by `testbenches/tests/nic.rs`.
 
 mod core;
+mod geared;
 mod narrow;
+mod narrow_path;
 mod wide_path;
 mod wiring;
 
 pub use self::core::{Core, EventMap, RxEvents, TxEvents};
+pub use geared::GearedNic;
 pub use narrow::NarrowNic;
+pub use narrow_path::NarrowPath;
 pub use wide_path::WidePath;
 
 use tessera_abi::params::Config;

@@ -1,22 +1,28 @@
-//! A NIC with narrow streams: the core between gears.
+//! A NIC with narrow streams: the core, and a path of its own of 128 bits.
 //!
 //! ```text
-//!  s_axis (W) ─> widen ─┐                ┌─> split ─> m_axis (W)
-//!  dma_ctrl reads ─> widen ─┐        ┌─> split ─> dma_ctrl writes
-//!  dma_data reads ─> widen ─┤  core  ├─> split ─> dma_data writes
-//!  descriptors, statuses, s_axil ────┴──────────── as they are
+//!  s_axis (W) ─> widen ─────────┐              ┌─> split ─> m_axis (W)
+//!  dma_data reads ─> widen ─────┤  path (128)  ├─> split ─> dma_data writes
+//!                               └──────┬───────┘
+//!                                words │
+//!  dma_ctrl reads ─> widen ─────┬──────┴───────┬─> split ─> dma_ctrl writes
+//!                               │  core (512)  │
+//!  descriptors, statuses, s_axil ──────────────── as they are
 //! ```
 //!
-//! Contract: the ports of [`TesseraNic`] with other widths, and its contract.
-//! A read's status is held one clock, so that it comes with or after its last
-//! beat inside as well. No gear ever refuses a frame's beat or one that was
-//! read: the core takes what it gets in these streams.
+//! Where streams have 128 bits, the gears of frames and payload are wires. Those
+//! of rings are always there: an entry is read whole.
+//!
+//! Contract: the ports of [`TesseraNic`](super::TesseraNic) with other widths, and
+//! its contract. A read's status is held one clock, so that it comes with or after
+//! its last beat inside as well. No gear ever refuses a frame's beat or one that was
+//! read: core and path take what they get in these streams.
 //!
 //! Verified by `testbenches/tests/configs.rs`.
 
 use tessera_abi::params::Config;
 
-use super::TesseraNic;
+use super::{Core, NarrowPath};
 use crate::prelude::*;
 use crate::stream::{Split, Widen};
 use crate::types::DmaStatus;
@@ -106,13 +112,14 @@ pub struct NarrowNic<const W: usize, const K: usize> {
     pub dma_data_write_status_valid: Signal<In, Bit>,
     pub dma_data_write_status_tag: Signal<In, Bits<8>>,
     pub dma_data_write_status_error: Signal<In, Bit>,
-    core: TesseraNic,
-    rx_gear: Widen<W, K>,
-    tx_gear: Split<W, K>,
-    ctrl_read_gear: Widen<W, K>,
-    ctrl_write_gear: Split<W, K>,
-    data_read_gear: Widen<W, K>,
-    data_write_gear: Split<W, K>,
+    core: Core,
+    path: NarrowPath,
+    rx_gear: Widen<W, K, 128, 16>,
+    tx_gear: Split<W, K, 128, 16>,
+    ctrl_read_gear: Widen<W, K, 512, 64>,
+    ctrl_write_gear: Split<W, K, 512, 64>,
+    data_read_gear: Widen<W, K, 128, 16>,
+    data_write_gear: Split<W, K, 128, 16>,
     ctrl_status_valid: Dff<Bit>,
     ctrl_status: Dff<DmaStatus>,
     data_status_valid: Dff<Bit>,
@@ -124,7 +131,7 @@ impl<const W: usize, const K: usize> NarrowNic<W, K> {
     /// [`with_big_stack`](crate::emit::with_big_stack).
     ///
     /// # Panics
-    /// When the configuration has another width.
+    /// When the configuration has another width, or it is more than 128 bits.
     pub fn new(config: &Config) -> Self {
         assert_eq!(config.data_bits, W, "{} is not for streams of {W} bits", config.name);
         Self {
@@ -209,7 +216,8 @@ impl<const W: usize, const K: usize> NarrowNic<W, K> {
             dma_data_write_status_valid: Default::default(),
             dma_data_write_status_tag: Default::default(),
             dma_data_write_status_error: Default::default(),
-            core: TesseraNic::new(config),
+            core: Core::new(config),
+            path: NarrowPath::new(config),
             rx_gear: Widen::new(),
             tx_gear: Split::new(),
             ctrl_read_gear: Widen::new(),
@@ -230,6 +238,8 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
         dff_setup!(self, clk, ctrl_status_valid, ctrl_status, data_status_valid, data_status);
         self.core.clk.next = self.clk.val();
         self.core.rst.next = self.rst.val();
+        self.path.clk.next = self.clk.val();
+        self.path.rst.next = self.rst.val();
         self.rx_gear.clk.next = self.clk.val();
         self.rx_gear.rst.next = self.rst.val();
         self.tx_gear.clk.next = self.clk.val();
@@ -243,30 +253,76 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
         self.data_write_gear.clk.next = self.clk.val();
         self.data_write_gear.rst.next = self.rst.val();
 
+        // Between the two.
+        self.path.core_rst.next = self.core.core_rst.val();
+        self.path.closed.next = self.core.closed.val();
+        self.core.quiet.next = self.path.quiet.val();
+        self.path.settings.next = self.core.settings.val();
+        self.path.now.next = self.core.now.val();
+        self.path.table_write.next = self.core.table_write.val();
+        self.core.rx_data_valid.next = self.path.rx_data_valid.val();
+        self.core.rx_data_data.next = self.path.rx_data_data.val();
+        self.path.rx_data_ready.next = self.core.rx_data_ready.val();
+        self.core.rx_feedback_valid.next = self.path.rx_feedback_valid.val();
+        self.core.rx_feedback_data.next = self.path.rx_feedback_data.val();
+        self.path.rx_feedback_ready.next = self.core.rx_feedback_ready.val();
+        self.core.rx_events.next = self.path.rx_events.val();
+        self.path.place_valid.next = self.core.place_valid.val();
+        self.path.place_data.next = self.core.place_data.val();
+        self.core.place_ready.next = self.path.place_ready.val();
+        self.core.fence_valid.next = self.path.fence_valid.val();
+        self.core.fence_data.next = self.path.fence_data.val();
+        self.path.fence_ready.next = self.core.fence_ready.val();
+        self.core.issued.next = self.path.issued.val();
+        self.core.ring_head.next = self.path.ring_head.val();
+        self.core.ring_tail.next = self.path.ring_tail.val();
+        self.core.write_error.next = self.path.write_error.val();
+        self.path.packet_valid.next = self.core.packet_valid.val();
+        self.path.packet_data.next = self.core.packet_data.val();
+        self.core.packet_ready.next = self.path.packet_ready.val();
+        self.core.failed.next = self.path.failed.val();
+        self.path.answer_valid.next = self.core.answer_valid.val();
+        self.path.answer_data.next = self.core.answer_data.val();
+        self.core.answer_ready.next = self.path.answer_ready.val();
+        self.path.ev.next = self.core.ev.val();
+        self.path.ev_asks.next = self.core.ev_asks.val();
+        self.core.ev_take.next = self.path.ev_take.val();
+        self.core.ev_gid.next = self.path.ev_gid.val();
+        self.core.ev_kind.next = self.path.ev_kind.val();
+        self.core.sent.next = self.path.sent.val();
+        self.core.said.next = self.path.said.val();
+        self.core.tx_events.next = self.path.tx_events.val();
+        self.core.path_ready.next = self.path.ready.val();
+
         // Frames in.
         self.rx_gear.in_tdata.next = self.s_axis_tdata.val();
-        self.core.s_axis_tdata.next = self.rx_gear.out_tdata.val();
         self.rx_gear.in_tkeep.next = self.s_axis_tkeep.val();
-        self.core.s_axis_tkeep.next = self.rx_gear.out_tkeep.val();
         self.rx_gear.in_tvalid.next = self.s_axis_tvalid.val();
-        self.core.s_axis_tvalid.next = self.rx_gear.out_tvalid.val();
         self.rx_gear.in_tlast.next = self.s_axis_tlast.val();
-        self.core.s_axis_tlast.next = self.rx_gear.out_tlast.val();
         self.rx_gear.in_tuser.next = self.s_axis_tuser.val();
-        self.core.s_axis_tuser.next = self.rx_gear.out_tuser.val();
         self.s_axis_tready.next = self.rx_gear.in_tready.val();
-        self.rx_gear.out_tready.next = self.core.s_axis_tready.val();
+        self.core.s_axis_tvalid.next = self.rx_gear.out_tvalid.val();
+        self.core.s_axis_tlast.next = self.rx_gear.out_tlast.val();
+        self.path.s_axis_tvalid.next = self.core.rx_valid.val();
+        self.path.s_axis_tdata.next = self.rx_gear.out_tdata.val();
+        self.path.s_axis_tkeep.next = self.rx_gear.out_tkeep.val();
+        self.path.s_axis_tlast.next = self.rx_gear.out_tlast.val();
+        self.path.s_axis_tuser.next = self.rx_gear.out_tuser.val();
+        self.rx_gear.out_tready.next = self.path.s_axis_tready.val();
 
         // Frames out.
-        self.tx_gear.in_tdata.next = self.core.m_axis_tdata.val();
-        self.m_axis_tdata.next = self.tx_gear.out_tdata.val();
-        self.tx_gear.in_tkeep.next = self.core.m_axis_tkeep.val();
-        self.m_axis_tkeep.next = self.tx_gear.out_tkeep.val();
+        self.core.tx_valid.next = self.path.m_axis_tvalid.val();
+        self.core.tx_last.next = self.path.m_axis_tlast.val();
+        self.path.m_axis_tready.next = self.core.tx_ready.val();
         self.tx_gear.in_tvalid.next = self.core.m_axis_tvalid.val();
-        self.m_axis_tvalid.next = self.tx_gear.out_tvalid.val();
-        self.tx_gear.in_tlast.next = self.core.m_axis_tlast.val();
-        self.m_axis_tlast.next = self.tx_gear.out_tlast.val();
+        self.tx_gear.in_tdata.next = self.path.m_axis_tdata.val();
+        self.tx_gear.in_tkeep.next = self.path.m_axis_tkeep.val();
+        self.tx_gear.in_tlast.next = self.path.m_axis_tlast.val();
         self.core.m_axis_tready.next = self.tx_gear.in_tready.val();
+        self.m_axis_tvalid.next = self.tx_gear.out_tvalid.val();
+        self.m_axis_tdata.next = self.tx_gear.out_tdata.val();
+        self.m_axis_tkeep.next = self.tx_gear.out_tkeep.val();
+        self.m_axis_tlast.next = self.tx_gear.out_tlast.val();
         self.tx_gear.out_tready.next = self.m_axis_tready.val();
 
         // Ring reads.
@@ -295,26 +351,26 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
 
         // Payload reads.
         self.data_read_gear.in_tdata.next = self.dma_data_read_data_tdata.val();
-        self.core.dma_data_read_data_tdata.next = self.data_read_gear.out_tdata.val();
+        self.path.dma_data_read_data_tdata.next = self.data_read_gear.out_tdata.val();
         self.data_read_gear.in_tkeep.next = 0.into();
         self.data_read_gear.in_tvalid.next = self.dma_data_read_data_valid.val();
-        self.core.dma_data_read_data_valid.next = self.data_read_gear.out_tvalid.val();
+        self.path.dma_data_read_data_valid.next = self.data_read_gear.out_tvalid.val();
         self.data_read_gear.in_tlast.next = self.dma_data_read_data_tlast.val();
-        self.core.dma_data_read_data_tlast.next = self.data_read_gear.out_tlast.val();
+        self.path.dma_data_read_data_tlast.next = self.data_read_gear.out_tlast.val();
         self.data_read_gear.in_tuser.next = false;
         self.dma_data_read_data_ready.next = self.data_read_gear.in_tready.val();
-        self.data_read_gear.out_tready.next = self.core.dma_data_read_data_ready.val();
+        self.data_read_gear.out_tready.next = self.path.dma_data_read_data_ready.val();
 
         // Payload writes.
-        self.data_write_gear.in_tdata.next = self.core.dma_data_write_data_tdata.val();
+        self.data_write_gear.in_tdata.next = self.path.dma_data_write_data_tdata.val();
         self.dma_data_write_data_tdata.next = self.data_write_gear.out_tdata.val();
-        self.data_write_gear.in_tkeep.next = self.core.dma_data_write_data_tkeep.val();
+        self.data_write_gear.in_tkeep.next = self.path.dma_data_write_data_tkeep.val();
         self.dma_data_write_data_tkeep.next = self.data_write_gear.out_tkeep.val();
-        self.data_write_gear.in_tvalid.next = self.core.dma_data_write_data_valid.val();
+        self.data_write_gear.in_tvalid.next = self.path.dma_data_write_data_valid.val();
         self.dma_data_write_data_valid.next = self.data_write_gear.out_tvalid.val();
-        self.data_write_gear.in_tlast.next = self.core.dma_data_write_data_tlast.val();
+        self.data_write_gear.in_tlast.next = self.path.dma_data_write_data_tlast.val();
         self.dma_data_write_data_tlast.next = self.data_write_gear.out_tlast.val();
-        self.core.dma_data_write_data_ready.next = self.data_write_gear.in_tready.val();
+        self.path.dma_data_write_data_ready.next = self.data_write_gear.in_tready.val();
         self.data_write_gear.out_tready.next = self.dma_data_write_data_ready.val();
 
         // Statuses of reads.
@@ -327,9 +383,9 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
         self.data_status_valid.d.next = self.dma_data_read_status_valid.val();
         self.data_status.d.next.tag = self.dma_data_read_status_tag.val();
         self.data_status.d.next.error = self.dma_data_read_status_error.val();
-        self.core.dma_data_read_status_valid.next = self.data_status_valid.q.val();
-        self.core.dma_data_read_status_tag.next = self.data_status.q.val().tag;
-        self.core.dma_data_read_status_error.next = self.data_status.q.val().error;
+        self.path.dma_data_read_status_valid.next = self.data_status_valid.q.val();
+        self.path.dma_data_read_status_tag.next = self.data_status.q.val().tag;
+        self.path.dma_data_read_status_error.next = self.data_status.q.val().error;
 
         // As they are.
         self.core.s_axil_awaddr.next = self.s_axil_awaddr.val();
@@ -363,19 +419,19 @@ impl<const W: usize, const K: usize> Logic for NarrowNic<W, K> {
         self.core.dma_ctrl_write_status_valid.next = self.dma_ctrl_write_status_valid.val();
         self.core.dma_ctrl_write_status_tag.next = self.dma_ctrl_write_status_tag.val();
         self.core.dma_ctrl_write_status_error.next = self.dma_ctrl_write_status_error.val();
-        self.dma_data_read_desc_valid.next = self.core.dma_data_read_desc_valid.val();
-        self.core.dma_data_read_desc_ready.next = self.dma_data_read_desc_ready.val();
-        self.dma_data_read_desc_address.next = self.core.dma_data_read_desc_address.val();
-        self.dma_data_read_desc_length.next = self.core.dma_data_read_desc_length.val();
-        self.dma_data_read_desc_tag.next = self.core.dma_data_read_desc_tag.val();
-        self.dma_data_write_desc_valid.next = self.core.dma_data_write_desc_valid.val();
-        self.core.dma_data_write_desc_ready.next = self.dma_data_write_desc_ready.val();
-        self.dma_data_write_desc_address.next = self.core.dma_data_write_desc_address.val();
-        self.dma_data_write_desc_length.next = self.core.dma_data_write_desc_length.val();
-        self.dma_data_write_desc_tag.next = self.core.dma_data_write_desc_tag.val();
-        self.core.dma_data_write_status_valid.next = self.dma_data_write_status_valid.val();
-        self.core.dma_data_write_status_tag.next = self.dma_data_write_status_tag.val();
-        self.core.dma_data_write_status_error.next = self.dma_data_write_status_error.val();
+        self.dma_data_read_desc_valid.next = self.path.dma_data_read_desc_valid.val();
+        self.path.dma_data_read_desc_ready.next = self.dma_data_read_desc_ready.val();
+        self.dma_data_read_desc_address.next = self.path.dma_data_read_desc_address.val();
+        self.dma_data_read_desc_length.next = self.path.dma_data_read_desc_length.val();
+        self.dma_data_read_desc_tag.next = self.path.dma_data_read_desc_tag.val();
+        self.dma_data_write_desc_valid.next = self.path.dma_data_write_desc_valid.val();
+        self.path.dma_data_write_desc_ready.next = self.dma_data_write_desc_ready.val();
+        self.dma_data_write_desc_address.next = self.path.dma_data_write_desc_address.val();
+        self.dma_data_write_desc_length.next = self.path.dma_data_write_desc_length.val();
+        self.dma_data_write_desc_tag.next = self.path.dma_data_write_desc_tag.val();
+        self.path.dma_data_write_status_valid.next = self.dma_data_write_status_valid.val();
+        self.path.dma_data_write_status_tag.next = self.dma_data_write_status_tag.val();
+        self.path.dma_data_write_status_error.next = self.dma_data_write_status_error.val();
         if self.rst.val() {
             self.ctrl_status_valid.d.next = false;
             self.data_status_valid.d.next = false;

@@ -156,7 +156,18 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "frames", blocks: &["frame_tap", "frame_join"] },
     Judge { test: "app_regs", blocks: &["app_regs"] },
     Judge { test: "corundum", blocks: &["corundum_nic", "stat_feed"] },
-    Judge { test: "configs", blocks: &["narrow_nic", "axi_nic", "narrow_axi_nic", "tessera_nic"] },
+    Judge {
+        test: "configs",
+        blocks: &[
+            "narrow_nic",
+            "narrow_path",
+            "geared_nic",
+            "axi_nic",
+            "narrow_axi_nic",
+            "geared_axi_nic",
+            "tessera_nic",
+        ],
+    },
 ];
 
 /// The testbenches that answer for blocks of this name; two blocks may share
