@@ -1,6 +1,15 @@
 //! The registers that the host writes and blocks read: one mechanism for all,
 //! then a list of which is which setting.
 //!
+//! ```text
+//!  write ─> masked by width ─┬─> words ──> settings
+//!                            └─> shadow ─┐
+//!  read_address ─> index ────────────────┴─> value; the reset value if not written since
+//! ```
+//!
+//! The host reads a copy in LUT RAM: a choice of one of all words would be most of
+//! the block.
+//!
 //! Contract: a write shows in `settings` two clocks later. `value` and `known`
 //! are combinational on `read_address`.
 //!
@@ -8,6 +17,7 @@
 
 use crate::prelude::*;
 use crate::types::Settings;
+use crate::wire::Rom;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
@@ -79,11 +89,24 @@ pub struct RegisterFile {
     pub message: Signal<Out, Bits<32>>,
     words: [Dff<Bits<32>>; WORDS],
     taken: Dff<Settings>,
-    /// OR of the words before that one which are asked for.
-    gathered: [Signal<Local, Bits<32>>; 45],
+    /// The words as they were written, by position.
+    shadow: LutRam<Bits<32>, 6>,
+    /// Bits that a word has, by position.
+    widths: Rom<6, 32>,
+    /// Since reset.
+    written: [Dff<Bit>; WORDS],
+    write_at: Signal<Local, Bits<6>>,
+    read_at: Signal<Local, Bits<6>>,
+    is_written: Signal<Local, Bit>,
+    at_reset: Signal<Local, Bits<32>>,
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
+}
+
+/// A mask of the lowest bits.
+fn ones(width: usize) -> u64 {
+    u64::from(u32::MAX) >> (32 - width)
 }
 
 impl RegisterFile {
@@ -102,9 +125,15 @@ impl RegisterFile {
             message: Default::default(),
             words: std::array::from_fn(|_| Dff::default()),
             taken: Default::default(),
-            gathered: std::array::from_fn(|_| Signal::default()),
+            shadow: LutRam::new(),
+            widths: Rom::new((0..64).map(|at| FILE.get(at).map_or(0, |reg| ones(reg.width))).collect()),
+            written: std::array::from_fn(|_| Dff::default()),
+            write_at: Default::default(),
+            read_at: Default::default(),
+            is_written: Default::default(),
+            at_reset: Default::default(),
             offset: FILE.map(|reg| Constant::new(u64::from(reg.offset).into())),
-            mask: FILE.map(|reg| Constant::new((u64::from(u32::MAX) >> (32 - reg.width)).into())),
+            mask: FILE.map(|reg| Constant::new(ones(reg.width).into())),
             reset: FILE.map(|reg| Constant::new(u64::from(reg.reset).into())),
         }
     }
@@ -116,26 +145,47 @@ impl Logic for RegisterFile {
         dff_setup!(self, clk, taken);
         self.writable.next = false;
         self.known.next = false;
-        self.gathered[0].next = 0.into();
+        self.shadow.clock.next = self.clk.val();
+        self.write_at.next = 0.into();
+        self.read_at.next = 0.into();
+        self.is_written.next = false;
+        self.at_reset.next = 0.into();
         for i in 0..44 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
+            self.written[i].clock.next = self.clk.val();
+            self.written[i].d.next = self.written[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
                 self.writable.next = true;
+                self.write_at.next = self.write_at.val() | i.to_bits();
                 if self.write.val() {
+                    self.written[i].d.next = true;
                     self.words[i].d.next = self.write_data.val() & self.mask[i].val();
                 }
             }
-            self.gathered[i + 1].next = self.gathered[i].val();
             if self.read_address.val() == self.offset[i].val() {
                 self.known.next = true;
-                self.gathered[i + 1].next = self.gathered[i].val() | self.words[i].q.val();
+                self.read_at.next = self.read_at.val() | i.to_bits();
+                if self.written[i].q.val() {
+                    self.is_written.next = true;
+                } else {
+                    self.at_reset.next = self.at_reset.val() | self.reset[i].val();
+                }
             }
             if self.rst.val() {
                 self.words[i].d.next = self.reset[i].val();
+                self.written[i].d.next = false;
             }
         }
-        self.value.next = self.gathered[44].val();
+        self.widths.address.next = self.write_at.val();
+        self.shadow.write_enable.next = self.write.val() & self.writable.val();
+        self.shadow.write_address.next = self.write_at.val();
+        self.shadow.write_data.next = self.write_data.val() & self.widths.q.val();
+        self.shadow.read_address.next = self.read_at.val();
+        self.value.next = self.at_reset.val();
+        if self.is_written.val() {
+            self.value.next = self.shadow.read_data.val();
+        }
         self.message.next = self.words[41].q.val();
 
         self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
