@@ -393,6 +393,10 @@ impl<'a> Bench<'a> {
                 self.firsts.push(at);
             }
             let (bytes, last) = packets::beat_bytes(&transfer.word);
+            if self.size == WIDE {
+                let mut rest = bytes.len()..WIDE;
+                assert!(rest.all(|at| transfer.word.bits(8 * at, 8) == 0), "no zeros behind a frame's end");
+            }
             self.bytes.extend(bytes);
             if last {
                 self.lasts.push(at);

@@ -1,9 +1,9 @@
 //! The CRC state of a frame, one 512-bit beat per clock.
 //!
 //! ```text
-//!  beat ─ zero Ethernet header and missing bytes, ─> 16 word shares ─> sum ─>(+)─> state
-//!         ones over the masked fields                 (register)    (register) ^  │
-//!                                                                              └ Z^512
+//!  beat ─ zero Ethernet header, ─> 16 word shares ─> sum ─>(+)─> state
+//!         ones over the masked fields  (register)    (register) ^  │
+//!                                                               └ Z^512
 //! ```
 //!
 //! Frames carry no tag; their EtherType says which fields are masked. Over IPv6
@@ -11,11 +11,12 @@
 //!
 //! Contract: `state` belongs to the beat given three clocks before. A last
 //! beat counts as filled up with zeros: users compare with an advanced residue
-//! or rewind. Beats may come every clock, with any gaps.
+//! or rewind. Beats may come every clock, with any gaps. Bytes of a last beat behind
+//! the frame's end are zeros already.
 //!
 //! Verified by `testbenches/tests/icrc.rs` against `abi::icrc`.
 
-use super::cells::{KeepBytes, XorMatrix, XorRegister};
+use super::cells::{XorMatrix, XorRegister};
 use super::crc;
 use crate::prelude::*;
 use tessera_abi::icrc::{BTH_MASKED, IPV4_MASKED, IPV6_MASKED, IPV6_MASKED_NIBBLE, UDP_MASKED};
@@ -28,9 +29,7 @@ pub struct Icrc {
     /// The beat begins a frame.
     pub first: Signal<In, Bit>,
     pub data: Signal<In, Bits<512>>,
-    pub keep: Signal<In, Bits<64>>,
     pub state: Signal<Out, Bits<32>>,
-    kept: KeepBytes,
     shares: XorRegister<512, 512>,
     advance: XorMatrix<32, 32>,
     valid1: Dff<Bit>,
@@ -80,9 +79,7 @@ impl Icrc {
             valid: Default::default(),
             first: Default::default(),
             data: Default::default(),
-            keep: Default::default(),
             state: Default::default(),
-            kept: Default::default(),
             shares: XorRegister::new(crc::data_rows(512)),
             advance: XorMatrix::new(crc::state_rows(512)),
             valid1: Default::default(),
@@ -109,18 +106,16 @@ impl Logic for Icrc {
         dff_setup!(self, clk, valid1, first1, valid2, first2, sum, running, second6);
         self.shares.clock.next = self.clk.val();
 
-        self.kept.d.next = self.data.val();
-        self.kept.keep.next = self.keep.val();
         self.shares.enable.next = self.valid.val();
         self.ones.next = self.masked4.val();
         if self.data.val().get_bits::<16>(96) == self.ethertype6.val() {
             self.ones.next = self.masked6.val();
         }
-        self.shares.d.next = self.kept.q.val();
+        self.shares.d.next = self.data.val();
         if self.first.val() {
-            self.shares.d.next = (self.kept.q.val() & self.covered.val()) | self.ones.val();
+            self.shares.d.next = (self.data.val() & self.covered.val()) | self.ones.val();
         } else if self.second6.q.val() {
-            self.shares.d.next = self.kept.q.val() | self.masked6_second.val();
+            self.shares.d.next = self.data.val() | self.masked6_second.val();
         }
         if self.valid.val() {
             self.second6.d.next =

@@ -8,14 +8,15 @@
 //! Contract:
 //! - One beat per clock. A last beat of 62 bytes leaves no place for the ICRC:
 //!   the frame grows by a beat, and `frame_ready` is low for the clock after.
-//! - Frames are 2 modulo 4 bytes long, as headers and padding make them.
+//! - Frames are 2 modulo 4 bytes long, as headers and padding make them. Bytes of a
+//!   beat outside `tkeep` are zeros: `tx_beats` makes them so.
 //! - Nothing waits inside: a beat is accepted only when the FIFO has a place
 //!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
 //!   clock 8; beats of a frame that come without a gap leave without one.
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 
-use super::cells::{Delay, KeepBytes, KeepCount, XorRegister};
+use super::cells::{Delay, KeepCount, XorRegister};
 use super::crc;
 use super::icrc::Icrc;
 use crate::prelude::*;
@@ -35,10 +36,8 @@ pub struct IcrcInsert {
     pub m_axis_tready: Signal<In, Bit>,
     pub m_axis_tlast: Signal<Out, Bit>,
 
-    kept: KeepBytes,
     count: KeepCount,
     beat: Dff<Bits<512>>,
-    beat_keep: Dff<Bits<64>>,
     beat_valid: Dff<Bit>,
     beat_last: Dff<Bit>,
     beat_bytes: Dff<Bits<6>>,
@@ -71,8 +70,10 @@ pub struct IcrcInsert {
     added: Signal<Local, Bits<6>>,
     rewound: [Signal<Local, Bits<32>>; 2],
     crc: Signal<Local, Bits<32>>,
-    place: Signal<Local, Bits<10>>,
+    spread: Signal<Local, Bits<544>>,
+    sealed: [Signal<Local, Bits<544>>; 17],
     bytes: Signal<Local, Bits<7>>,
+    shifts: [Constant<Bits<10>>; 16],
     limit: Constant<Bits<6>>,
     all_bytes: Constant<Bits<64>>,
 }
@@ -90,10 +91,8 @@ impl IcrcInsert {
             m_axis_tvalid: Default::default(),
             m_axis_tready: Default::default(),
             m_axis_tlast: Default::default(),
-            kept: Default::default(),
             count: Default::default(),
             beat: Default::default(),
-            beat_keep: Default::default(),
             beat_valid: Default::default(),
             beat_last: Default::default(),
             beat_bytes: Default::default(),
@@ -121,8 +120,10 @@ impl IcrcInsert {
             added: Default::default(),
             rewound: Default::default(),
             crc: Default::default(),
-            place: Default::default(),
+            spread: Default::default(),
+            sealed: Default::default(),
             bytes: Default::default(),
+            shifts: core::array::from_fn(|i| Constant::new((32 * i as u64 + 16).into())),
             // Two per clock may be added before the count shows the first.
             limit: Constant::new(28.into()),
             all_bytes: Constant::new(u64::MAX.into()),
@@ -133,7 +134,7 @@ impl IcrcInsert {
 impl Logic for IcrcInsert {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, beat, beat_keep, beat_valid, beat_last, beat_bytes, first, skip, occupied);
+        dff_setup!(self, clk, beat, beat_valid, beat_last, beat_bytes, first, skip, occupied);
         dff_setup!(self, clk, valids, lasts, plain, put, word, word_last, word_bytes, extra, extra_bytes);
         self.icrc.clk.next = self.clk.val();
         self.late_beat.clock.next = self.clk.val();
@@ -144,16 +145,13 @@ impl Logic for IcrcInsert {
         // Acceptance: room in the FIFO, and a clock for a beat that will grow.
         self.frame_ready.next = !self.skip.q.val() & (self.occupied.q.val() <= self.limit.val());
         self.go.next = self.frame_valid.val() & self.frame_ready.val();
-        self.kept.d.next = self.frame_data.val().tdata;
-        self.kept.keep.next = self.frame_data.val().tkeep;
         self.count.keep.next = self.frame_data.val().tkeep;
         self.grows.next =
             self.go.val() & self.frame_data.val().tlast & self.frame_data.val().tkeep.get_bit(60);
         self.skip.d.next = self.grows.val();
         self.beat_valid.d.next = self.go.val();
         if self.go.val() {
-            self.beat.d.next = self.kept.q.val();
-            self.beat_keep.d.next = self.frame_data.val().tkeep;
+            self.beat.d.next = self.frame_data.val().tdata;
             self.beat_last.d.next = self.frame_data.val().tlast;
             self.beat_bytes.d.next = self.count.q.val();
         }
@@ -164,7 +162,6 @@ impl Logic for IcrcInsert {
         self.icrc.valid.next = self.beat_valid.q.val();
         self.icrc.first.next = self.first.q.val();
         self.icrc.data.next = self.beat.q.val();
-        self.icrc.keep.next = self.beat_keep.q.val();
         self.late_beat.d.next = self.beat.q.val();
         self.late_bytes.d.next = self.beat_bytes.q.val();
         self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<5, 1>(self.beat_valid.q.val().into());
@@ -203,12 +200,16 @@ impl Logic for IcrcInsert {
         self.put.d.next = self.valids.q.val().get_bit(4);
         self.word_last.d.next = self.lasts.q.val().get_bit(4);
         self.word_bytes.d.next = self.late_bytes.q.val();
-        self.place.next = (bit_cast::<10, 4>(self.late_bytes.q.val().get_bits::<4>(2)) << 5) | 16;
-        self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val());
-        if self.lasts.q.val().get_bit(4) {
-            self.word.d.next = bit_cast::<544, 512>(self.late_beat.q.val())
-                | (bit_cast::<544, 32>(self.crc.val()) << self.place.val());
+        // Sixteen places for it: the beat shows through at all others.
+        self.spread.next = bit_cast::<544, 32>(self.crc.val());
+        self.sealed[0].next = bit_cast::<544, 512>(self.late_beat.q.val());
+        for i in 0..16 {
+            self.sealed[i + 1].next = self.sealed[i].val();
+            if self.lasts.q.val().get_bit(4) & (self.late_bytes.q.val().get_bits::<4>(2).index() == i) {
+                self.sealed[i + 1].next = self.sealed[i].val() | (self.spread.val() << self.shifts[i].val());
+            }
         }
+        self.word.d.next = self.sealed[16].val();
 
         // Clock 6: into the FIFO, and once more for what stuck out.
         self.extra.d.next = self.put.q.val() & self.word_last.q.val() & (self.word_bytes.q.val() == 62);

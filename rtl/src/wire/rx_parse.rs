@@ -272,7 +272,6 @@ impl Logic for RxParse {
         self.icrc.valid.next = self.beat_valid.q.val();
         self.icrc.first.next = self.number.q.val() == 0;
         self.icrc.data.next = self.beat.q.val();
-        self.icrc.keep.next = self.keep.q.val();
         self.heads.table_write.next = self.table_write.val();
         self.heads.beat_valid.next = self.beat_valid.q.val();
         self.heads.beat.next = self.beat.q.val();

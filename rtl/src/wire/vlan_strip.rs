@@ -10,10 +10,12 @@
 //! leaves one clock after it came, and so does a last one; a tagged one with the
 //! next, which may vanish in it (four bytes or fewer). `out_arrival` counts at
 //! the last beat: the `now` at which the frame's last beat came. `out_tag`
-//! holds for all beats of the frame. `out_user` is that of the last beat.
+//! holds for all beats of the frame. `out_user` is that of the last beat. Bytes of
+//! `out_data` behind the frame's end are zeros, whatever the MAC had there.
 //!
 //! Verified by `testbenches/tests/vlan.rs`.
 
+use super::cells::KeepBytes;
 use crate::prelude::*;
 use tessera_abi::wire;
 
@@ -54,12 +56,14 @@ pub struct VlanStrip {
     next_first: Dff<Bit>,
     tag: Dff<Tag>,
 
+    kept: KeepBytes,
     present: Signal<Local, Tag>,
     /// The next beat fills up the one held, and is all used up by that.
     joins: Signal<Local, Bit>,
     vanishes: Signal<Local, Bit>,
     moved: Signal<Local, Bits<512>>,
     moved_keep: Signal<Local, Bits<64>>,
+    counts: Signal<Local, Bits<64>>,
     tpid: Constant<Bits<16>>,
 }
 
@@ -90,11 +94,13 @@ impl VlanStrip {
             first: Default::default(),
             next_first: Default::default(),
             tag: Default::default(),
+            kept: Default::default(),
             present: Default::default(),
             joins: Default::default(),
             vanishes: Default::default(),
             moved: Default::default(),
             moved_keep: Default::default(),
+            counts: Default::default(),
             // The byte that comes first is the lower one.
             tpid: Constant::new(u64::from(wire::ETHERTYPE_VLAN.swap_bytes()).into()),
         }
@@ -127,13 +133,16 @@ impl Logic for VlanStrip {
             self.moved_keep.next =
                 (self.keep.q.val() >> 4) | (bit_cast::<64, 4>(self.in_keep.val().get_bits::<4>(0)) << 60);
         }
-        self.out_data.next = self.held.q.val();
-        self.out_keep.next = self.keep.q.val();
+        self.kept.d.next = self.held.q.val();
+        self.counts.next = self.keep.q.val();
         if self.present.val().valid {
-            self.out_data.next =
+            self.kept.d.next =
                 self.moved.val() | (bit_cast::<512, 32>(self.in_data.val().get_bits::<32>(0)) << 480);
-            self.out_keep.next = self.moved_keep.val();
+            self.counts.next = self.moved_keep.val();
         }
+        self.kept.keep.next = self.counts.val();
+        self.out_data.next = self.kept.q.val();
+        self.out_keep.next = self.counts.val();
         self.out_last.next = self.last.q.val() | self.vanishes.val();
         self.out_user.next = self.user.q.val();
         self.out_arrival.next = self.arrival.q.val();
