@@ -92,3 +92,23 @@ pub fn design<B: Block>(top: &str, make: impl FnOnce() -> B + Send) -> Design {
     let export = emit::with_big_stack(|| emit::export(&mut make(), top));
     Design::from(&export.unwrap_or_else(|error| panic!("{top}: {error}")))
 }
+
+/// A test for beats of 64 bytes and one for 16 of each function given, which takes that size:
+/// `wide::name` and `narrow::name`.
+#[macro_export]
+macro_rules! both_widths {
+    ($($name:ident),+ $(,)?) => {
+        mod wide {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::packets::WIDE);
+            })+
+        }
+        mod narrow {
+            $(#[test]
+            fn $name() {
+                super::$name($crate::packets::NARROW);
+            })+
+        }
+    };
+}

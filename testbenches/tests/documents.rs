@@ -114,7 +114,8 @@ fn the_tests_of_the_bug_classes_exist() {
     assert!(missing.is_empty(), "these tests are not there: {missing:#?}");
 }
 
-/// A function of that name stands in the text, and `cargo test` runs it.
+/// A function of that name stands in the text, and `cargo test` runs it, itself or by
+/// `both_widths!`.
 fn is_a_test(text: &str, name: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let Some(at) = lines.iter().position(|line| line.starts_with(&format!("fn {name}("))) else {
@@ -122,7 +123,9 @@ fn is_a_test(text: &str, name: &str) -> bool {
     };
     let above = lines[..at].iter().rev().take_while(|line| line.starts_with('#') || line.starts_with("//"));
     let above: Vec<&str> = above.copied().collect();
-    above.contains(&"#[test]") && !above.iter().any(|line| line.starts_with("#[ignore"))
+    let widths = text.split_once("both_widths!(").and_then(|(_, rest)| rest.split_once(')'));
+    let on_both = widths.is_some_and(|(names, _)| names.split(',').any(|word| word.trim() == name));
+    (above.contains(&"#[test]") || on_both) && !above.iter().any(|line| line.starts_with("#[ignore"))
 }
 
 #[test]

@@ -5,18 +5,24 @@ use tessera_rtl::wire::narrow::NarrowIcrcInsert;
 use tessera_rtl::wire::IcrcInsert;
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver};
 use tessera_sim::verilator::{Design, Dut};
-use tessera_testbenches::packets::{self, HERE, NARROW, THERE, WIDE};
+use tessera_testbenches::packets::{self, HERE, THERE, WIDE};
 
 /// Clocks from a beat's acceptance to its place on `m_axis`.
 const LATENCY: u64 = 8;
 
-/// The block, by bytes of its beat.
-fn designs() -> [(usize, Design); 2] {
-    [
-        (WIDE, tessera_testbenches::design("icrc_insert", IcrcInsert::new)),
-        (NARROW, tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new)),
-    ]
+fn design(size: usize) -> Design {
+    match size {
+        WIDE => tessera_testbenches::design("icrc_insert", IcrcInsert::new),
+        _ => tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new),
+    }
 }
+
+tessera_testbenches::both_widths!(
+    appends_the_icrc_of_the_emitter,
+    every_length_is_right_at_full_rate,
+    the_shortest_frames_are_right_at_full_rate,
+    a_stalled_sink_loses_nothing_and_is_served_without_gaps,
+);
 
 struct Bench<'a> {
     dut: &'a mut Dut,
@@ -79,68 +85,59 @@ fn any_frame(rng: &mut Rng) -> Vec<u8> {
     packets::frame(&route, &packets::any(rng))
 }
 
-#[test]
-fn appends_the_icrc_of_the_emitter() {
-    for (size, design) in designs() {
-        for (idle, stall) in Pattern::matrix() {
-            tb::run(&format!("icrc::append {size} {idle:?} {stall:?}"), &design, |dut, rng| {
-                let mut bench = Bench::new(dut, idle, stall, rng);
-                let frames: Vec<Vec<u8>> = (0..150).map(|_| any_frame(rng)).collect();
-                frames.iter().for_each(|frame| bench.send(rng, frame));
-                bench.check(&frames);
-            });
-        }
-    }
-}
-
-/// Frames at full rate: each right, each with the beats that it needs, no clock between.
-fn full_rate(name: &str, frames: &[Vec<u8>]) {
-    for (size, design) in designs() {
-        tb::run(&format!("icrc::{name} {size}"), &design, |dut, rng| {
-            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+fn appends_the_icrc_of_the_emitter(size: usize) {
+    let design = design(size);
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("icrc::append {size} {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, idle, stall, rng);
+            let frames: Vec<Vec<u8>> = (0..150).map(|_| any_frame(rng)).collect();
             frames.iter().for_each(|frame| bench.send(rng, frame));
-            let start = bench.dut.cycles();
-            let times = bench.check(frames);
-            assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
-            for (i, frame) in frames.iter().enumerate() {
-                let beats = frame.len().div_ceil(size) as u64;
-                assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");
-                if i > 0 {
-                    assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
-                }
-            }
+            bench.check(&frames);
         });
     }
 }
 
+/// Frames at full rate: each right, each with the beats that it needs, no clock between.
+fn full_rate(size: usize, name: &str, frames: &[Vec<u8>]) {
+    tb::run(&format!("icrc::{name} {size}"), &design(size), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        frames.iter().for_each(|frame| bench.send(rng, frame));
+        let start = bench.dut.cycles();
+        let times = bench.check(frames);
+        assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
+        for (i, frame) in frames.iter().enumerate() {
+            let beats = frame.len().div_ceil(size) as u64;
+            assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");
+            if i > 0 {
+                assert_eq!(times[i].0, times[i - 1].1 + 1, "a gap before frame {i}");
+            }
+        }
+    });
+}
+
 /// Every length that padding makes, so every place the ICRC can have in a beat.
-#[test]
-fn every_length_is_right_at_full_rate() {
+fn every_length_is_right_at_full_rate(size: usize) {
     let (route, mut rng) = (packets::route(&HERE, &THERE, 1, 2), Rng::for_test("icrc::frames"));
     let frames: Vec<Vec<u8>> =
         (0..70).map(|words| packets::frame(&route, &packets::data(&mut rng, 4 * words))).collect();
-    full_rate("lengths", &frames);
+    full_rate(size, "lengths", &frames);
 }
 
 /// The shortest frames that there are, 62 bytes and some words, whose ICRCs are closest together.
-#[test]
-fn the_shortest_frames_are_right_at_full_rate() {
+fn the_shortest_frames_are_right_at_full_rate(size: usize) {
     let (route, mut rng) = (packets::route(&HERE, &THERE, 1, 2), Rng::for_test("icrc::short"));
     let frames: Vec<Vec<u8>> = [0, 1, 1, 0, 2, 3, 1, 0, 0, 2, 2, 1, 4, 0, 3, 3, 0, 1, 5, 1]
         .into_iter()
         .map(|words| packets::datagram(&route, None, &rng.bytes(4 * words)))
         .collect();
-    full_rate("short", &frames);
+    full_rate(size, "short", &frames);
 }
 
 /// Once begun, a frame has no gaps when its input had none, however the sink
 /// held it up before.
-#[test]
-fn a_stalled_sink_loses_nothing_and_is_served_without_gaps() {
-    let fit = [28, 16];
-    for ((size, design), fit) in designs().into_iter().zip(fit) {
-        tb::run(&format!("icrc::stall {size}"), &design, |dut, rng| stalled(dut, rng, fit));
-    }
+fn a_stalled_sink_loses_nothing_and_is_served_without_gaps(size: usize) {
+    let fit = if size == WIDE { 28 } else { 16 };
+    tb::run(&format!("icrc::stall {size}"), &design(size), |dut, rng| stalled(dut, rng, fit));
 }
 
 fn stalled(dut: &mut Dut, rng: &mut Rng, fit: u64) {

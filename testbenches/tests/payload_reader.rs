@@ -6,7 +6,7 @@ use tessera_abi::wire::Form;
 use tessera_rtl::tx::{NarrowPayloadReader, PayloadReader};
 use tessera_sim::tb::{self, cycle, Gate, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{Design, Dut, PortId};
-use tessera_testbenches::packets::{self, Layout, HERE, NARROW, THERE, WIDE};
+use tessera_testbenches::packets::{self, Layout, HERE, THERE, WIDE};
 
 /// Clocks from a packet's acceptance to `built` when there is nothing to read.
 const EMPTY_LATENCY: u64 = 2;
@@ -15,9 +15,6 @@ const READ_LATENCY: u64 = 1;
 /// Wide beats of the smallest buffer, and of the largest.
 const SMALL_LOG2: usize = 6;
 const LARGE_LOG2: usize = 9;
-/// Bytes of a beat.
-const SIZES: [usize; 2] = [WIDE, NARROW];
-
 fn design(size: usize, buffer_log2: usize) -> Design {
     let config = Config { tx_buffer_beats_log2: buffer_log2, ..NIC512 };
     match size {
@@ -25,6 +22,13 @@ fn design(size: usize, buffer_log2: usize) -> Design {
         _ => tessera_testbenches::design("narrow_payload_reader", || NarrowPayloadReader::new(&config)),
     }
 }
+
+tessera_testbenches::both_widths!(
+    packets_keep_their_order_and_their_bytes,
+    failures_drop_their_packet_only,
+    many_reads_are_outstanding,
+    payload_flows_at_a_beat_per_clock,
+);
 
 /// What a packet was given and must become.
 struct Due {
@@ -281,9 +285,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-#[test]
-fn packets_keep_their_order_and_their_bytes() {
-    for (size, log2) in SIZES.into_iter().flat_map(|size| [SMALL_LOG2, LARGE_LOG2].map(|log2| (size, log2))) {
+fn packets_keep_their_order_and_their_bytes(size: usize) {
+    for log2 in [SMALL_LOG2, LARGE_LOG2] {
         let design = design(size, log2);
         for (idle, stall) in Pattern::matrix() {
             tb::run(
@@ -307,64 +310,55 @@ fn packets_keep_their_order_and_their_bytes() {
 }
 
 /// A run of failures, each in its turn, between packets that are untouched.
-#[test]
-fn failures_drop_their_packet_only() {
-    for size in SIZES {
-        tb::run(&format!("payload_reader::failures {size}"), &design(size, SMALL_LOG2), |dut, rng| {
-            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-            for i in 0..60 {
-                let length = [4096, 1, 64, 65][i % 4];
-                bench.send(Some(length), i % 3 != 0);
-                bench.send(None, false);
-            }
-            bench.run(120);
-        });
-    }
+fn failures_drop_their_packet_only(size: usize) {
+    tb::run(&format!("payload_reader::failures {size}"), &design(size, SMALL_LOG2), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for i in 0..60 {
+            let length = [4096, 1, 64, 65][i % 4];
+            bench.send(Some(length), i % 3 != 0);
+            bench.send(None, false);
+        }
+        bench.run(120);
+    });
 }
 
 /// Reads run ahead of packets as far as the buffer goes.
-#[test]
-fn many_reads_are_outstanding() {
-    for size in SIZES {
-        tb::run(&format!("payload_reader::outstanding {size}"), &design(size, LARGE_LOG2), |dut, rng| {
-            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-            bench.host.delay = 100_000;
-            (0..70).for_each(|_| bench.send(Some(300), false));
-            for _ in 0..300 {
-                bench.clock();
-            }
-            // The order FIFO has 64 words.
-            assert_eq!(bench.host.reads.len(), 64);
-            bench.host.wait_until = 0;
-            bench.run(70);
-            assert!(bench.most_reserved >= 64 * 300_u64.div_ceil(size as u64));
-        });
-    }
+fn many_reads_are_outstanding(size: usize) {
+    tb::run(&format!("payload_reader::outstanding {size}"), &design(size, LARGE_LOG2), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.host.delay = 100_000;
+        (0..70).for_each(|_| bench.send(Some(300), false));
+        for _ in 0..300 {
+            bench.clock();
+        }
+        // The order FIFO has 64 words.
+        assert_eq!(bench.host.reads.len(), 64);
+        bench.host.wait_until = 0;
+        bench.run(70);
+        assert!(bench.most_reserved >= 64 * 300_u64.div_ceil(size as u64));
+    });
 }
 
 /// 4096 bytes take 64 clocks (narrow 256), whatever the distance of the memory.
-#[test]
-fn payload_flows_at_a_beat_per_clock() {
-    for size in SIZES {
-        tb::run(&format!("payload_reader::rate {size}"), &design(size, LARGE_LOG2), |dut, rng| {
-            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-            bench.host.delay = 50;
-            (0..40).for_each(|_| bench.send(Some(4096), false));
-            bench.run(40);
-            let (first, last) = (bench.payload_at[0], *bench.payload_at.last().unwrap());
-            assert_eq!(last - first + 1, 40 * 4096 / size as u64, "beats without a gap");
+fn payload_flows_at_a_beat_per_clock(size: usize) {
+    tb::run(&format!("payload_reader::rate {size}"), &design(size, LARGE_LOG2), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.host.delay = 50;
+        (0..40).for_each(|_| bench.send(Some(4096), false));
+        bench.run(40);
+        let (first, last) = (bench.payload_at[0], *bench.payload_at.last().unwrap());
+        assert_eq!(last - first + 1, 40 * 4096 / size as u64, "beats without a gap");
 
-            let mut bench = Bench::new(bench.dut, Pattern::Always, Pattern::Always, rng);
-            (0..100).for_each(|_| bench.send(None, false));
-            let start = bench.dut.cycles();
-            bench.run(100);
-            assert_eq!(bench.built_at[0] - (start + 1), EMPTY_LATENCY);
-            assert_eq!(bench.built_at[99] - bench.built_at[0], 99, "a packet per clock");
+        let mut bench = Bench::new(bench.dut, Pattern::Always, Pattern::Always, rng);
+        (0..100).for_each(|_| bench.send(None, false));
+        let start = bench.dut.cycles();
+        bench.run(100);
+        assert_eq!(bench.built_at[0] - (start + 1), EMPTY_LATENCY);
+        assert_eq!(bench.built_at[99] - bench.built_at[0], 99, "a packet per clock");
 
-            bench.built_at.clear();
-            bench.send(Some(200), false);
-            bench.run(101);
-            assert_eq!(bench.built_at[0] - bench.last_beat_at, READ_LATENCY);
-        });
-    }
+        bench.built_at.clear();
+        bench.send(Some(200), false);
+        bench.run(101);
+        assert_eq!(bench.built_at[0] - bench.last_beat_at, READ_LATENCY);
+    });
 }

@@ -5,7 +5,7 @@ use tessera_abi::params::{Config, NIC512};
 use tessera_rtl::rx::{NarrowPlacement, Placement};
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
 use tessera_sim::verilator::{BuildOptions, Design, Dut, Model};
-use tessera_testbenches::packets::{self, NARROW, WIDE};
+use tessera_testbenches::packets::{self, WIDE};
 
 const DROP: u64 = 0;
 const WRITE: u64 = 1;
@@ -30,12 +30,20 @@ fn design(size: usize, tags_log2: usize) -> Design {
     }
 }
 
-/// The same with beats of 64 bytes and of 16.
-fn each(name: &str, tags_log2: usize, test: impl Fn(&mut Dut, &mut Rng)) {
-    for size in [WIDE, NARROW] {
-        tb::run(&format!("placement::{name} {size}"), &design(size, tags_log2), |dut, rng| test(dut, rng));
-    }
+/// On the block with beats of this size.
+fn on(size: usize, name: &str, tags_log2: usize, test: impl Fn(&mut Dut, &mut Rng)) {
+    tb::run(&format!("placement::{name} {size}"), &design(size, tags_log2), test);
 }
+
+tessera_testbenches::both_widths!(
+    every_byte_every_fence_under_every_pattern,
+    a_beat_per_clock_across_frames,
+    first_beat_after_the_stated_clocks,
+    writes_stop_when_all_tags_are_open,
+    a_failed_write_marks_its_context_until_its_fence,
+    failures_are_kept_while_fences_wait_and_the_ring_is_full,
+    one_entry_per_clock_leaves_the_ring,
+);
 
 /// A descriptor to come.
 #[derive(Clone, Debug)]
@@ -247,10 +255,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-#[test]
-fn every_byte_every_fence_under_every_pattern() {
+fn every_byte_every_fence_under_every_pattern(size: usize) {
     for (idle, stall) in Pattern::matrix() {
-        each(&format!("random {idle:?} {stall:?}"), 3, |dut, rng| {
+        on(size, &format!("random {idle:?} {stall:?}"), 3, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.status = *rng.pick(&[0.02, 0.3, 1.0]);
             for _ in 0..400 {
@@ -263,9 +270,8 @@ fn every_byte_every_fence_under_every_pattern() {
     }
 }
 
-#[test]
-fn a_beat_per_clock_across_frames() {
-    each("rate", 6, |dut, rng| {
+fn a_beat_per_clock_across_frames(size: usize) {
+    on(size, "rate", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.status = 1.0;
         bench.error = 0.0;
@@ -281,9 +287,8 @@ fn a_beat_per_clock_across_frames() {
     });
 }
 
-#[test]
-fn first_beat_after_the_stated_clocks() {
-    each("latency", 6, |dut, rng| {
+fn first_beat_after_the_stated_clocks(size: usize) {
+    on(size, "latency", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.command(WRITE, 1, 64);
         bench.clock();
@@ -296,9 +301,8 @@ fn first_beat_after_the_stated_clocks() {
     });
 }
 
-#[test]
-fn writes_stop_when_all_tags_are_open() {
-    each("tags", 3, |dut, rng| {
+fn writes_stop_when_all_tags_are_open(size: usize) {
+    on(size, "tags", 3, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.status = 0.0;
         for _ in 0..12 {
@@ -313,9 +317,8 @@ fn writes_stop_when_all_tags_are_open() {
     });
 }
 
-#[test]
-fn a_failed_write_marks_its_context_until_its_fence() {
-    each("marks", 6, |dut, rng| {
+fn a_failed_write_marks_its_context_until_its_fence(size: usize) {
+    on(size, "marks", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.error = 1.0;
         bench.command(WRITE, 3, 100);
@@ -343,9 +346,8 @@ fn a_failed_write_marks_its_context_until_its_fence() {
     });
 }
 
-#[test]
-fn failures_are_kept_while_fences_wait_and_the_ring_is_full() {
-    each("full", 3, |dut, rng| {
+fn failures_are_kept_while_fences_wait_and_the_ring_is_full(size: usize) {
+    on(size, "full", 3, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Random(0.2), rng);
         (bench.status, bench.error) = (1.0, 1.0);
         for context in 0..60 {
@@ -356,9 +358,8 @@ fn failures_are_kept_while_fences_wait_and_the_ring_is_full() {
     });
 }
 
-#[test]
-fn one_entry_per_clock_leaves_the_ring() {
-    each("retire", 6, |dut, rng| {
+fn one_entry_per_clock_leaves_the_ring(size: usize) {
+    on(size, "retire", 6, |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         bench.error = 0.0;
         bench.status = 0.0;

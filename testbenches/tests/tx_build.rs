@@ -36,14 +36,22 @@ fn design(width: &Width) -> Design {
     }
 }
 
-/// The same for both.
-fn each(name: &str, test: impl Fn(&mut Dut, &mut Rng, &Width)) {
-    for width in &WIDTHS {
-        tb::run(&format!("tx_build::{name} {}", width.size), &design(width), |dut, rng| {
-            test(dut, rng, width);
-        });
-    }
+/// On the block with beats of this size.
+fn on(size: usize, name: &str, test: impl Fn(&mut Dut, &mut Rng, &Width)) {
+    let width = WIDTHS.iter().find(|width| width.size == size).expect("a width");
+    tb::run(&format!("tx_build::{name} {size}"), &design(width), |dut, rng| test(dut, rng, width));
 }
+
+tessera_testbenches::both_widths!(
+    frames_are_those_of_the_emitter,
+    every_length_class_is_exact,
+    one_beat_per_clock_from_packet_to_packet,
+    one_beat_per_clock_over_ipv6_too,
+    the_shortest_frames_follow_each_other,
+    feedback_goes_first,
+    delays_stop_short_of_no_sample,
+    timestamps_are_taken_late,
+);
 
 /// What is to be built.
 #[derive(Clone, Debug)]
@@ -423,10 +431,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-#[test]
-fn frames_are_those_of_the_emitter() {
+fn frames_are_those_of_the_emitter(size: usize) {
     for (idle, stall) in Pattern::matrix() {
-        each(&format!("frames {idle:?} {stall:?}"), |dut, rng, _| {
+        on(size, &format!("frames {idle:?} {stall:?}"), |dut, rng, _| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.step = rng.below(3) as u32;
             for _ in 0..150 {
@@ -442,9 +449,8 @@ fn frames_are_those_of_the_emitter() {
     }
 }
 
-#[test]
-fn every_length_class_is_exact() {
-    each("lengths", |dut, rng, _| {
+fn every_length_class_is_exact(size: usize) {
+    on(size, "lengths", |dut, rng, _| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for form in Form::ALL {
             for length in packets::EDGE_LENGTHS {
@@ -457,9 +463,8 @@ fn every_length_class_is_exact() {
 }
 
 /// 66 beats for 4096 bytes (narrow ones 263), two for a small packet (7), no clock between frames.
-#[test]
-fn one_beat_per_clock_from_packet_to_packet() {
-    each("rate", |dut, rng, width| {
+fn one_beat_per_clock_from_packet_to_packet(size: usize) {
+    on(size, "rate", |dut, rng, width| {
         for lengths in
             [vec![4096; 6], vec![1; 60], vec![0; 60], vec![26, 4096, 3, 64, 27, 4000, 12, 7, 9, 2000]]
         {
@@ -482,9 +487,8 @@ fn one_beat_per_clock_from_packet_to_packet() {
 }
 
 /// The same over IPv6: 20 bytes more per packet and no clock between.
-#[test]
-fn one_beat_per_clock_over_ipv6_too() {
-    each("rate6", |dut, rng, width| {
+fn one_beat_per_clock_over_ipv6_too(size: usize) {
+    on(size, "rate6", |dut, rng, width| {
         let form = Form { tagged: false, v6: true };
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let lengths = [0, 1, 4096, 6, 7, 58, 59, 64, 4096, 256, 256];
@@ -502,11 +506,34 @@ fn one_beat_per_clock_over_ipv6_too() {
     });
 }
 
+/// The shortest frames there are, 62 bytes and a few: narrow ones of four beats follow each
+/// other as longer ones do, wide ones of one beat come every second clock.
+fn the_shortest_frames_follow_each_other(size: usize) {
+    on(size, "short", |dut, rng, width| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let lengths = [0, 0, 0, 1, 4, 0, 8, 3, 0, 2, 13, 0, 0, 5];
+        for length in lengths {
+            bench.send_datagram(Form::ALL[0], length);
+        }
+        bench.run(lengths.len() as u64);
+        for i in 1..lengths.len() {
+            let beats = bench.lasts[i - 1] - bench.firsts[i - 1] + 1;
+            let clocks = bench.firsts[i] - bench.firsts[i - 1];
+            assert_eq!(
+                clocks,
+                beats.max(2),
+                "from packet {} to the next, {} bytes a beat",
+                i - 1,
+                width.size
+            );
+        }
+    });
+}
+
 /// FEEDBACK passes waiting packets, and waits for little else: at most the
 /// packet on the wire, the beats that may be ahead and the packet in stage A before it.
-#[test]
-fn feedback_goes_first() {
-    each("feedback", |dut, rng, width| {
+fn feedback_goes_first(size: usize) {
+    on(size, "feedback", |dut, rng, width| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for _ in 0..6 {
             let packet = packets::data(rng, 4096);
@@ -533,9 +560,8 @@ fn feedback_goes_first() {
 }
 
 /// The delay of an answer ends one short of the value that says there is none.
-#[test]
-fn delays_stop_short_of_no_sample() {
-    each("delay", |dut, rng, _| {
+fn delays_stop_short_of_no_sample(size: usize) {
+    on(size, "delay", |dut, rng, _| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         let last = u32::from(NO_SAMPLE);
         let ages: Vec<u32> = (last - 3..=last + 3).chain([0, 1, 2 * last, u32::MAX]).collect();
@@ -548,9 +574,8 @@ fn delays_stop_short_of_no_sample() {
 }
 
 /// A packet's time is read when few beats are before its place on the wire.
-#[test]
-fn timestamps_are_taken_late() {
-    each("time", |dut, rng, width| {
+fn timestamps_are_taken_late(size: usize) {
+    on(size, "time", |dut, rng, width| {
         let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
         for _ in 0..20 {
             let packet = packets::data(rng, 4096);

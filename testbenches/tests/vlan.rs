@@ -7,7 +7,7 @@ use tessera_rtl::wire::narrow::{NarrowVlanInsert, NarrowVlanStrip};
 use tessera_rtl::wire::{VlanInsert, VlanStrip};
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver, Word};
 use tessera_sim::verilator::{Design, Dut};
-use tessera_testbenches::packets::{self, NARROW, WIDE};
+use tessera_testbenches::packets::{self, WIDE};
 
 fn strip() -> Design {
     tessera_testbenches::design("vlan_strip", VlanStrip::new)
@@ -17,13 +17,15 @@ fn narrow_strip() -> Design {
     tessera_testbenches::design("narrow_vlan_strip", NarrowVlanStrip::new)
 }
 
-/// The block, by bytes of its beat, and tags that may be ahead.
-fn inserts() -> [(usize, usize, Design); 2] {
-    [
-        (WIDE, 32, tessera_testbenches::design("vlan_insert", VlanInsert::new)),
-        (NARROW, 16, tessera_testbenches::design("narrow_vlan_insert", NarrowVlanInsert::new)),
-    ]
+/// The block, and how many tags may be ahead.
+fn insert(size: usize) -> (Design, usize) {
+    match size {
+        WIDE => (tessera_testbenches::design("vlan_insert", VlanInsert::new), 32),
+        _ => (tessera_testbenches::design("narrow_vlan_insert", NarrowVlanInsert::new), 16),
+    }
 }
+
+tessera_testbenches::both_widths!(the_tag_is_put_in, only_a_beat_more_costs_a_clock);
 
 /// A frame of any content with another EtherType than the tag's, and its tag.
 fn any_frame(rng: &mut Rng, length: usize) -> (Vec<u8>, Option<u16>) {
@@ -220,43 +222,39 @@ impl<'a> Inserter<'a> {
     }
 }
 
-#[test]
-fn the_tag_is_put_in() {
-    for (size, ahead, design) in inserts() {
-        for (idle, stall) in Pattern::matrix() {
-            tb::run(&format!("vlan::insert {size} {idle:?} {stall:?}"), &design, |dut, rng| {
-                let mut bench = Inserter::new(dut, idle, stall, rng);
-                for length in (66..330).chain((0..40).map(|i| 1500 + i)) {
-                    let (frame, tag) = any_frame(rng, length);
-                    bench.send(frame, tag);
-                }
-                // One frame has used its tag up before it is out.
-                bench.run(ahead - 2);
-            });
-        }
+fn the_tag_is_put_in(size: usize) {
+    let (design, ahead) = insert(size);
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("vlan::insert {size} {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Inserter::new(dut, idle, stall, rng);
+            for length in (66..330).chain((0..40).map(|i| 1500 + i)) {
+                let (frame, tag) = any_frame(rng, length);
+                bench.send(frame, tag);
+            }
+            // One frame has used its tag up before it is out.
+            bench.run(ahead - 2);
+        });
     }
 }
 
 /// Untagged frames lose no clock; tagged ones one when they grow by a beat.
-#[test]
-fn only_a_beat_more_costs_a_clock() {
-    for (size, ahead, design) in inserts() {
-        tb::run(&format!("vlan::rate {size}"), &design, |dut, rng| {
-            for tag in [None, Some(7)] {
-                let mut bench = Inserter::new(dut, Pattern::Always, Pattern::Always, rng);
-                for i in 0..30 {
-                    bench.send(rng.bytes(122 + ICRC_LEN + 4 * (i % 20)), tag);
-                }
-                bench.run(ahead - 2);
-                for (i, (frame, _)) in bench.frames.iter().enumerate() {
-                    let beats = (frame.len() + if tag.is_some() { 4 } else { 0 }).div_ceil(size) as u64;
-                    let (first, last) = bench.times[i];
-                    assert_eq!(last - first + 1, beats, "beats of frame {i}");
-                    if i > 0 {
-                        assert_eq!(first, bench.times[i - 1].1 + 1, "a gap before frame {i}");
-                    }
+fn only_a_beat_more_costs_a_clock(size: usize) {
+    let (design, ahead) = insert(size);
+    tb::run(&format!("vlan::rate {size}"), &design, |dut, rng| {
+        for tag in [None, Some(7)] {
+            let mut bench = Inserter::new(dut, Pattern::Always, Pattern::Always, rng);
+            for i in 0..30 {
+                bench.send(rng.bytes(122 + ICRC_LEN + 4 * (i % 20)), tag);
+            }
+            bench.run(ahead - 2);
+            for (i, (frame, _)) in bench.frames.iter().enumerate() {
+                let beats = (frame.len() + if tag.is_some() { 4 } else { 0 }).div_ceil(size) as u64;
+                let (first, last) = bench.times[i];
+                assert_eq!(last - first + 1, beats, "beats of frame {i}");
+                if i > 0 {
+                    assert_eq!(first, bench.times[i - 1].1 + 1, "a gap before frame {i}");
                 }
             }
-        });
-    }
+        }
+    });
 }
