@@ -229,3 +229,32 @@ fn what_a_software_peer_chooses_is_ignored() {
         bench.expect_nothing_more();
     });
 }
+
+/// RX-3: a frame to another station is not ours, whichever bit of its addresses or
+/// its port is the other.
+#[test]
+fn every_bit_of_where_a_frame_goes_counts() {
+    on_both("rx_parse::addresses", |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let mut sent = 0;
+        for form in Form::ALL {
+            let address = form.udp_at() - if form.v6 { 16 } else { 4 };
+            let port = form.udp_at() + 2;
+            for byte in (0..6).chain(address..form.udp_at()).chain(port..port + 2) {
+                for bit in 0..8 {
+                    let route = packets::route_in(form, &THERE, &HERE, 0, 0);
+                    let mut frame = packets::frame(&route, &packets::data(rng, 9));
+                    frame[byte] ^= 1 << bit;
+                    seal(&mut frame, form);
+                    bench.input.send(frame);
+                    sent += 1;
+                }
+            }
+        }
+        bench.run(sent);
+        for at in 0..sent {
+            assert_eq!(bench.results.pop_front(), Some("drop_not_ours"), "frame {at}");
+        }
+        bench.expect_nothing_more();
+    });
+}
