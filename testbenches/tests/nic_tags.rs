@@ -20,6 +20,12 @@ const LEN: usize = 6000;
 /// of their own beside 240 tagged ones.
 const PLAIN: u64 = 1264;
 
+/// How many of them are posted ahead: fewer than are prefetched, or tagged ones would
+/// wait behind them.
+fn plains() -> u64 {
+    ((1 << tessera_testbenches::config().rq_prefetch_log2) - 2).clamp(1, 30)
+}
+
 fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     for i in (1..items.len()).rev() {
         items.swap(i, rng.below(i as u64 + 1) as usize);
@@ -220,9 +226,8 @@ fn a_post_that_comes_after_its_message_is_cancelled_without_a_race() {
     let mut rng = Rng::new(seed);
     let mut bench = Bench::new(seed);
     let mut host = Matching::default();
-    // Never more than are prefetched, or the tagged ones would wait behind them;
-    // their buffers are not those of the tagged ones.
-    let mut next_plain = PLAIN + 30;
+    // Their buffers are not those of the tagged ones.
+    let mut next_plain = PLAIN + plains();
     for id in PLAIN..next_plain {
         bench.post_plain(id);
     }
@@ -329,7 +334,7 @@ fn a_cancel_against_its_message_has_one_winner() {
     let seed = tessera_testbenches::seed("nic_tags::cancel");
     let mut rng = Rng::new(seed);
     let mut bench = Bench::new(seed);
-    let mut next_plain = PLAIN + 30;
+    let mut next_plain = PLAIN + plains();
     for id in PLAIN..next_plain {
         bench.post_plain(id);
     }
