@@ -5,7 +5,7 @@ use tessera_rtl::wire::narrow::NarrowIcrcInsert;
 use tessera_rtl::wire::IcrcInsert;
 use tessera_sim::tb::{self, cycle, AxisMonitor, Pattern, Rng, StreamDriver};
 use tessera_sim::verilator::{Design, Dut};
-use tessera_testbenches::packets::{self, HERE, THERE, WIDE};
+use tessera_testbenches::packets::{self, HERE, NARROW, THERE, WIDE};
 
 /// Clocks from a beat's acceptance to its place on `m_axis`.
 const LATENCY: u64 = 8;
