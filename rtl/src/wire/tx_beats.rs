@@ -107,7 +107,8 @@ pub struct TxBeats {
     now_left: Signal<Local, Bits<13>>,
     now_to_go: Signal<Local, Bits<13>>,
     bytes: Signal<Local, Bits<512>>,
-    far: Signal<Local, Bit>,
+    /// By 40 bytes first.
+    forty: Signal<Local, Bit>,
     turned: Signal<Local, Bits<512>>,
     /// The payload beat, turned to where it belongs, and which bytes of that are this beat's.
     met: Signal<Local, Bits<512>>,
@@ -178,7 +179,7 @@ impl TxBeats {
             now_left: Default::default(),
             now_to_go: Default::default(),
             bytes: Default::default(),
-            far: Default::default(),
+            forty: Default::default(),
             turned: Default::default(),
             met: Default::default(),
             front: Default::default(),
@@ -213,9 +214,9 @@ impl Logic for TxBeats {
         if self.need.val() {
             self.bytes.next = self.kept.q.val();
         }
-        self.far.next = (self.packet.q.val().place == 1) | (self.packet.q.val().place == 2);
+        self.forty.next = (self.packet.q.val().place == 1) | (self.packet.q.val().place == 2);
         self.turned.next = self.bytes.val();
-        if self.far.val() {
+        if self.forty.val() {
             self.turned.next = (self.bytes.val() << 320) | (self.bytes.val() >> 192);
         }
         self.front.next = self.fronts[0].val();
