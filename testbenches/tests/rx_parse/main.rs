@@ -284,7 +284,7 @@ impl<'a> Bench<'a> {
     fn expect_payload(&mut self, payload: &[u8]) {
         let mut bytes = Vec::new();
         while bytes.len() < payload.len() {
-            let (beat, last) = packets::beat_bytes_of(self.beat, &self.payload.take().expect("payload").word);
+            let (beat, last) = packets::beat_bytes(&self.payload.take().expect("payload").word);
             bytes.extend(beat);
             assert_eq!(last, bytes.len() == payload.len(), "tlast at byte {}", bytes.len());
         }
