@@ -107,22 +107,12 @@ pub struct TxBeats {
     now_left: Signal<Local, Bits<13>>,
     now_to_go: Signal<Local, Bits<13>>,
     bytes: Signal<Local, Bits<512>>,
-    /// By 40 bytes first.
-    forty: Signal<Local, Bit>,
-    turned: Signal<Local, Bits<512>>,
-    /// The payload beat, turned to where it belongs, and which bytes of that are this beat's.
-    met: Signal<Local, Bits<512>>,
-    front: Signal<Local, Bits<64>>,
     /// The payload beat's part of this beat of the frame, and of the next.
-    fresh: KeepBytes,
-    later: KeepBytes,
+    fresh: Signal<Local, Bits<512>>,
+    later: Signal<Local, Bits<512>>,
 
-    fronts: [Constant<Bits<64>>; 6],
     all_bytes: Constant<Bits<64>>,
 }
-
-/// At which byte of its beat payload begins, by place.
-const PLACES: [usize; 6] = [38, 58, 62, 2, 18, 22];
 
 impl TxBeats {
     pub fn new() -> Self {
@@ -179,13 +169,8 @@ impl TxBeats {
             now_left: Default::default(),
             now_to_go: Default::default(),
             bytes: Default::default(),
-            forty: Default::default(),
-            turned: Default::default(),
-            met: Default::default(),
-            front: Default::default(),
             fresh: Default::default(),
             later: Default::default(),
-            fronts: PLACES.map(|place| Constant::new((u64::MAX << place).into())),
             all_bytes: Constant::new(u64::MAX.into()),
         }
     }
@@ -209,45 +194,36 @@ impl Logic for TxBeats {
         self.need.next = self.now_left.val().any() & (self.begun.q.val() | (self.packet.q.val().place == 2));
         self.kept.d.next = self.payload_data.val().tdata;
         self.kept.keep.next = self.payload_data.val().tkeep;
-        // Six turns, in two steps: by 40 bytes or not, then by 2, 18, 22 or 38.
         self.bytes.next = 0.into();
         if self.need.val() {
             self.bytes.next = self.kept.q.val();
         }
-        self.forty.next = (self.packet.q.val().place == 1) | (self.packet.q.val().place == 2);
-        self.turned.next = self.bytes.val();
-        if self.forty.val() {
-            self.turned.next = (self.bytes.val() << 320) | (self.bytes.val() >> 192);
-        }
-        self.front.next = self.fronts[0].val();
-        self.met.next = (self.turned.val() << 304) | (self.turned.val() >> 208);
         match self.packet.q.val().place.index() {
             1 => {
-                self.front.next = self.fronts[1].val();
-                self.met.next = (self.turned.val() << 144) | (self.turned.val() >> 368);
+                self.fresh.next = bit_cast::<512, 48>(self.bytes.val().get_bits::<48>(0)) << 464;
+                self.later.next = bit_cast::<512, 464>(self.bytes.val().get_bits::<464>(48));
             }
             2 => {
-                self.front.next = self.fronts[2].val();
-                self.met.next = (self.turned.val() << 176) | (self.turned.val() >> 336);
+                self.fresh.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(0)) << 496;
+                self.later.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(16));
             }
             3 => {
-                self.front.next = self.fronts[3].val();
-                self.met.next = (self.turned.val() << 16) | (self.turned.val() >> 496);
+                self.fresh.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(0)) << 16;
+                self.later.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(496));
             }
             4 => {
-                self.front.next = self.fronts[4].val();
-                self.met.next = (self.turned.val() << 144) | (self.turned.val() >> 368);
+                self.fresh.next = bit_cast::<512, 368>(self.bytes.val().get_bits::<368>(0)) << 144;
+                self.later.next = bit_cast::<512, 144>(self.bytes.val().get_bits::<144>(368));
             }
             5 => {
-                self.front.next = self.fronts[5].val();
-                self.met.next = (self.turned.val() << 176) | (self.turned.val() >> 336);
+                self.fresh.next = bit_cast::<512, 336>(self.bytes.val().get_bits::<336>(0)) << 176;
+                self.later.next = bit_cast::<512, 176>(self.bytes.val().get_bits::<176>(336));
             }
-            _ => {}
+            _ => {
+                self.fresh.next = bit_cast::<512, 208>(self.bytes.val().get_bits::<208>(0)) << 304;
+                self.later.next = bit_cast::<512, 304>(self.bytes.val().get_bits::<304>(208));
+            }
         }
-        self.fresh.d.next = self.met.val();
-        self.fresh.keep.next = self.front.val();
-        self.later.d.next = self.met.val();
-        self.later.keep.next = !self.front.val();
         self.payload_ready.next = self.valid.q.val() & self.out_free.val() & self.need.val();
         self.step.next =
             self.valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
@@ -261,11 +237,11 @@ impl Logic for TxBeats {
             self.out_ud.d.next = self.packet.q.val().ud;
             self.new_tag.d.next = self.packet.q.val().tag;
             self.out.d.next.tdata =
-                self.header.q.val().get_bits::<512>(0) | self.carry.q.val() | self.fresh.q.val();
+                self.header.q.val().get_bits::<512>(0) | self.carry.q.val() | self.fresh.val();
             self.out.d.next.tkeep = self.all_bytes.val();
             self.out.d.next.tlast = false;
             self.header.d.next = self.header.q.val() >> 512;
-            self.carry.d.next = self.later.q.val();
+            self.carry.d.next = self.later.val();
             self.left.d.next = self.now_left.val();
             if self.need.val() {
                 self.left.d.next = self.now_left.val() - 64;
