@@ -142,7 +142,7 @@ mod tests {
              SBY 17:20:02 [work] summary: engine_0 (smtbmc yices) returned FAIL\n\
              SBY 17:20:02 [work] summary: counterexample trace: work/engine_0/trace.vcd\n\
              SBY 17:20:02 [work] summary:   failed assertion proof.order at harness.sv:44.7-44.50 in step 5\n";
-        let trace = Some("/t/work/engine_0/trace.vcd".into());
+        let trace = Some(["/t", "work", "engine_0", "trace.vcd"].iter().collect());
         let what = "proof.order at harness.sv:44.7-44.50 in step 5".into();
         assert_eq!(said("FAIL 2 3\n", log), Ok(Verdict::Fails { what, trace }));
         let log = "SBY [work] summary:   Unreached cover statement at harness.sv:61.7-61.30\n";
