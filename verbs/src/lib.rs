@@ -33,4 +33,5 @@ mod pair;
 mod paths;
 mod queue;
 mod rc;
+mod receives;
 mod slots;

@@ -14,9 +14,10 @@ use tessera_driver::{
 };
 
 use crate::memory::Registered;
-use crate::pair::{Pair, SharedQueue};
+use crate::pair::Pair;
 use crate::queue::Queue;
 use crate::rc::{Carrier, RcPair};
+use crate::receives::SharedQueue;
 
 /// Names the device.
 const DEVICE: &str = "TESSERA_DEVICE";

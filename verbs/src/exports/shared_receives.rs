@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::device::nic_of;
 use crate::ffi::*;
 use crate::nic::lock;
-use crate::pair::{SharedObject, SharedQueue, MAX_REQUESTS, MAX_SGE};
+use crate::pair::{MAX_REQUESTS, MAX_SGE};
+use crate::receives::{SharedObject, SharedQueue};
 
 #[no_mangle]
 pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {

@@ -34,10 +34,11 @@ use crate::ffi::{ibv_qp_attr, ibv_qp_cap, ibv_recv_wr, ibv_send_wr};
 use crate::memory::{total, Domain, Member, ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ};
 use crate::nic::{lock, Nic};
 use crate::pair::{
-    buffers, each, SharedQueue, MAX_INLINE, MAX_REQUESTS, MAX_SGE, QPS_ERR, QPS_INIT, QPS_RESET, QPS_RTR,
-    QPS_RTS, QP_STATE, SEND_INLINE, SEND_SIGNALED, WR_SEND, WR_SEND_WITH_IMM,
+    buffers, each, MAX_INLINE, MAX_REQUESTS, MAX_SGE, QPS_ERR, QPS_INIT, QPS_RESET, QPS_RTR, QPS_RTS,
+    QP_STATE, SEND_INLINE, SEND_SIGNALED, WR_SEND, WR_SEND_WITH_IMM,
 };
 use crate::queue::{Queue, WC_WR_FLUSH_ERR};
+use crate::receives::SharedQueue;
 use bytes::Bytes;
 pub use carrier::Carrier;
 use inside::{Inside, Op, Peer, Recv, RecvState, Stage, What};

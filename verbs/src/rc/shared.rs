@@ -16,7 +16,7 @@ use tessera_driver::{
 use super::QKEY;
 use crate::memory::Domain;
 use crate::nic::{lock, Errno, Nic};
-use crate::pair::SharedQueue;
+use crate::receives::SharedQueue;
 
 /// Of a message's number, what its tag says.
 const COUNT_BITS: u32 = 7;
