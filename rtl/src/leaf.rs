@@ -41,12 +41,29 @@ impl<T: Synth> Logic for Dff<T> {
     }
 }
 
+/// Tells a synthesiser that no read is used whose word is written in the same clock.
+const UNCHECKED: &str = ", no_rw_check";
+
+/// Verilog that makes such a read useless in simulation.
+fn garbled(register: &str, top: usize) -> String {
+    format!(
+        "`ifdef VERILATOR\n\
+         \x20 if (write_enable && write_address[{top}:0] == read_address[{top}:0])\n\
+         \x20   {register} <= ~mem[read_address[{top}:0]];\n\
+         `endif\n"
+    )
+}
+
 /// A simple-dual-port RAM: one write port, one read port, one clock.
 ///
-/// `read_data` is the word at `read_address` one clock later. A read of the
-/// address being written in the same clock returns the *old* word; a block
-/// that needs the new one forwards it. Contents are unknown until written, so
-/// owners clear their RAM after reset.
+/// `read_data` is the word at `read_address` one clock later. What a read of the
+/// address being written in the same clock returns is not to be used: block RAMs of
+/// some FPGAs know neither the old word nor the new one then, and a synthesiser would
+/// put two registers and a multiplexer beside each bit. Under Verilator it is the
+/// inverted word, so that a block which uses it is found out. An owner that needs the
+/// old word asks for it ([`reads_old`](Self::reads_old)), one that needs the new one
+/// forwards it. Contents are unknown until written, so owners clear their RAM after
+/// reset.
 ///
 /// The depth is data of the configuration; address bits above it are ignored.
 #[derive(Clone, Debug, LogicBlock)]
@@ -65,6 +82,7 @@ pub struct SdpRam<T: Synth, const A: usize> {
     pub read_data: Signal<Out, T>,
     _depth_log2: usize,
     _style: &'static str,
+    _old: bool,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -95,8 +113,14 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
             } else {
                 "block"
             },
+            _old: false,
             _words: std::collections::BTreeMap::new(),
         }
+    }
+
+    /// The same RAM, of which a read of the address being written returns the old word.
+    pub fn reads_old(self) -> Self {
+        Self { _old: true, ..self }
     }
 
     /// The same RAM with another `ram_style` hint (`"ultra"`, `"distributed"`).
@@ -139,15 +163,19 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
         } else {
             String::new()
         };
+        let collision = if self._old { String::new() } else { garbled("read_data", depth - 1) };
+        // LUT RAM is read first and registered then, which gives the old word for nothing.
+        let checked = self._old || self._style == "distributed";
         Verilog::Custom(format!(
             "// cell: sdp_ram_{width}x{words}\n\
-             (* ram_style = \"{style}\" *) reg [{msb}:0] mem [0:{last}];\n\
+             (* ram_style = \"{style}\"{unchecked} *) reg [{msb}:0] mem [0:{last}];\n\
              always @(posedge clock) begin\n\
              \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
              \x20 read_data <= mem[read_address[{top}:0]];\n\
-             end\n{unused}",
+             {collision}end\n{unused}",
             words = 1usize << depth,
             style = self._style,
+            unchecked = if checked { "" } else { UNCHECKED },
             msb = width - 1,
             last = (1usize << depth) - 1,
             top = depth - 1,
@@ -160,8 +188,9 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
 ///
 /// A reader that gives the address it will be at, clock by clock, has the word
 /// before it as if the RAM's output were a register. Up to 64 words, or 128 of a
-/// few bits, lie in LUTs, read at the registered address; more in a block RAM,
-/// and what is written to the address being read goes past it.
+/// few bits, lie in LUTs, read at the registered address; more in a block RAM, or
+/// what is asked to ([`in_block`](Self::in_block)), and what is written to the
+/// address being read goes past it.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct ForwardRam<T: Synth, const A: usize> {
     /// Rising edge writes and reads.
@@ -177,6 +206,7 @@ pub struct ForwardRam<T: Synth, const A: usize> {
     /// The word, one clock after its address.
     pub read_data: Signal<Out, T>,
     _depth_log2: usize,
+    _block: bool,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -195,12 +225,22 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _depth_log2: depth_log2,
+            _block: false,
             _words: std::collections::BTreeMap::new(),
         }
     }
 
+    /// The same in a block RAM, however few words it has.
+    pub fn in_block(mut self) -> Self {
+        self._block = true;
+        self
+    }
+
     /// Whether it lies in LUTs.
     pub fn is_distributed(&self) -> bool {
+        if self._block {
+            return false;
+        }
         self._depth_log2 <= 6 || (self._depth_log2 <= 7 && T::BITS << self._depth_log2 <= 4096)
     }
 
@@ -248,15 +288,16 @@ impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
                  assign read_data = mem[at];\n{unused}"
             )
         } else {
+            let collision = garbled("stored", top);
             format!(
                 "// cell: forward_ram_{width}x{words}\n\
-                 (* ram_style = \"block\" *) reg [{msb}:0] mem [0:{last}];\n\
+                 (* ram_style = \"block\"{UNCHECKED} *) reg [{msb}:0] mem [0:{last}];\n\
                  reg [{msb}:0] stored;\n\
                  reg [{msb}:0] passed;\n\
                  reg passes;\n\
                  always @(posedge clock) begin\n\
                  \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
-                 \x20 stored <= mem[read_address[{top}:0]];\n\
+                 \x20 stored <= mem[read_address[{top}:0]];\n{collision}\
                  \x20 passed <= write_data;\n\
                  \x20 passes <= write_enable && write_address[{top}:0] == read_address[{top}:0];\n\
                  end\n\
@@ -270,7 +311,7 @@ impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
 /// A RAM in LUTs, read in the clock of its address: `2^A` words.
 ///
 /// A read of the address being written returns the old word. Contents are unknown
-/// until written.
+/// until written. It may keep some bits of a word only ([`of_bits`](Self::of_bits)).
 #[derive(Clone, Debug, LogicBlock)]
 pub struct LutRam<T: Synth, const A: usize> {
     /// Rising edge writes.
@@ -285,6 +326,7 @@ pub struct LutRam<T: Synth, const A: usize> {
     pub read_address: Signal<In, Bits<A>>,
     /// The word.
     pub read_data: Signal<Out, T>,
+    _kept: Option<Vec<bool>>,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -301,8 +343,20 @@ impl<T: Synth, const A: usize> LutRam<T, A> {
             write_data: Signal::default(),
             read_address: Signal::default(),
             read_data: Signal::default(),
+            _kept: None,
             _words: std::collections::BTreeMap::new(),
         }
+    }
+
+    /// The same RAM of the bits for which `keeps` holds; the others are written zero by its owner, and read
+    /// as that. They take no memory.
+    ///
+    /// # Panics
+    /// When it keeps none.
+    pub fn of_bits(self, keeps: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<bool> = (0..T::BITS).map(keeps).collect();
+        assert!(kept.contains(&true), "a RAM of no bits");
+        Self { _kept: Some(kept), ..self }
     }
 }
 
@@ -326,12 +380,36 @@ impl<T: Synth, const A: usize> Logic for LutRam<T, A> {
     }
 
     fn hdl(&self) -> Verilog {
-        let (width, words) = (T::BITS, 1usize << A);
+        let words = 1usize << A;
+        let kept: Vec<usize> = match &self._kept {
+            Some(kept) => (0..T::BITS).filter(|&bit| kept[bit]).collect(),
+            None => (0..T::BITS).collect(),
+        };
+        let width = kept.len();
+        let (mut stored, mut shown) = ("write_data".to_owned(), "mem[read_address]".to_owned());
+        let mut word = String::new();
+        if width < T::BITS {
+            let highest_first = |text: &dyn Fn(usize) -> String, bits: &mut dyn Iterator<Item = usize>| {
+                format!("{{{}}}", bits.map(text).collect::<Vec<_>>().join(", "))
+            };
+            stored = highest_first(&|bit| format!("write_data[{bit}]"), &mut kept.iter().rev().copied());
+            let place = |bit: usize| match kept.binary_search(&bit) {
+                Ok(at) => format!("word[{at}]"),
+                Err(_) => "1'b0".to_owned(),
+            };
+            word = format!("wire [{}:0] word = {shown};\n", width - 1);
+            shown = highest_first(&place, &mut (0..T::BITS).rev());
+            let unused = highest_first(
+                &|bit| format!("write_data[{bit}]"),
+                &mut (0..T::BITS).filter(|bit| kept.binary_search(bit).is_err()),
+            );
+            word += &format!("wire unused_bits = &{{1'b0, {unused}}};\n");
+        }
         Verilog::Custom(format!(
             "// cell: lut_ram_{width}x{words}\n\
              (* ram_style = \"distributed\" *) reg [{msb}:0] mem [0:{last}];\n\
-             always @(posedge clock) if (write_enable) mem[write_address] <= write_data;\n\
-             assign read_data = mem[read_address];\n",
+             always @(posedge clock) if (write_enable) mem[write_address] <= {stored};\n\
+             {word}assign read_data = {shown};\n",
             msb = width - 1,
             last = words - 1,
         ))

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Contract: `ready` rises `2^depth_log2` clocks after the end of reset; writes
-//! before are lost. Read and write as in [`SdpRam`]: a read in the clock of a
-//! write of the same word returns the old word. Of a RAM that is fed zeros,
+//! before are lost. Read and write as in [`SdpRam`], a read in the clock of a
+//! write of the same word too. Of a RAM that is fed zeros,
 //! `write_data` is zero from the second clock of reset until `ready`: registers
 //! that reset to zero are wired to it, and no gate stands in front of each bit.
 //!
@@ -60,6 +60,16 @@ impl<T: Synth, const A: usize> ClearedRam<T, A> {
             gated: Constant::new(true),
             zero: Constant::new(T::default()),
         }
+    }
+
+    /// The same RAM in a block RAM, however small.
+    pub fn in_block(self) -> Self {
+        Self { ram: self.ram.with_style("block"), ..self }
+    }
+
+    /// The same RAM, of which a read of the address being written returns the old word.
+    pub fn reads_old(self) -> Self {
+        Self { ram: self.ram.reads_old(), ..self }
     }
 
     /// The same RAM, fed zeros while it is cleared.

@@ -248,10 +248,10 @@ impl CqWriter {
             drain: Default::default(),
             drained: Default::default(),
             ready: Default::default(),
-            endpoints: ClearedRam::new(config.endpoints_log2, "distributed").fed_zeros(),
-            rings: ClearedRam::new(config.cqs_log2, "block").fed_zeros(),
-            heads: ClearedRam::new(config.cqs_log2, "distributed").fed_zeros(),
-            tails: ClearedRam::new(config.cqs_log2, "distributed"),
+            endpoints: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
+            rings: ClearedRam::new(config.cqs_log2, "block").reads_old().fed_zeros(),
+            heads: ClearedRam::new(config.cqs_log2, "distributed").reads_old().fed_zeros(),
+            tails: ClearedRam::new(config.cqs_log2, "distributed").reads_old(),
             gid: ByteReverse::new(),
             state: Default::default(),
             last: Default::default(),
@@ -457,8 +457,9 @@ impl Logic for CqWriter {
             | self.done_rq_valid.val()
             | self.done_match_valid.val();
         // The last clock of one completion picks the next; that of a lost one need not.
-        self.free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
-            & (!self.beat_valid.q.val() | self.write_beat_ready.val());
+        // The engine's ready, which comes late, is in no decision: a write that is taken at once
+        // is gone when the next one is there.
+        self.free.next = !self.desc_valid.q.val() & !self.beat_valid.q.val();
         self.ends.next = (self.state.q.val() == Step::Write)
             & self.free.val()
             & !self.queue_write.val()

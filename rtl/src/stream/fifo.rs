@@ -14,7 +14,8 @@
 //!
 //! The RAM is asked in every clock for the word that will be in front in the
 //! next one, so that no register of `T` stands behind it: those, with what
-//! chose between them, were two LUTs and two registers for each bit.
+//! chose between them, were two LUTs and two registers for each bit. Nothing
+//! counts the words either: how full it is follows from where both ends are.
 //!
 //! Verified by `testbenches/tests/fifo.rs`.
 
@@ -33,21 +34,24 @@ pub struct Fifo<T: Synth, const A: usize> {
     ram: ForwardRam<T, A>,
     write_at: Dff<Bits<A>>,
     read_at: Dff<Bits<A>>,
-    /// Words in the RAM, counted one bit wider than an address.
-    used: Dff<Bits<16>>,
-    /// `used` is not 0, and is all there is.
+    /// There are words in the RAM, and as many as it holds.
     filled: Dff<Bit>,
     full: Dff<Bit>,
     take: Signal<Local, Bit>,
     put: Signal<Local, Bit>,
     next_at: Signal<Local, Bits<A>>,
-    last: Constant<Bits<16>>,
+    behind_read: Signal<Local, Bits<A>>,
+    behind_write: Signal<Local, Bits<A>>,
+    /// There is one word only; there is room for one only.
+    one_left: Signal<Local, Bit>,
+    one_free: Signal<Local, Bit>,
+    /// Address bits that the RAM has.
+    mask: Constant<Bits<A>>,
 }
 
 impl<T: Synth, const A: usize> Fifo<T, A> {
-    /// A FIFO of `2^depth_log2` words, `1 <= depth_log2 <= A <= 15`.
+    /// A FIFO of `2^depth_log2` words, `1 <= depth_log2 <= A`.
     pub fn new(depth_log2: usize) -> Self {
-        assert!(A <= 15, "a FIFO of 2^{A} words does not fit its counter");
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -60,21 +64,30 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             ram: ForwardRam::new(depth_log2),
             write_at: Default::default(),
             read_at: Default::default(),
-            used: Default::default(),
             filled: Default::default(),
             full: Default::default(),
             take: Default::default(),
             put: Default::default(),
             next_at: Default::default(),
-            last: Constant::new(((1u64 << depth_log2) - 1).into()),
+            behind_read: Default::default(),
+            behind_write: Default::default(),
+            one_left: Default::default(),
+            one_free: Default::default(),
+            mask: Constant::new(((1u64 << depth_log2) - 1).into()),
         }
+    }
+
+    /// The same with its words in a block RAM, however few: for wide ones where LUTs are scarce.
+    pub fn in_block(mut self) -> Self {
+        self.ram = self.ram.in_block();
+        self
     }
 }
 
 impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, write_at, read_at, used, filled, full);
+        dff_setup!(self, clk, write_at, read_at, filled, full);
         self.ram.clock.next = self.clk.val();
 
         self.in_ready.next = !self.full.q.val();
@@ -83,9 +96,11 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         self.out_data.next = self.ram.read_data.val();
         self.take.next = self.filled.q.val() & self.out_ready.val();
 
+        self.behind_read.next = self.read_at.q.val() + 1;
+        self.behind_write.next = self.write_at.q.val() + 1;
         self.next_at.next = self.read_at.q.val();
         if self.take.val() {
-            self.next_at.next = self.read_at.q.val() + 1;
+            self.next_at.next = self.behind_read.val();
         }
         self.read_at.d.next = self.next_at.val();
         self.ram.read_address.next = self.next_at.val();
@@ -93,24 +108,24 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         self.ram.write_address.next = self.write_at.q.val();
         self.ram.write_data.next = self.in_data.val();
         if self.put.val() {
-            self.write_at.d.next = self.write_at.q.val() + 1;
+            self.write_at.d.next = self.behind_write.val();
         }
 
+        // Of registers alone, since `out_ready` and `in_valid` come late.
+        self.one_left.next = ((self.behind_read.val() ^ self.write_at.q.val()) & self.mask.val()) == 0;
+        self.one_free.next = ((self.behind_write.val() ^ self.read_at.q.val()) & self.mask.val()) == 0;
         if self.put.val() & !self.take.val() {
-            self.used.d.next = self.used.q.val() + 1;
             self.filled.d.next = true;
-            self.full.d.next = self.used.q.val() == self.last.val();
+            self.full.d.next = self.one_free.val();
         }
         if self.take.val() & !self.put.val() {
-            self.used.d.next = self.used.q.val() - 1;
-            self.filled.d.next = self.used.q.val() != 1;
+            self.filled.d.next = !self.one_left.val();
             self.full.d.next = false;
         }
 
         if self.rst.val() {
             self.write_at.d.next = 0.into();
             self.read_at.d.next = 0.into();
-            self.used.d.next = 0.into();
             self.filled.d.next = false;
             self.full.d.next = false;
             self.ram.read_address.next = 0.into();

@@ -89,7 +89,7 @@ impl Default for Sampler {
             phase: Default::default(),
             ticks: Default::default(),
             stages: Default::default(),
-            memory: SdpRam::new(6),
+            memory: SdpRam::new(6).reads_old(),
             sum: Default::default(),
             parts: Default::default(),
             limit: Constant::new(19.into()),

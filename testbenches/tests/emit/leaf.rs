@@ -4,7 +4,7 @@ use crate::bench::{agree, random_vectors, FromBits};
 use num_bigint::BigUint;
 use tessera_rtl::emit::{export, with_big_stack};
 use tessera_rtl::prelude::*;
-use tessera_sim::tb::Rng;
+use tessera_sim::tb::{self, Rng};
 
 /// A word as blocks store it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
@@ -66,8 +66,8 @@ impl Default for Cells {
             folded_bytes: Default::default(),
             word_dff: Default::default(),
             narrow_dff: Default::default(),
-            full_ram: SdpRam::new(5),
-            folded_ram: SdpRam::new(2).with_style("distributed"),
+            full_ram: SdpRam::new(5).reads_old(),
+            folded_ram: SdpRam::new(2).with_style("distributed").reads_old(),
             forwarded: Default::default(),
             forwarded_deep: Default::default(),
             forward_ram: ForwardRam::new(3),
@@ -145,4 +145,39 @@ fn leaf_cells_behave_as_their_text() {
         let vectors = random_vectors(&mut rng, &export, 3000);
         agree(&mut cells, &export, &vectors);
     });
+}
+
+/// Who uses a word that is read where it is written finds out under Verilator, whatever the RAM is made of.
+#[test]
+fn what_is_read_where_it_is_written_is_of_no_use() {
+    let rams = [("ram_block", "block", ", no_rw_check"), ("ram_distributed", "distributed", "")];
+    for (top, style, attribute) in rams {
+        let design = tessera_testbenches::design(top, || SdpRam::<Bits<16>, 4>::new(3).with_style(style));
+        assert!(design.verilog.contains(&format!("(* ram_style = \"{style}\"{attribute} *)")));
+        tb::run(&format!("emit::{top}"), &design, |dut, rng| {
+            let ports = ["write_enable", "write_address", "write_data", "read_address", "read_data"];
+            let [enable, at, data, from, word] = ports.map(|name| dut.port(name).unwrap());
+            let mut words: [Option<u64>; 8] = [None; 8];
+            let mut judged = 0;
+            for _ in 0..2000 {
+                let (writes, to, value, read) =
+                    (rng.chance(0.7), rng.below(8) as usize, rng.bits(16), rng.below(8) as usize);
+                dut.set(enable, writes);
+                dut.set(at, to as u64);
+                dut.set(data, value);
+                dut.set(from, read as u64);
+                dut.clock();
+                let garbled = writes && to == read;
+                if let Some(old) = words[read] {
+                    let due = if garbled { !old & 0xffff } else { old };
+                    assert_eq!(dut.get(word), due, "word {read}, written then: {garbled}");
+                    judged += usize::from(garbled);
+                }
+                if writes {
+                    words[to] = Some(value);
+                }
+            }
+            assert!(judged > 50, "{judged}");
+        });
+    }
 }

@@ -80,7 +80,7 @@ impl LookupWay {
             write_held: Default::default(),
             new_held: Default::default(),
             names: SdpRam::new(sets_log2),
-            holds: SdpRam::new(sets_log2),
+            holds: SdpRam::new(sets_log2).reads_old(),
             is_hit: Default::default(),
             is_vacant: Default::default(),
             is_expired: Default::default(),
