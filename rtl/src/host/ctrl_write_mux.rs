@@ -2,20 +2,19 @@
 //!
 //! ```text
 //!   cq_desc, cq_beat ─────┐ turns, write by write
-//!   area_desc, area_beat ─┴─┬────────────> write_desc, write_beat
-//!                           └─ kept ─────> (what of it is not taken at once)
-//!                        status, by tag ─> cq_status, area_status
+//!   area_desc, area_beat ─┴────────────────────> write_desc, write_beat
+//!                              status, by tag ─> cq_status, area_status
 //! ```
 //!
-//! Every write of both is one beat, offered together with its descriptor, and both
-//! are taken at once. What the engine does not take in the same clock is kept
-//! here, and nothing else taken until it has gone. Bit 7 of the tag says whose a
-//! status is.
+//! Every write of both is one beat, offered together with its descriptor. The
+//! engine may take one of the two first: nothing else is offered until it has the
+//! other one too. Bit 7 of the tag says whose a status is.
 //!
-//! Contract: no delay and no clock between writes while the engine is ready; what it
-//! says is in no `ready` of this clock, since the ways behind those are long. What is
-//! offered stays on offer until it is taken. Tags of `cq` have bit 7 clear, those of
-//! `area` set.
+//! Contract: no delay and no clock between writes. A client's `ready` is the
+//! engine's, for what is shown. What is offered stays on offer until it is taken; a
+//! client offers its next write when both parts of the last one are gone, and lets
+//! nothing but that depend on `ready`, which comes late. Tags of `cq` have bit 7
+//! clear, those of `area` set.
 //!
 //! Verified by `testbenches/tests/ctrl_write_mux.rs`.
 
@@ -50,18 +49,16 @@ pub struct CtrlWriteMux {
     pub write_beat_ready: Signal<In, Bit>,
     pub write_status_valid: Signal<In, Bit>,
     pub write_status_data: Signal<In, DmaStatus>,
-    /// What of a write is not taken yet.
-    kept_desc: Dff<Bit>,
-    kept_beat: Dff<Bit>,
-    desc: Dff<DmaDescriptor>,
-    beat: Dff<Beat>,
-    /// `area` comes first now.
-    turn: Dff<Bit>,
+    /// A part of the last choice's write is still on offer.
+    held: Dff<Bit>,
+    /// The last choice.
+    last: Dff<Bit>,
     cq_there: Signal<Local, Bit>,
     area_there: Signal<Local, Bit>,
+    /// `area` is shown, or else `cq`.
     chosen: Signal<Local, Bit>,
-    open: Signal<Local, Bit>,
-    offers: Signal<Local, Bit>,
+    desc_there: Signal<Local, Bit>,
+    beat_there: Signal<Local, Bit>,
 }
 
 impl CtrlWriteMux {
@@ -94,16 +91,13 @@ impl CtrlWriteMux {
             write_beat_ready: Default::default(),
             write_status_valid: Default::default(),
             write_status_data: Default::default(),
-            kept_desc: Default::default(),
-            kept_beat: Default::default(),
-            desc: Default::default(),
-            beat: Default::default(),
-            turn: Default::default(),
+            held: Default::default(),
+            last: Default::default(),
             cq_there: Default::default(),
             area_there: Default::default(),
             chosen: Default::default(),
-            open: Default::default(),
-            offers: Default::default(),
+            desc_there: Default::default(),
+            beat_there: Default::default(),
         }
     }
 }
@@ -111,33 +105,33 @@ impl CtrlWriteMux {
 impl Logic for CtrlWriteMux {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, kept_desc, kept_beat, desc, beat, turn);
-        self.cq_there.next = self.cq_desc_valid.val() & self.cq_beat_valid.val();
-        self.area_there.next = self.area_desc_valid.val() & self.area_beat_valid.val();
-        self.chosen.next = self.area_there.val() & (self.turn.q.val() | !self.cq_there.val());
-        self.open.next = !self.kept_desc.q.val() & !self.kept_beat.q.val();
-        self.offers.next = self.open.val() & (self.cq_there.val() | self.area_there.val());
-        self.cq_desc_ready.next = self.open.val() & self.cq_there.val() & !self.chosen.val();
-        self.cq_beat_ready.next = self.open.val() & self.cq_there.val() & !self.chosen.val();
-        self.area_desc_ready.next = self.open.val() & self.chosen.val();
-        self.area_beat_ready.next = self.open.val() & self.chosen.val();
-        if self.open.val() {
-            self.desc.d.next = self.cq_desc_data.val();
-            self.beat.d.next = self.cq_beat_data.val();
-            if self.chosen.val() {
-                self.desc.d.next = self.area_desc_data.val();
-                self.beat.d.next = self.area_beat_data.val();
-            }
+        dff_setup!(self, clk, held, last);
+        self.cq_there.next = self.cq_desc_valid.val() | self.cq_beat_valid.val();
+        self.area_there.next = self.area_desc_valid.val() | self.area_beat_valid.val();
+        self.chosen.next = self.area_there.val() & (!self.last.q.val() | !self.cq_there.val());
+        if self.held.q.val() {
+            self.chosen.next = self.last.q.val();
         }
-        // What is kept goes on as it is, so that the next value of its register is what is shown.
-        self.write_desc_data.next = self.desc.d.val();
-        self.write_beat_data.next = self.beat.d.val();
-        self.write_desc_valid.next = self.offers.val() | self.kept_desc.q.val();
-        self.write_beat_valid.next = self.offers.val() | self.kept_beat.q.val();
-        self.kept_desc.d.next = (self.offers.val() | self.kept_desc.q.val()) & !self.write_desc_ready.val();
-        self.kept_beat.d.next = (self.offers.val() | self.kept_beat.q.val()) & !self.write_beat_ready.val();
-        if self.offers.val() {
-            self.turn.d.next = !self.chosen.val();
+        self.write_desc_data.next = self.cq_desc_data.val();
+        self.write_beat_data.next = self.cq_beat_data.val();
+        self.desc_there.next = self.cq_desc_valid.val();
+        self.beat_there.next = self.cq_beat_valid.val();
+        if self.chosen.val() {
+            self.write_desc_data.next = self.area_desc_data.val();
+            self.write_beat_data.next = self.area_beat_data.val();
+            self.desc_there.next = self.area_desc_valid.val();
+            self.beat_there.next = self.area_beat_valid.val();
+        }
+        self.write_desc_valid.next = self.desc_there.val();
+        self.write_beat_valid.next = self.beat_there.val();
+        self.cq_desc_ready.next = self.write_desc_ready.val() & !self.chosen.val();
+        self.cq_beat_ready.next = self.write_beat_ready.val() & !self.chosen.val();
+        self.area_desc_ready.next = self.write_desc_ready.val() & self.chosen.val();
+        self.area_beat_ready.next = self.write_beat_ready.val() & self.chosen.val();
+        self.held.d.next = (self.desc_there.val() & !self.write_desc_ready.val())
+            | (self.beat_there.val() & !self.write_beat_ready.val());
+        if self.desc_there.val() | self.beat_there.val() {
+            self.last.d.next = self.chosen.val();
         }
 
         self.cq_status_valid.next =
@@ -148,9 +142,8 @@ impl Logic for CtrlWriteMux {
         self.area_status_data.next = self.write_status_data.val();
 
         if self.rst.val() {
-            self.kept_desc.d.next = false;
-            self.kept_beat.d.next = false;
-            self.turn.d.next = false;
+            self.held.d.next = false;
+            self.last.d.next = true;
         }
     }
 }
