@@ -37,8 +37,9 @@ pub struct Widen<const W: usize, const K: usize, const V: usize, const L: usize>
     pub out_tlast: Signal<Out, Bit>,
     pub out_tuser: Signal<Out, Bit>,
     pub out_tready: Signal<In, Bit>,
-    word: Dff<Bits<V>>,
-    keep: Dff<Bits<L>>,
+    /// A lane each; `V / W` of them are used. One that is loaded or cleared needs no logic in front.
+    words: [Dff<Bits<W>>; 8],
+    keeps: [Dff<Bits<K>>; 8],
     last: Dff<Bit>,
     user: Dff<Bit>,
     full: Dff<Bit>,
@@ -46,12 +47,14 @@ pub struct Widen<const W: usize, const K: usize, const V: usize, const L: usize>
     part: Dff<Bits<3>>,
     room: Signal<Local, Bit>,
     put: Signal<Local, Bit>,
-    bit_shift: Signal<Local, Bits<9>>,
-    byte_shift: Signal<Local, Bits<6>>,
-    placed: Signal<Local, Bits<V>>,
-    placed_keep: Signal<Local, Bits<L>>,
-    bits_log2: Constant<Bits<4>>,
-    bytes_log2: Constant<Bits<4>>,
+    lane: Signal<Local, Bits<W>>,
+    lane_keep: Signal<Local, Bits<K>>,
+    /// Lanes up to here.
+    joined: [Signal<Local, Bits<V>>; 9],
+    joined_keep: [Signal<Local, Bits<L>>; 9],
+    /// Where each lane begins, bits and bytes; unused ones begin above the word.
+    bit_at: [Constant<Bits<12>>; 8],
+    byte_at: [Constant<Bits<12>>; 8],
     last_part: Constant<Bits<3>>,
     same: Constant<Bit>,
 }
@@ -77,20 +80,20 @@ impl<const W: usize, const K: usize, const V: usize, const L: usize> Widen<W, K,
             out_tlast: Default::default(),
             out_tuser: Default::default(),
             out_tready: Default::default(),
-            word: Default::default(),
-            keep: Default::default(),
+            words: std::array::from_fn(|_| Default::default()),
+            keeps: std::array::from_fn(|_| Default::default()),
             last: Default::default(),
             user: Default::default(),
             full: Default::default(),
             part: Default::default(),
             room: Default::default(),
             put: Default::default(),
-            bit_shift: Default::default(),
-            byte_shift: Default::default(),
-            placed: Default::default(),
-            placed_keep: Default::default(),
-            bits_log2: Constant::new(u64::from(W.ilog2()).into()),
-            bytes_log2: Constant::new(u64::from(K.ilog2()).into()),
+            lane: Default::default(),
+            lane_keep: Default::default(),
+            joined: std::array::from_fn(|_| Default::default()),
+            joined_keep: std::array::from_fn(|_| Default::default()),
+            bit_at: std::array::from_fn(|i| Constant::new(((W * i) as u64).into())),
+            byte_at: std::array::from_fn(|i| Constant::new(((K * i) as u64).into())),
             last_part: Constant::new((V as u64 / W as u64 - 1).into()),
             same: Constant::new(W == V),
         }
@@ -100,31 +103,44 @@ impl<const W: usize, const K: usize, const V: usize, const L: usize> Widen<W, K,
 impl<const W: usize, const K: usize, const V: usize, const L: usize> Logic for Widen<W, K, V, L> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, word, keep, last, user, full, part);
+        dff_setup!(self, clk, last, user, full, part);
         self.room.next = !self.full.q.val() | self.out_tready.val();
         self.in_tready.next = self.room.val();
         self.put.next = self.in_tvalid.val() & self.room.val();
         self.out_tvalid.next = self.full.q.val();
-        self.out_tdata.next = self.word.q.val();
-        self.out_tkeep.next = self.keep.q.val();
+        self.joined[0].next = 0.into();
+        self.joined_keep[0].next = 0.into();
+        for i in 0..8 {
+            self.lane.next = self.words[i].q.val();
+            self.lane_keep.next = self.keeps[i].q.val();
+            self.joined[i + 1].next =
+                self.joined[i].val() | (bit_cast::<V, W>(self.lane.val()) << self.bit_at[i].val());
+            self.joined_keep[i + 1].next =
+                self.joined_keep[i].val() | (bit_cast::<L, K>(self.lane_keep.val()) << self.byte_at[i].val());
+        }
+        self.out_tdata.next = self.joined[8].val();
+        self.out_tkeep.next = self.joined_keep[8].val();
         self.out_tlast.next = self.last.q.val();
         self.out_tuser.next = self.user.q.val();
 
-        self.bit_shift.next = bit_cast::<9, 3>(self.part.q.val()) << self.bits_log2.val();
-        self.byte_shift.next = bit_cast::<6, 3>(self.part.q.val()) << self.bytes_log2.val();
-        self.placed.next = bit_cast::<V, W>(self.in_tdata.val()) << self.bit_shift.val();
-        self.placed_keep.next = bit_cast::<L, K>(self.in_tkeep.val()) << self.byte_shift.val();
+        // The first part clears the lanes of the others.
+        for i in 0..8 {
+            self.words[i].clock.next = self.clk.val();
+            self.keeps[i].clock.next = self.clk.val();
+            self.words[i].d.next = self.words[i].q.val();
+            self.keeps[i].d.next = self.keeps[i].q.val();
+            if self.put.val() & (self.part.q.val() == i.to_bits()) {
+                self.words[i].d.next = self.in_tdata.val();
+                self.keeps[i].d.next = self.in_tkeep.val();
+            } else if self.put.val() & (self.part.q.val() == 0) {
+                self.words[i].d.next = 0.into();
+                self.keeps[i].d.next = 0.into();
+            }
+        }
         if self.out_tready.val() {
             self.full.d.next = false;
         }
         if self.put.val() {
-            if self.part.q.val() == 0 {
-                self.word.d.next = self.placed.val();
-                self.keep.d.next = self.placed_keep.val();
-            } else {
-                self.word.d.next = self.word.q.val() | self.placed.val();
-                self.keep.d.next = self.keep.q.val() | self.placed_keep.val();
-            }
             self.last.d.next = self.in_tlast.val();
             self.user.d.next = self.in_tuser.val();
             if self.in_tlast.val() | (self.part.q.val() == self.last_part.val()) {
