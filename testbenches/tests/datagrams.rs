@@ -166,7 +166,7 @@ fn places_bound_what_is_on_its_way() {
 /// UD-3: words pass, completions follow their own fences, messages' fences pass.
 #[test]
 fn receives_end_behind_their_fences() {
-    let design = tessera_testbenches::design("rx_datagram", RxDatagram::new);
+    let design = tessera_testbenches::design("rx_datagram", || RxDatagram::new(&NIC512));
     for (idle, stall) in Pattern::matrix() {
         tb::run(&format!("datagrams::rx {idle:?} {stall:?}"), &design, |dut, rng| {
             let mut input = StreamDriver::new(dut, "in", idle, rng).unwrap();

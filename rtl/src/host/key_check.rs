@@ -22,7 +22,7 @@ use super::cleared_ram::ClearedRam;
 use super::lsb;
 use crate::prelude::*;
 use crate::types::TableWrite;
-use tessera_abi::params::Config;
+use tessera_abi::params::{Config, NARROW_BITS};
 use tessera_abi::regs;
 
 /// What a buffer is wanted for.
@@ -91,6 +91,11 @@ impl KeyCheck {
             Right::LocalWrite => regs::mr::LOCAL_WRITE,
             Right::RemoteWrite => regs::mr::REMOTE_WRITE,
         };
+        let mut keys = ClearedRam::new(config.mrs_log2, "block").reads_old().fed_zeros();
+        if config.path_bits() == NARROW_BITS {
+            // 172 bits are dear in LUTs of a small FPGA.
+            keys = keys.in_block();
+        }
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -101,8 +106,8 @@ impl KeyCheck {
             length: Default::default(),
             permitted: Default::default(),
             ready: Default::default(),
-            keys: ClearedRam::new(config.mrs_log2, "block").fed_zeros(),
-            domains: ClearedRam::new(config.endpoints_log2, "distributed").fed_zeros(),
+            keys,
+            domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
             fits: Default::default(),
             below: Default::default(),
             last: Default::default(),

@@ -13,8 +13,8 @@
 //! A table write sets head and tail to 0; records of reads made before it are
 //! marked `stale` and their entries are not to be used.
 //!
-//! Contract: one visit per four clocks; 66 reads and the beats of `ring_beats_log2` in flight; no
-//! further clock is lost between beats. `doorbell` and `table_write` come at
+//! Contract: one visit per four clocks; the beats of `ring_beats_log2` in flight, of as many
+//! reads, but 66 at most; no further clock is lost between beats. `doorbell` and `table_write` come at
 //! least three clocks apart (`host/registers` keeps four). `record` and `stale`
 //! hold until taken; `stale` shows a table write two clocks later.
 //!
@@ -249,11 +249,13 @@ impl RingReader {
         let endpoints = config.endpoints_log2;
         let beats = |entries: u64| (entries << kind.entry_log2).div_ceil(64);
         assert!(
-            (5..=8).contains(&config.ring_beats_log2),
-            "ring reader of 2^{} beats: a visit takes up to 16, a count holds 2^8",
+            (2..=8).contains(&config.ring_beats_log2),
+            "ring reader of 2^{} beats: two visits of an entry take up to 4, a count holds 2^8",
             config.ring_beats_log2
         );
-        let most = kind.held_log2.map_or(MOST, |log2| MOST.min(1 << log2));
+        // One visit's entries come while the one before is worked off.
+        let of_room = (1u64 << config.ring_beats_log2 << 6) >> 1 >> kind.entry_log2;
+        let most = MOST.min(of_room).min(kind.held_log2.map_or(MOST, |log2| 1 << log2));
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -292,13 +294,13 @@ impl RingReader {
             beat_ready: Default::default(),
             ready: Default::default(),
             work: WorkQueue::new(),
-            rings: ClearedRam::new(endpoints, "block").fed_zeros(),
-            stamps: ClearedRam::new(endpoints, "distributed").fed_zeros(),
-            tails: ClearedRam::new(endpoints, "distributed").fed_zeros(),
-            heads: ClearedRam::new(endpoints, "distributed"),
-            tails_look: ClearedRam::new(endpoints, "distributed").fed_zeros(),
-            heads_look: ClearedRam::new(endpoints, "distributed"),
-            records: Fifo::new(6),
+            rings: ClearedRam::new(endpoints, "block").reads_old().fed_zeros(),
+            stamps: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
+            tails: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
+            heads: ClearedRam::new(endpoints, "distributed").reads_old(),
+            tails_look: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
+            heads_look: ClearedRam::new(endpoints, "distributed").reads_old(),
+            records: Fifo::new(config.ring_beats_log2.clamp(4, 6)),
             beats: Fifo::new(config.ring_beats_log2),
             errors: Fifo::new(7),
             state: Default::default(),

@@ -201,7 +201,7 @@ const _: () = assert!(queue::RECV_ENTRY_LEN == 32);
 impl RqFetch {
     pub fn new(config: &Config) -> Self {
         let endpoints = config.endpoints_log2;
-        let counts = || ClearedRam::new(endpoints, "distributed");
+        let counts = || ClearedRam::new(endpoints, "distributed").reads_old();
         let at = |byte: usize| Constant::new((8 * byte as u64).into());
         Self {
             clk: Default::default(),

@@ -122,6 +122,8 @@ pub struct Bitmap {
     one: Constant<Bits<16>>,
     ones: Constant<Bits<16>>,
     blocks: Constant<Bits<14>>,
+    /// Bits that a block's number has, so that nothing behind it keeps the others.
+    block_mask: Constant<Bits<13>>,
 }
 
 impl Bitmap {
@@ -201,6 +203,7 @@ impl Bitmap {
             one: Constant::new(1u64.into()),
             ones: Constant::new(0xffffu64.into()),
             blocks: Constant::new((1u64 << depth_log2).into()),
+            block_mask: Constant::new(((1u64 << depth_log2) - 1).into()),
         }
     }
 }
@@ -403,7 +406,7 @@ impl Logic for Bitmap {
             self.free.d.next = self.free.q.val() - 1;
         }
         self.alloc_available.next = self.pool.out_valid.val() & self.filled.q.val();
-        self.alloc_block.next = self.pool.out_data.val();
+        self.alloc_block.next = self.pool.out_data.val() & self.block_mask.val();
         self.free_count.next = self.free.q.val();
         self.ready.next = self.filled.q.val();
 

@@ -19,6 +19,7 @@
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::{Done, PlaceFence, RxWork};
+use tessera_abi::params::Config;
 use tessera_abi::status::Status;
 use tessera_abi::wire::flag;
 
@@ -55,7 +56,8 @@ pub struct RxDatagram {
 }
 
 impl RxDatagram {
-    pub fn new() -> Self {
+    /// With room for the datagrams that placement may be writing, 16 at least and 64 at most.
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -74,7 +76,7 @@ impl RxDatagram {
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
-            pending: Fifo::new(6),
+            pending: Fifo::new(config.write_tags_log2.clamp(4, 6)),
             done: Default::default(),
             full: Default::default(),
             ours: Default::default(),

@@ -10,7 +10,8 @@
 //! packets sent earlier have left, so places are marked in any order and
 //! completed in that of the requests.
 //!
-//! Contract: a request per three clocks at most; up to 64 on their way. `packet`
+//! Contract: a request per three clocks at most; as many on their way as payload is
+//! read for, 16 at least and 64 at most. `packet`
 //! is offered two clocks after its request was taken, `done` three after the
 //! mark. `sent` and `failed` count only with `ud`. PSNs begin at 0 after reset.
 //! `ready` rises when they are cleared.
@@ -69,6 +70,9 @@ pub struct TxDatagram {
     marks: Signal<Local, Bits<64>>,
     fails: Signal<Local, Bits<64>>,
     clears: Signal<Local, Bits<64>>,
+    /// Places, and the bits of one.
+    places: Constant<Bits<7>>,
+    place_mask: Constant<Bits<6>>,
     one: Constant<Bits<64>>,
     imm_flag: Constant<Bits<8>>,
     local_dma: Constant<Bits<8>>,
@@ -76,6 +80,7 @@ pub struct TxDatagram {
 
 impl TxDatagram {
     pub fn new(config: &Config) -> Self {
+        let places_log2 = config.tx_packets_log2.clamp(4, 6);
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -95,7 +100,7 @@ impl TxDatagram {
             request: Default::default(),
             packet: Default::default(),
             numbers: ClearedRam::new(config.endpoints_log2, "distributed"),
-            waiting: SdpRam::new(6),
+            waiting: SdpRam::new(places_log2),
             head: Default::default(),
             tail: Default::default(),
             over: Default::default(),
@@ -109,6 +114,8 @@ impl TxDatagram {
             marks: Default::default(),
             fails: Default::default(),
             clears: Default::default(),
+            places: Constant::new((1u64 << places_log2).into()),
+            place_mask: Constant::new(((1u64 << places_log2) - 1).into()),
             one: Constant::new(1u64.into()),
             imm_flag: Constant::new(u64::from(flag::IMM).into()),
             local_dma: Constant::new((Status::LocalDma as u64).into()),
@@ -126,9 +133,9 @@ impl Logic for TxDatagram {
         self.ready.next = self.numbers.ready.val();
 
         // A request becomes a packet.
-        self.place.next = self.head.q.val().get_bits::<6>(0);
-        self.oldest.next = self.tail.q.val().get_bits::<6>(0);
-        self.room.next = (self.head.q.val() - self.tail.q.val()) != 64;
+        self.place.next = self.head.q.val().get_bits::<6>(0) & self.place_mask.val();
+        self.oldest.next = self.tail.q.val().get_bits::<6>(0) & self.place_mask.val();
+        self.room.next = (self.head.q.val() - self.tail.q.val()) != self.places.val();
         self.request_ready.next =
             (self.state.q.val() == Step::Idle) & self.room.val() & self.numbers.ready.val();
         self.numbers.read_address.next = self.request.q.val().endpoint;
@@ -204,10 +211,12 @@ impl Logic for TxDatagram {
         self.marks.next = 0.into();
         self.fails.next = 0.into();
         if self.sent.val().valid & self.sent.val().ud {
-            self.marks.next = self.one.val() << self.sent.val().slot.get_bits::<6>(0);
+            self.marks.next =
+                self.one.val() << (self.sent.val().slot.get_bits::<6>(0) & self.place_mask.val());
         }
         if self.failed.val().valid & self.failed.val().ud {
-            self.fails.next = self.one.val() << self.failed.val().slot.get_bits::<6>(0);
+            self.fails.next =
+                self.one.val() << (self.failed.val().slot.get_bits::<6>(0) & self.place_mask.val());
         }
         self.over.d.next = (self.over.q.val() & !self.clears.val()) | self.marks.val() | self.fails.val();
         self.broken.d.next = (self.broken.q.val() & !self.clears.val()) | self.fails.val();

@@ -13,7 +13,7 @@ const TABLES: usize = 33;
 type Key = (u128, u128, u128);
 
 fn design() -> Design {
-    tessera_testbenches::design("lookup_hash", LookupHash::default)
+    tessera_testbenches::design("lookup_hash", || LookupHash::new(13))
 }
 
 fn reset(dut: &mut Dut) {
@@ -93,6 +93,23 @@ fn every_bit_of_the_key_counts_as_in_the_reference() {
         assert_eq!(key(dut, 78), EXPANSION);
         let some = some_key(rng);
         assert_eq!(hashed(dut, some), sets_of(&tables(78, TABLES), some));
+    });
+}
+
+/// What a small table does not ask for is zero.
+#[test]
+fn fewer_bits_are_the_same_ones() {
+    let design = tessera_testbenches::design("lookup_hash_7", || LookupHash::new(7));
+    tb::run("lookup::fewer", &design, |dut, rng| {
+        reset(dut);
+        let seed = rng.bits(32) as u32;
+        assert_eq!(key(dut, seed), EXPANSION);
+        let tables = tables(seed, TABLES);
+        for _ in 0..200 {
+            let some = some_key(rng);
+            let (set0, set1) = sets_of(&tables, some);
+            assert_eq!(hashed(dut, some), (set0 & 0x7f, set1 & 0x7f));
+        }
     });
 }
 

@@ -206,7 +206,8 @@ impl Logic for Lookup {
         if self.judge.open.val() {
             self.reply.number.next = self.numbers.number.val();
         } else {
-            self.reply.number.next = self.tables.found_held.val().value.get_bits::<12>(0);
+            self.reply.number.next =
+                self.tables.found_held.val().value.get_bits::<12>(0) & self.last_context.val();
         }
         if self.reclaims.val() {
             self.reply.number.next = self.reclaim_at.q.val();

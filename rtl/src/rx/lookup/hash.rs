@@ -36,10 +36,16 @@ pub struct LookupHash {
     /// Sums of every sixth table up to here.
     sums: [Signal<Local, Bits<26>>; 39],
     total: Signal<Local, Bits<26>>,
+    /// Bits of both hashes that are wanted.
+    wanted: Constant<Bits<26>>,
 }
 
-impl Default for LookupHash {
-    fn default() -> Self {
+impl LookupHash {
+    /// Hashes of `bits` bits each, 13 at most; above are zeros, and no memory for them.
+    pub fn new(bits: usize) -> Self {
+        assert!((1..=13).contains(&bits), "a hash of {bits} bits: from 1 to 13 are there");
+        let one = (1u64 << bits) - 1;
+        let wanted = one << 13 | one;
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -52,10 +58,11 @@ impl Default for LookupHash {
             hash0: Default::default(),
             hash1: Default::default(),
             filler: HashSeed::new(33),
-            tables: std::array::from_fn(|_| LutRam::new()),
+            tables: std::array::from_fn(|_| LutRam::new().of_bits(|bit| wanted >> bit & 1 != 0)),
             key: Default::default(),
             sums: std::array::from_fn(|_| Default::default()),
             total: Default::default(),
+            wanted: Constant::new(wanted.into()),
         }
     }
 }
@@ -79,7 +86,7 @@ impl Logic for LookupHash {
             self.tables[i].clock.next = self.clk.val();
             self.tables[i].write_enable.next = self.filler.row.val().get_bit(i);
             self.tables[i].write_address.next = self.filler.at.val();
-            self.tables[i].write_data.next = self.filler.word.val();
+            self.tables[i].write_data.next = self.filler.word.val() & self.wanted.val();
             self.tables[i].read_address.next = self.key.val().get_bits::<5>(5 * i);
             self.sums[i + 6].next = self.sums[i].val() ^ self.tables[i].read_data.val();
         }

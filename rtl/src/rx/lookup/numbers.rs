@@ -38,6 +38,8 @@ pub struct LookupNumbers {
     taken: Signal<Local, Bit>,
 
     total: Constant<Bits<13>>,
+    /// Bits that a number has, so that no register or memory behind it keeps the others.
+    mask: Constant<Bits<12>>,
 }
 
 impl LookupNumbers {
@@ -60,6 +62,7 @@ impl LookupNumbers {
             put: Default::default(),
             taken: Default::default(),
             total: Constant::new((1u64 << numbers_log2).into()),
+            mask: Constant::new(((1u64 << numbers_log2) - 1).into()),
         }
     }
 }
@@ -93,7 +96,7 @@ impl Logic for LookupNumbers {
             self.filled.d.next = true;
         }
         self.available.next = self.ring.out_valid.val() & self.filled.q.val();
-        self.number.next = self.ring.out_data.val();
+        self.number.next = self.ring.out_data.val() & self.mask.val();
         self.free.next = self.count.q.val();
         self.ready.next = self.filled.q.val();
 

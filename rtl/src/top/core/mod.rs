@@ -298,7 +298,7 @@ impl Core {
             lookup: Lookup::new(config),
             match_table: MatchTable::new(config),
             receiver: Receiver::new(config),
-            rx_datagram: RxDatagram::new(),
+            rx_datagram: RxDatagram::new(config),
             chunks: Chunks::new(config),
             receive_ends: Merge::default(),
             sender: Sender::new(config),

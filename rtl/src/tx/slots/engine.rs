@@ -166,7 +166,9 @@ impl Logic for Slots {
         self.job1.d.next.finish = self.chooser.chosen[3].val();
         self.job1.d.next.accept = self.chooser.chosen[5].val();
         self.job1.d.next.pop = self.chooser.chosen[4].val();
-        self.job1.d.next.slot = self.chooser.slot.val();
+        // Of the bits a slot has here; no register or memory behind keeps the others.
+        self.at_slot.next = self.chooser.slot.val() & self.last_slot.val();
+        self.job1.d.next.slot = self.at_slot.val();
         self.job1.d.next.generation = self.step_data.val().generation;
         if self.chooser.chosen[0].val() {
             self.job1.d.next.generation = self.feedback.q.val().generation;
@@ -189,11 +191,11 @@ impl Logic for Slots {
         self.timers.take.next = self.chooser.chosen[4].val();
         self.timers.starts.next =
             self.chooser.chosen[0].val() | self.chooser.chosen[5].val() | self.chooser.chosen[4].val();
-        self.states.read_address.next = self.chooser.slot.val();
+        self.states.read_address.next = self.at_slot.val();
         if !self.starter.ready.val() {
             self.states.read_address.next = self.starter.next_slot.val();
         }
-        self.messages.read_address.next = self.chooser.slot.val();
+        self.messages.read_address.next = self.at_slot.val();
 
         // S1: a request becomes the slot's constant part.
         self.intake.request_valid.next = self.request_valid.val();

@@ -192,6 +192,8 @@ pub struct Slots {
     flag_release: Constant<Bits<8>>,
     blank: Constant<SlotState>,
     idle: Constant<Job>,
+    /// The slot chosen.
+    at_slot: Signal<Local, Bits<12>>,
     last_slot: Constant<Bits<12>>,
 }
 
@@ -308,6 +310,7 @@ impl Slots {
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
             blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
+            at_slot: Default::default(),
             last_slot: Constant::new(((1u64 << log2) - 1).into()),
         }
     }
