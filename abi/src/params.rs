@@ -106,12 +106,15 @@ pub struct Config {
     pub tx_packets_log2: usize,
     /// Answers that wait to be sent.
     pub answers_log2: usize,
-    /// Beats of 64 bytes of ring entries being read, at each of the two readers.
+    /// Beats of 64 bytes of ring entries being read, at each of the two readers: two
+    /// visits, of eight entries if there is room for so many.
     pub ring_beats_log2: usize,
-    /// Tagged receives in place.
+    /// Tagged receives in place; 0 for none, and no table of them.
     pub tagged_log2: usize,
     /// Payload writes outstanding.
     pub write_tags_log2: usize,
+    /// Messages may be recovered by the host; without, each is by the NIC, and areas stay empty.
+    pub host_recovery: bool,
 }
 
 /// 512-bit streams, 4096 messages each way: 128 Gb/s at 250 MHz.
@@ -139,6 +142,7 @@ pub const NIC512: Config = Config {
     ring_beats_log2: 8,
     tagged_log2: 12,
     write_tags_log2: 6,
+    host_recovery: true,
 };
 
 /// 256-bit streams, 1024 messages each way: 64 Gb/s at 250 MHz.
@@ -166,6 +170,7 @@ pub const NIC256: Config = Config {
     ring_beats_log2: 8,
     tagged_log2: 12,
     write_tags_log2: 6,
+    host_recovery: true,
 };
 
 /// 128-bit streams, 256 messages each way: for a small FPGA.
@@ -193,9 +198,10 @@ pub const NIC128: Config = Config {
     ring_beats_log2: 5,
     tagged_log2: 9,
     write_tags_log2: 5,
+    host_recovery: true,
 };
 
-/// 64-bit streams, 64 messages each way: for a small FPGA, at its speed.
+/// 64-bit streams, 64 messages each way, neither tags nor host recovery: for a small FPGA, at its speed.
 pub const NIC64: Config = Config {
     name: "nic64",
     data_bits: 64,
@@ -214,12 +220,13 @@ pub const NIC64: Config = Config {
     wheel_tick_log2: 3,
     rx_buffer_beats_log2: 8,
     tx_buffer_beats_log2: 7,
-    rx_packets_log2: 5,
+    rx_packets_log2: 4,
     tx_packets_log2: 4,
     answers_log2: 4,
-    ring_beats_log2: 5,
-    tagged_log2: 8,
+    ring_beats_log2: 4,
+    tagged_log2: 0,
     write_tags_log2: 4,
+    host_recovery: false,
 };
 
 /// The smallest sizes at which every rule can still be met: for proofs, and for
@@ -248,6 +255,7 @@ pub const TINY: Config = Config {
     ring_beats_log2: 5,
     tagged_log2: 3,
     write_tags_log2: 1,
+    host_recovery: true,
 };
 
 /// Every configuration that can be exported.
@@ -264,9 +272,19 @@ impl Config {
             self.cqs_log2 as u32
                 | (self.mrs_log2 as u32) << 8
                 | (self.rq_prefetch_log2 as u32) << 16
-                | (self.tagged_log2 as u32) << 24,
+                | (self.tagged_log2 as u32) << 24
+                | (self.host_recovery as u32) << 31,
             self.tombstones as u32,
         ]
+    }
+
+    /// Tagged receives in place at most.
+    pub const fn tagged(&self) -> usize {
+        if self.tagged_log2 == 0 {
+            0
+        } else {
+            1 << self.tagged_log2
+        }
     }
 
     /// Width of the streams of frames and payload inside, bits.

@@ -69,7 +69,7 @@ registers! {
     MAGIC = 0x000, Ro 32, MAGIC_VALUE, "\"TSRA\"";
     ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major in the upper half, minor in the lower; a driver refuses another major";
     SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
-    SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16], tagged receives [28:24]";
+    SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16], tagged receives [28:24], 0 for none; [31] = 1: messages may be recovered by the host";
     SIZES2 = 0x010, Ro 32, 0, "tombstones";
     CONTROL = 0x020, Rw 1, 0, "bit 0: enable; packets are refused while 0";
     STATUS = 0x024, Ro 1, 0, "bit 0: ready, tables are cleared after reset";

@@ -105,6 +105,8 @@ pub(crate) struct Shared {
     endpoints: usize,
     cqs: usize,
     keys: usize,
+    /// The NIC has room for tagged receives.
+    pub(crate) tags: bool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -491,6 +493,7 @@ impl Context {
             endpoints,
             cqs,
             keys,
+            tags: sizes1 >> 24 & 0x1F != 0,
             options,
         };
         //= RS-1

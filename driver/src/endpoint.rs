@@ -134,6 +134,9 @@ impl Endpoint {
         if options.tags && options.kind == EndpointKind::Datagrams {
             return Err(CreateError::DatagramTags);
         }
+        if options.tags && !shared.tags {
+            return Err(CreateError::NoTags);
+        }
         if shared_ring.is_some() && options.tags {
             return Err(CreateError::SharedTags);
         }

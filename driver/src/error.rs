@@ -173,6 +173,9 @@ pub enum CreateError {
     /// Tag matching was asked for plain datagrams.
     #[error("datagrams have no tags to match: use EndpointKind::Messages, or leave tags off")]
     DatagramTags,
+    /// Tag matching was asked of a NIC that was built without it.
+    #[error("this NIC has no room for tagged receives (SIZES1): leave tags off, or take a configuration with tagged_log2")]
+    NoTags,
     /// Tag matching and a shared ring were asked for together.
     #[error("an endpoint with a shared receive ring cannot match tags: give it a ring of its own")]
     SharedTags,

@@ -113,8 +113,11 @@ pub struct DeviceAttributes {
     pub memory_keys: usize,
     /// Receives of a ring that are read ahead.
     pub receive_prefetch: usize,
-    /// Tagged receives that can be in place.
+    /// Tagged receives that can be in place; 0: the NIC matches no tags.
     pub tagged_receives: usize,
+    /// It lets software recover messages whose receive has a chunk area; else it recovers them itself, and the
+    /// area stays empty.
+    pub host_recovery: bool,
     /// Places for messages being received and for what is remembered of those that ended.
     pub tombstones: usize,
     /// Most entries of a ring or a completion queue.
@@ -153,7 +156,8 @@ impl DeviceAttributes {
             completion_queues: size(sizes1, 0),
             memory_keys: size(sizes1, 8),
             receive_prefetch: size(sizes1, 16),
-            tagged_receives: size(sizes1, 24),
+            tagged_receives: if sizes1 >> 24 & 0x1F == 0 { 0 } else { size(sizes1, 24) },
+            host_recovery: sizes1 >> 31 != 0,
             tombstones: read(regs::SIZES2)? as usize,
             max_entries: MAX_ENTRIES,
             max_payload,

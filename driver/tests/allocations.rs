@@ -92,7 +92,7 @@ impl Device for Null {
             (regs::MAGIC.offset, regs::MAGIC_VALUE),
             (regs::ABI_VERSION.offset, regs::ABI_VERSION_VALUE),
             (regs::SIZES0.offset, 2 << 24),
-            (regs::SIZES1.offset, 1 | 3 << 8),
+            (regs::SIZES1.offset, 1 | 3 << 8 | 3 << 24),
             (regs::STATUS.offset, 1),
         ];
         if offset == regs::TIME.offset {

@@ -487,6 +487,19 @@ fn a_posted_receive_carries_its_buffer() {
 }
 
 #[test]
+fn a_nic_without_tags_refuses_endpoints_that_match_them() {
+    let fake = Fake::nic();
+    fake.registers.lock().unwrap().insert(regs::SIZES1.offset, 1 | 1 << 8);
+    assert_eq!(DeviceAttributes::of(&*fake).unwrap().tagged_receives, 0);
+    let context = Context::open(fake, options()).unwrap();
+    let cq = context.create_cq(8).unwrap();
+    let pd = context.alloc_pd();
+    let refused = pd.create_endpoint(&EndpointOptions { tags: true, ..SMALL }, &cq, &cq).unwrap_err();
+    assert_eq!(refused, CreateError::NoTags);
+    pd.create_endpoint(&SMALL, &cq, &cq).unwrap();
+}
+
+#[test]
 fn a_tagged_receive_is_posted_cancelled_and_ended_once() {
     let fake = Fake::nic();
     let context = Context::open(fake.clone(), options()).unwrap();

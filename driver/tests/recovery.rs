@@ -25,7 +25,7 @@ impl Device for Fake {
             at if at == regs::MAGIC.offset => regs::MAGIC_VALUE,
             at if at == regs::ABI_VERSION.offset => regs::ABI_VERSION_VALUE,
             at if at == regs::SIZES0.offset => 2 << 24,
-            at if at == regs::SIZES1.offset => 1 | 1 << 8,
+            at if at == regs::SIZES1.offset => 1 | 1 << 8 | 3 << 24,
             at if at == regs::STATUS.offset => 1,
             at if at == regs::TIME.offset => {
                 let mut time = self.time.lock().unwrap();

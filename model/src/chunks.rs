@@ -50,9 +50,12 @@ pub fn well_formed(entry: &RecvEntry) -> bool {
 }
 
 /// The area of the message that `packet` is of, if it is host-recovered in
-/// this receive.
+/// this receive; a NIC that lets no host recover has none such.
 //= HR-1
-pub fn area_of(entry: &RecvEntry, packet: &DataHeader) -> Option<Area> {
+pub fn area_of(entry: &RecvEntry, packet: &DataHeader, recovers: bool) -> Option<Area> {
+    if !recovers {
+        return None;
+    }
     let RecvKind::Chunks(shape) = entry.kind else { return None };
     let count = wire::packet_count(packet.length, packet.payload_log2)?;
     let asked = packet.flags & (flag::HOST_RECOVERY | flag::WRITE) == flag::HOST_RECOVERY;
@@ -62,10 +65,11 @@ pub fn area_of(entry: &RecvEntry, packet: &DataHeader) -> Option<Area> {
 /// Whether a send does not fit into a receive.
 //= RO-6
 //= HR-2
-pub fn too_short(entry: &RecvEntry, packet: &DataHeader) -> bool {
+pub fn too_short(entry: &RecvEntry, packet: &DataHeader, recovers: bool) -> bool {
     let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
     let untold = |area: Area| area::needed(count, area.shape.chunk_log2) > offset(entry);
-    (entry.length as u64) < offset(entry) + packet.length as u64 || area_of(entry, packet).is_some_and(untold)
+    (entry.length as u64) < offset(entry) + packet.length as u64
+        || area_of(entry, packet, recovers).is_some_and(untold)
 }
 
 impl Area {
@@ -175,15 +179,15 @@ mod tests {
             timestamp: 0,
         };
         let recovered = flag::HOST_RECOVERY;
-        assert!(!too_short(&entry, &packet(600, 0)) && too_short(&entry, &packet(601, 0)));
-        assert!(area_of(&entry, &packet(600, recovered)).is_some());
-        assert!(area_of(&entry, &packet(256, recovered)).is_none(), "one packet");
-        assert!(area_of(&entry, &packet(600, recovered | flag::WRITE)).is_none());
+        assert!(!too_short(&entry, &packet(600, 0), true) && too_short(&entry, &packet(601, 0), true));
+        assert!(area_of(&entry, &packet(600, recovered), true).is_some());
+        assert!(area_of(&entry, &packet(256, recovered), true).is_none(), "one packet");
+        assert!(area_of(&entry, &packet(600, recovered | flag::WRITE), true).is_none());
         // One block of bits fits behind the header, a second does not.
         let large = RecvEntry { length: 1 << 20, ..entry };
-        assert!(!too_short(&large, &packet(256 * 256, recovered)));
-        assert!(too_short(&large, &packet(256 * 256 + 1, recovered)));
-        assert!(!too_short(&large, &packet(256 * 256 + 1, 0)), "bits are nobody's then");
+        assert!(!too_short(&large, &packet(256 * 256, recovered), true));
+        assert!(too_short(&large, &packet(256 * 256 + 1, recovered), true));
+        assert!(!too_short(&large, &packet(256 * 256 + 1, 0), true), "bits are nobody's then");
         assert!(!well_formed(&RecvEntry { address: 32, ..entry }));
         assert!(well_formed(&RecvEntry { length: 64, ..entry }));
         assert!(!well_formed(&RecvEntry { length: 63, ..entry }));

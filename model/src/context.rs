@@ -85,7 +85,7 @@ impl Context {
         key: Key,
         origin: &Origin,
         packet: &DataHeader,
-        (ring, receive): (u16, Option<(u16, RecvEntry)>),
+        (ring, receive, recovers): (u16, Option<(u16, RecvEntry)>, bool),
         settings: &Settings,
     ) -> Self {
         let count = wire::packet_count(packet.length, packet.payload_log2).unwrap_or(1);
@@ -97,7 +97,7 @@ impl Context {
             receive,
             ring,
             count,
-            area: receive.and_then(|(_, entry)| chunks::area_of(&entry, packet)),
+            area: receive.and_then(|(_, entry)| chunks::area_of(&entry, packet, recovers)),
             window: Window::new(count),
             highest: 0,
             grant: packet.initial_window_packets().min(count),

@@ -23,9 +23,9 @@ pub struct MatchTable {
 }
 
 impl MatchTable {
-    /// Room for `1 << log2` receives.
-    pub fn new(log2: usize) -> Self {
-        Self { lists: BTreeMap::new(), free: (0..1u16 << log2).rev().collect() }
+    /// Room for so many receives.
+    pub fn new(receives: usize) -> Self {
+        Self { lists: BTreeMap::new(), free: (0..receives as u16).rev().collect() }
     }
 
     /// Puts a receive in place and tells its handle, or `None` without room.

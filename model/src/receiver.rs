@@ -71,6 +71,8 @@ pub struct Receiver {
     /// Table entry of each endpoint.
     tenants: BTreeMap<u16, Endpoint>,
     tagged: MatchTable,
+    /// The host may recover messages.
+    recovers: bool,
 }
 
 impl Receiver {
@@ -90,7 +92,8 @@ impl Receiver {
             timers: TimerWheel::default(),
             receives: BTreeMap::new(),
             tenants: BTreeMap::new(),
-            tagged: MatchTable::new(config.tagged_log2),
+            tagged: MatchTable::new(config.tagged()),
+            recovers: config.host_recovery,
         }
     }
 
@@ -320,7 +323,7 @@ impl Receiver {
             let Some(&(_, entry)) = queue.front() else {
                 return self.busy(now, origin, packet, Drop::BusyReceive, out);
             };
-            if !write && chunks::too_short(&entry, packet) {
+            if !write && chunks::too_short(&entry, packet, self.recovers) {
                 self.bar(now, place, key, arrival, Status::Length, out);
                 return Ok(());
             }
@@ -333,7 +336,8 @@ impl Receiver {
         self.pool.take();
         self.timers.set(Timer::Tombstone(place), None);
         self.lookup.put(place, Some(Entry { key, generation, held: Held::Context(id) }));
-        let mut context = Context::open(now, place, key, origin, packet, (ring, receive), &self.settings);
+        let receive = (ring, receive, self.recovers);
+        let mut context = Context::open(now, place, key, origin, packet, receive, &self.settings);
         self.credit.grant(context.owed());
         //= HR-3
         if let Some(area) = context.area {

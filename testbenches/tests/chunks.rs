@@ -510,6 +510,9 @@ fn placement_is_never_held_up_by_the_engine() {
     });
 }
 
+/// The sizes of the smallest, with a host that recovers.
+const SMALL: Config = Config { host_recovery: true, ..NIC64 };
+
 /// Nor by ends that waited aside for one slow status, and then go on all at once.
 #[test]
 fn ends_that_waited_leave_room_for_what_placement_has() {
@@ -517,7 +520,7 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
     let all = [
         ("chunks", &NIC512, 120, false),
         ("chunks", &NIC512, 128, true),
-        ("chunks_nic64", &NIC64, 60, false),
+        ("chunks_nic64", &SMALL, 60, false),
     ];
     for (name, config, asides, last) in all {
         tb::run(&format!("chunks::crowd {name} {asides}"), &sized(name, config), |dut, rng| {
@@ -565,6 +568,32 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
             bench.engine_stuck = false;
             bench.drain();
             assert!(!bench.dut.is_high(bench.dut.port("crowded").unwrap()));
+        });
+    }
+}
+
+/// Where no host recovers, all fences are of others: each comes out once, in order, however long the engine waits.
+#[test]
+fn without_areas_fences_wait_for_the_engine() {
+    assert!(!NIC64.host_recovery);
+    for stall in [Pattern::Always, Pattern::Random(0.3)] {
+        tb::run(&format!("chunks::none {stall:?}"), &sized("chunks_none", &NIC64), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, stall, rng);
+            for turn in 0..200 {
+                bench.engine_stuck = turn % 5 == 4;
+                for _ in 0..turn % 30 {
+                    bench.other();
+                    bench.clock();
+                }
+                for _ in 0..20 {
+                    bench.clock();
+                }
+                if bench.engine_stuck && stall == Pattern::Always {
+                    assert_eq!(bench.placed.pending(), 0, "placement waits for the engine");
+                }
+            }
+            bench.engine_stuck = false;
+            bench.drain();
         });
     }
 }

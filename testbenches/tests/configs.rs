@@ -8,7 +8,10 @@
 use tessera_abi::params::{Config, CONFIGS, TINY};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
-use tessera_driver::{Access, DmaMemory};
+use tessera_driver::{
+    Access, ChunkOptions, CreateError, DmaMemory, EndpointOptions, RecvRequest, SendRequest, Status,
+    WorkCompletion,
+};
 use tessera_rtl::export;
 use tessera_rtl::memories::memories;
 use tessera_sim::cluster::{Cluster, SharedCluster};
@@ -58,6 +61,68 @@ fn reset_at_work(cluster: &SharedCluster, seed: u64) {
     for nic in cluster.lock().nics() {
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0));
     }
+}
+
+/// A NIC without tags refuses endpoints that match them; one that lets no host recover does so itself where
+/// it is asked not to, and tells nothing in the area in front of the payload.
+fn what_is_left_out(session: &mut Session, config: &Config) {
+    const PACKETS: u32 = 600;
+    const LEN: usize = PACKETS as usize * 1024 - 3;
+    let [a, b] = [0, 1].map(|nic| {
+        let host = &session.hosts[nic];
+        (host.context.clone(), host.context.alloc_pd())
+    });
+    let (sends, mut receives) = (a.0.create_cq(16).unwrap(), b.0.create_cq(16).unwrap());
+    let options = EndpointOptions { qkey: 0x5eed, send_entries: 16, recv_entries: 16, ..Default::default() };
+    let tags = EndpointOptions { tags: true, ..options };
+    let matching = b.1.create_endpoint(&tags, &receives, &receives);
+    if config.tagged_log2 == 0 {
+        assert_eq!(matching.map(drop), Err(CreateError::NoTags));
+    } else {
+        assert!(matching.map(drop).is_ok());
+    }
+    let mut sink = b.1.create_endpoint(&options, &receives, &receives).unwrap();
+    let mut source = a.1.create_endpoint(&options, &sends, &sends).unwrap();
+    let chunks = ChunkOptions { packets_per_chunk: 1, most_packets: PACKETS };
+    let whole = chunks.area_len().unwrap() + LEN;
+    let memory = DmaMemory::new(whole);
+    let region = b.1.register(&memory, Access::LOCAL_WRITE).unwrap();
+    let request = RecvRequest { work_id: 7, region: &region, range: 0..whole };
+    let watch = sink.post_chunked_recv(&request, &chunks).unwrap();
+    let bytes: Vec<u8> = (0..LEN).map(|i| (i * 13 + i / 251) as u8).collect();
+    let from = a.1.register(&DmaMemory::from_slice(&bytes), Access::READ).unwrap();
+    let request = SendRequest {
+        work_id: 8,
+        region: &from,
+        range: 0..LEN,
+        to: sink.address(),
+        tag: 9,
+        immediate: None,
+        round: None,
+        payload_size: 1024,
+    };
+    let before = b.0.counter(Counter::TxNack).unwrap();
+    source.post_recoverable_send(&request).unwrap();
+    let mut told = false;
+    for _ in 0..6000 {
+        a.0.wait().unwrap();
+        told |= watch.message().is_some();
+        if told {
+            break;
+        }
+        let mut taken = [WorkCompletion::default()];
+        if receives.poll(&mut taken).unwrap() == 1 {
+            let [done] = taken;
+            assert_eq!((done.work_id, done.status, done.len), (7, Status::Success, LEN as u32));
+            assert!(memory.to_vec(watch.payload(), LEN) == bytes, "not what was sent");
+            assert!(b.0.counter(Counter::TxNack).unwrap() > before, "nothing was lost");
+            assert!(watch.message().is_none(), "the area was written");
+            assert!(!config.host_recovery, "the message told nothing of itself");
+            return;
+        }
+    }
+    assert!(told, "the message has neither ended nor told of itself");
+    assert!(config.host_recovery, "the area was written");
 }
 
 fn delivers_files(config: &'static Config) {
@@ -141,6 +206,7 @@ fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions)
         let nic = &cluster.nics()[nic];
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
     }
+    what_is_left_out(&mut session, config);
 }
 
 #[test]

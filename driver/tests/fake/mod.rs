@@ -51,7 +51,7 @@ impl Fake {
             (regs::MAGIC.offset, regs::MAGIC_VALUE),
             (regs::ABI_VERSION.offset, regs::ABI_VERSION_VALUE),
             (regs::SIZES0.offset, 2 << 24),
-            (regs::SIZES1.offset, 1 | 1 << 8),
+            (regs::SIZES1.offset, 1 | 1 << 8 | 3 << 24),
             (regs::STATUS.offset, 1),
         ];
         fake.registers.lock().unwrap().extend(preset);

@@ -64,7 +64,7 @@
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::{Beat, ChunkBits, ChunkHeader, DmaDescriptor, DmaStatus, PlaceFence};
-use tessera_abi::params::Config;
+use tessera_abi::params::{Config, NARROW_BITS};
 use tessera_abi::queue::area;
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -202,6 +202,9 @@ pub struct Chunks {
 
     one: Constant<Bits<8>>,
     number: [Constant<Bits<3>>; 8],
+    /// The host may recover messages: else no fence is of one, nothing is told, and no place is ever taken.
+    recovers: Constant<Bit>,
+    places: Constant<Bits<8>>,
     area_tag: Constant<Bits<8>>,
     /// With fewer in `ends`, what placement may have finds room behind them.
     few: Constant<Bits<8>>,
@@ -253,6 +256,11 @@ impl Chunks {
         let depth_log2 = if small { 6 } else { 7 };
         let few = (1u64 << depth_log2) - (1 << tags) - AHEAD;
         let asides = || Fifo::new(depth_log2);
+        // A small FPGA has a sixth of its LUTs' worth in block RAM for as many bits.
+        let mut pending = Fifo::new(depth_log2);
+        if config.path_bits() == NARROW_BITS {
+            pending = pending.in_block();
+        }
         let at = |byte: usize| Constant::new((8 * byte as u64).into());
         Self {
             clk: Default::default(),
@@ -279,7 +287,7 @@ impl Chunks {
             write_status_data: Default::default(),
             dma_error: Default::default(),
             crowded: Default::default(),
-            pending: Fifo::new(depth_log2),
+            pending,
             words: SdpRam::new(3).with_style("distributed"),
             dirty: Default::default(),
             open: Default::default(),
@@ -359,6 +367,8 @@ impl Chunks {
             smallest: Constant::new(area::ALIGN.into()),
             one: Constant::new(1u64.into()),
             number: std::array::from_fn(|i| Constant::new((i as u64).into())),
+            recovers: Constant::new(config.host_recovery),
+            places: Constant::new(if config.host_recovery { 0xFFu64 } else { 0 }.into()),
             area_tag: Constant::new(AREA_TAG.into()),
             few: Constant::new(few.into()),
             at_handle: at(area::HANDLE),
@@ -380,7 +390,7 @@ impl Logic for Chunks {
         self.words.clock.next = self.clk.val();
         self.pending.clk.next = self.clk.val();
         self.pending.rst.next = self.rst.val();
-        self.pending.in_valid.next = self.chunk_valid.val();
+        self.pending.in_valid.next = self.recovers.val() & self.chunk_valid.val();
         self.pending.in_data.next = self.chunk_data.val();
         self.chunk_ready.next = self.pending.in_ready.val();
         self.asides.clk.next = self.clk.val();
@@ -388,6 +398,8 @@ impl Logic for Chunks {
         self.ends.clk.next = self.clk.val();
         self.ends.rst.next = self.rst.val();
         self.fence.next = self.placed_data.val();
+        self.fence.next.area = self.recovers.val() & self.placed_data.val().area;
+        self.fence.next.chunk = self.recovers.val() & self.placed_data.val().chunk;
         self.opens.next = self.header_data.val();
 
         // Places.
@@ -417,7 +429,7 @@ impl Logic for Chunks {
 
         // A header takes a place.
         self.header_ready.next = self.free.val().any();
-        self.announces.next = self.header_valid.val() & self.free.val().any();
+        self.announces.next = self.recovers.val() & self.header_valid.val() & self.free.val().any();
 
         // Fences: one of a chunk takes its bits on, the last one of a message goes aside.
         self.writes.next = self.fence.val().chunk & !self.fence.val().error;
@@ -436,7 +448,7 @@ impl Logic for Chunks {
             self.told_valid.d.next = false;
         }
         if self.pending.out_ready.val() {
-            self.told_valid.d.next = self.pending.out_valid.val();
+            self.told_valid.d.next = self.recovers.val() & self.pending.out_valid.val();
             self.told.d.next = self.pending.out_data.val();
         }
         self.asides.in_valid.next = self.takes.val() & !self.fence.val().more;
@@ -446,7 +458,8 @@ impl Logic for Chunks {
         self.others.next = self.placed_valid.val() & !self.fence.val().area;
         self.passes.next = self.held.q.val() == 0;
         self.kept.next = self.others.val() & !(self.passes.val() & self.fence_ready.val());
-        self.leaves.next = self.asides.out_valid.val()
+        self.leaves.next = self.recovers.val()
+            & self.asides.out_valid.val()
             & self.drained.val()
             & !self.kept.val()
             & ((self.held.q.val() < self.few.val())
@@ -454,7 +467,7 @@ impl Logic for Chunks {
         self.asides.out_ready.next = self.leaves.val();
         self.ends.in_valid.next = self.kept.val() | self.leaves.val();
         self.ends.in_data.next = self.oldest.val();
-        if self.kept.val() {
+        if self.kept.val() | !self.recovers.val() {
             self.ends.in_data.next = self.fence.val();
         }
         self.ends.out_ready.next = self.fence_ready.val();
@@ -556,7 +569,8 @@ impl Logic for Chunks {
                 self.words.read_address.next = self.number[i].val();
             }
         }
-        self.picks.next = (self.step.q.val() == ChunkStep::Idle)
+        self.picks.next = self.recovers.val()
+            & (self.step.q.val() == ChunkStep::Idle)
             & self.may.val().any()
             & !(self.pick.val() & self.target.val()).any();
         if self.picks.val() {
@@ -564,8 +578,10 @@ impl Logic for Chunks {
             self.behind.d.next = !(self.pick.val() | (self.pick.val() - 1));
             self.serves.d.next = self.words.read_address.val();
         }
-        self.dirty.d.next = (self.dirty.q.val() & !self.taken.val()) | self.target.val();
-        self.open.d.next = (self.open.q.val() & !self.status_bit.val()) | self.taken.val();
+        self.dirty.d.next =
+            ((self.dirty.q.val() & !self.taken.val()) | self.target.val()) & self.places.val();
+        self.open.d.next =
+            ((self.open.q.val() & !self.status_bit.val()) | self.taken.val()) & self.places.val();
 
         // Bits: as many halvings as the chunk's size says, and their place.
         self.pairs.next = self.word.q.val().bits & (self.word.q.val().bits >> 1) & self.even1.val();
@@ -576,8 +592,7 @@ impl Logic for Chunks {
         self.by32.next = (self.by16.val() | (self.by16.val() >> 16)) & self.even32.val();
         self.by64.next = (self.by32.val() | (self.by32.val() >> 32)) & self.even64.val();
         self.half.next = bit_cast::<256, 128>((self.by64.val() | (self.by64.val() >> 64)).get_bits::<128>(0));
-        self.out_free.next = (!self.desc_valid.q.val() | self.write_desc_ready.val())
-            & (!self.beat_valid.q.val() | self.write_beat_ready.val());
+        self.out_free.next = !self.desc_valid.q.val() & !self.beat_valid.q.val();
         if self.write_desc_ready.val() {
             self.desc_valid.d.next = false;
         }
@@ -637,11 +652,11 @@ impl Logic for Chunks {
             }
             ChunkStep::Write => {
                 if self.out_free.val() {
-                    self.desc_valid.d.next = true;
+                    self.desc_valid.d.next = self.recovers.val();
                     self.desc.d.next.address = self.base.q.val() + bit_cast::<64, 22>(self.offset.q.val());
                     self.desc.d.next.length = self.length.val();
                     self.desc.d.next.tag = self.area_tag.val() | bit_cast::<8, 3>(self.serves.q.val());
-                    self.beat_valid.d.next = true;
+                    self.beat_valid.d.next = self.recovers.val();
                     self.beat.d.next.tdata = bit_cast::<512, 256>(self.word.q.val().bits);
                     self.beat.d.next.tkeep = self.keep.val();
                     self.beat.d.next.tlast = true;
@@ -652,9 +667,9 @@ impl Logic for Chunks {
 
         self.broke.d.next = self.write_status_valid.val() & self.write_status_data.val().error;
         self.dma_error.next = self.broke.q.val();
-        self.write_desc_valid.next = self.desc_valid.q.val();
+        self.write_desc_valid.next = self.recovers.val() & self.desc_valid.q.val();
         self.write_desc_data.next = self.desc.q.val();
-        self.write_beat_valid.next = self.beat_valid.q.val();
+        self.write_beat_valid.next = self.recovers.val() & self.beat_valid.q.val();
         self.write_beat_data.next = self.beat.q.val();
 
         if self.rst.val() {

@@ -13,6 +13,8 @@ use tessera_testbenches::host::{reset, Broadcast, Pulse};
 /// Thirty-two receives; eight, for a table that is often full.
 pub const SMALL: Config = Config { tagged_log2: 5, ..NIC512 };
 pub const TINY: Config = Config { tagged_log2: 3, ..NIC512 };
+/// No table.
+pub const NONE: Config = Config { tagged_log2: 0, ..NIC512 };
 /// Clocks of the seed's expansion and around it.
 const KEYING: u64 = 560;
 /// What `done.event` says.
@@ -151,7 +153,7 @@ impl<'a> Bench<'a> {
             posts: StreamDriver::new(dut, "post", idle, rng).unwrap(),
             dones: StreamMonitor::new(dut, "done", stall, rng).unwrap(),
             ports,
-            capacity: 1 << config.tagged_log2,
+            capacity: config.tagged(),
             lives: BTreeMap::new(),
             quotas: BTreeMap::new(),
             tagless: Vec::new(),

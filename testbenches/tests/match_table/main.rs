@@ -6,7 +6,7 @@ mod hashes;
 
 use std::collections::VecDeque;
 
-use bench::{design, Ask, Bench, Held, CANCELLED, ENDED, POSTED, SMALL, TINY, UNEXPECTED};
+use bench::{design, Ask, Bench, Held, CANCELLED, ENDED, NONE, POSTED, SMALL, TINY, UNEXPECTED};
 use tessera_abi::params::NIC512;
 use tessera_abi::status::Status;
 use tessera_rtl::rx::MatchTable;
@@ -84,6 +84,40 @@ fn a_cancel_takes_exactly_its_receive() {
             bench.settle(false, 0);
         }
     });
+}
+
+/// A table for no receives still answers, settles and refuses, and tells of what is unexpected.
+#[test]
+fn without_a_table_every_post_is_refused() {
+    let design = design("match_table_none", &NONE);
+    for (idle, stall) in Pattern::matrix() {
+        tb::run(&format!("match_table::none {idle:?} {stall:?}"), &design, |dut, rng| {
+            let mut bench = Bench::new(dut, &NONE, idle, stall, rng);
+            let mut fulls = 0;
+            for entry in 0..200 {
+                let endpoint = rng.range(0..4) as u8;
+                match rng.below(5) {
+                    0 => {
+                        bench.receive(endpoint, 9, entry);
+                        fulls += 1;
+                    }
+                    1 => bench.cancel(endpoint, 9, entry, rng.bits(16) as u16, entry),
+                    2 => bench.endpoint(endpoint, true, rng.below(3) as usize),
+                    _ => {
+                        assert_eq!(bench.answer(endpoint, 9), None);
+                        bench.settle(rng.chance(0.5), entry);
+                    }
+                }
+            }
+            bench.rest();
+            assert_eq!(bench.fulls, fulls);
+            for (event, status) in &bench.told {
+                let refused = (*event, *status) == (ENDED, Status::NoTagSpace as u64);
+                let missed = (*event, *status) == (CANCELLED, Status::NotPosted as u64);
+                assert!(refused || missed || *event == UNEXPECTED, "{event} {status}");
+            }
+        });
+    }
 }
 
 /// Node memories are as deep as the table, handles 16 bits wide.

@@ -91,7 +91,7 @@ impl Receiving {
         //= HR-3
         if offset == 0 {
             let opens = |message: &&Message| {
-                let told = chunks::area_of(&entry, &message.opener);
+                let told = chunks::area_of(&entry, &message.opener, bench.setup.config.host_recovery);
                 (message.recv.is_none() || (message.recv == Some(key) && message.is_unannounced()))
                     && tenant(bench, message.local).0 == key.0
                     && bytes.len() == area::HEADER_LEN
@@ -116,7 +116,8 @@ impl Receiving {
             let handle = MessageId(u32::from_le_bytes(said));
             message.recv = Some(key);
             if message.tracked.is_none() {
-                message.tracked = chunks::area_of(&entry, &message.opener).map(Tracked::new);
+                message.tracked = chunks::area_of(&entry, &message.opener, bench.setup.config.host_recovery)
+                    .map(Tracked::new);
             }
             if let Some(tracked) = message.tracked.as_mut() {
                 tracked.handle = Some(handle);

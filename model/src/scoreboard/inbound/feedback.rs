@@ -284,7 +284,10 @@ impl Receiving {
         let legal = match Status::from_code(header.status) {
             Ok(Status::NoContext) => found.is_some() && message.open_since.is_none(),
             Ok(Status::Length) => {
-                repeats || endpoint_recvs.iter().any(|entry| too_short(entry, &message.opener))
+                repeats
+                    || endpoint_recvs
+                        .iter()
+                        .any(|entry| too_short(entry, &message.opener, bench.setup.config.host_recovery))
             }
             Ok(Status::GaveUp) => repeats || silent,
             Ok(Status::Replaced) => repeats || message.replaced,

@@ -46,7 +46,7 @@ impl Receiving {
                     && message.payloads.contains_key(&(index as u32))
                     && !message.placed[index as usize]
                     && tenant(bench, message.local).0 == key.0
-                    && !too_short(&entry, &message.opener)
+                    && !too_short(&entry, &message.opener, bench.setup.config.host_recovery)
                     && !message.is_write()
                     && recv.suits(message)
             };
@@ -73,7 +73,8 @@ impl Receiving {
             }
             let Some(message) = self.messages.get_mut(&name) else { continue };
             if message.recv.is_none() {
-                message.tracked = area_of(&entry, &message.opener).map(Tracked::new);
+                message.tracked =
+                    area_of(&entry, &message.opener, bench.setup.config.host_recovery).map(Tracked::new);
             }
             message.recv = Some(*key);
             let index = (offset >> message.opener.payload_log2) as u32;
@@ -169,7 +170,8 @@ impl Receiving {
                 message.believe_all(bench.clock);
                 let missing = message.count - message.distinct;
                 let unwritten = message.unwritten();
-                let short = too_short(&recv.entry, &opener) && !message.is_write();
+                let short =
+                    too_short(&recv.entry, &opener, bench.setup.config.host_recovery) && !message.is_write();
                 //= HR-3
                 if message.is_unannounced() {
                     bench.fault(Some(id), "HR-3", Fault::Early { missing: 0, unwritten: 1 });

@@ -183,7 +183,7 @@ impl Receiving {
             all += 1;
             of_ring += usize::from(at.0 == key.0);
         }
-        (quota != 0 && of_ring >= quota) || all >= 1 << bench.setup.config.tagged_log2
+        (quota != 0 && of_ring >= quota) || all >= bench.setup.config.tagged()
     }
 
     /// Equal tags in the order of their posts, nothing told twice or never.

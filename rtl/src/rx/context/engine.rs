@@ -169,7 +169,7 @@ impl Logic for Context {
         if self.chunk_ready.val() {
             self.chunk_full.d.next = false;
         }
-        self.host.next = self.fixed.q.val().host;
+        self.host.next = self.recovers.val() & self.fixed.q.val().host;
         self.by_order.next = self.cause.q.val() == ContextEvent::Order;
         self.job_room.next = !self.job_full.q.val() | self.interval.job_ready.val();
         if self.interval.job_ready.val() {
@@ -962,6 +962,7 @@ impl Logic for Context {
         // HR-5
         self.order.next = self.order_data.val();
         self.meets.next = self.next_open.val()
+            & self.recovers.val()
             & self.next_fixed.val().host
             & (self.order.val().handle.get_bits::<12>(20) == self.intake.owner.val())
             & (self.order.val().handle.get_bits::<20>(0) == self.next_fixed.val().generation);

@@ -328,6 +328,8 @@ pub struct Context {
     job_room: Signal<Local, Bit>,
     chunk_room: Signal<Local, Bit>,
     host: Signal<Local, Bit>,
+    /// The host may recover messages at all.
+    recovers: Constant<Bit>,
     by_order: Signal<Local, Bit>,
     order_last: Signal<Local, Bits<24>>,
     order_ahead: Signal<Local, Bits<24>>,
@@ -555,6 +557,7 @@ impl Context {
             job_room: Default::default(),
             chunk_room: Default::default(),
             host: Default::default(),
+            recovers: Constant::new(config.host_recovery),
             by_order: Default::default(),
             order_last: Default::default(),
             order_ahead: Default::default(),

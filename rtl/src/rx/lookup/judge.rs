@@ -103,6 +103,8 @@ pub struct LookupJudge {
     est_flag: Constant<Bits<8>>,
     write_flag: Constant<Bits<8>>,
     imm_flag: Constant<Bits<8>>,
+    /// The host may recover messages.
+    recovers: Constant<Bit>,
     host_flag: Constant<Bits<8>>,
     remote_access: Constant<Bits<8>>,
     complete: Constant<Bits<8>>,
@@ -173,6 +175,7 @@ impl LookupJudge {
             est_flag: Constant::new((u64::from(flag::EST)).into()),
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
             imm_flag: Constant::new((u64::from(flag::IMM)).into()),
+            recovers: Constant::new(config.host_recovery),
             host_flag: Constant::new((u64::from(flag::HOST_RECOVERY)).into()),
             remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             complete: Constant::new((u64::from(fb::COMPLETE)).into()),
@@ -221,7 +224,8 @@ impl Logic for LookupJudge {
                 & self.needs_receive.val()
                 & !self.packet.val().denied);
         // HR-1, HR-2
-        self.host.next = self.receive.val().chunks
+        self.host.next = self.recovers.val()
+            & self.receive.val().chunks
             & ((self.packet.val().flags & self.host_flag.val()) != 0)
             & (self.packet.val().count != 1)
             & !self.is_write.val();

@@ -33,6 +33,10 @@
 //! - without room for the key, a node or within the quota a post is refused with
 //!   `no_tag_space`, so that no ring waits for another endpoint.
 //!
+//! A table for no receives (`tagged_log2` 0) refuses every post and knows of none
+//! for every ask. Its tables and hash are still there to read, but nothing hangs on
+//! what comes out of them: no synthesiser keeps them.
+//!
 //! Verified by `testbenches/tests/match_table/main.rs`.
 
 mod hash;
@@ -144,6 +148,8 @@ pub struct MatchTable {
     write_hot: Signal<Local, Bits<8>>,
     tells: Signal<Local, Bit>,
 
+    /// There is room for any receive at all.
+    exists: Constant<Bit>,
     sets: Constant<Bits<14>>,
     total: Constant<Bits<13>>,
     last_node: Constant<Bits<12>>,
@@ -156,14 +162,15 @@ pub struct MatchTable {
 }
 
 impl MatchTable {
-    /// Room for `2^tagged_log2` receives, and keys for twice as many.
+    /// Room for `2^tagged_log2` receives, and keys for twice as many; with 0 for none.
     pub fn new(config: &Config) -> Self {
+        let exists = config.tagged_log2 != 0;
+        let tagged_log2 = if exists { config.tagged_log2 } else { 3 };
         assert!(
-            (3..=12).contains(&config.tagged_log2),
-            "2^{} tagged receives: from 2^3 to 2^12 are possible",
-            config.tagged_log2
+            (3..=12).contains(&tagged_log2),
+            "2^{tagged_log2} tagged receives: from 2^3 to 2^12 are possible, or none (0)"
         );
-        let sets_log2 = config.tagged_log2 - 2;
+        let sets_log2 = tagged_log2 - 2;
         let status = |status: Status| Constant::new((status as u64).into());
         Self {
             clk: Default::default(),
@@ -190,7 +197,7 @@ impl MatchTable {
             ready: Default::default(),
             hash: Default::default(),
             tables: LookupTables::new(sets_log2),
-            nodes: MatchNodes::new(config.tagged_log2),
+            nodes: MatchNodes::new(tagged_log2),
             tenants: MatchTenants::new(config.endpoints_log2),
             state: Default::default(),
             was_enabled: Default::default(),
@@ -230,10 +237,11 @@ impl MatchTable {
             new_tail: Default::default(),
             write_hot: Default::default(),
             tells: Default::default(),
+            exists: Constant::new(exists),
             sets: Constant::new((1u64 << sets_log2).into()),
-            total: Constant::new((1u64 << config.tagged_log2).into()),
-            last_node: Constant::new(((1u64 << config.tagged_log2) - 1).into()),
-            beyond: Constant::new((0xFFFFu64 >> config.tagged_log2 << config.tagged_log2).into()),
+            total: Constant::new((1u64 << tagged_log2).into()),
+            last_node: Constant::new(((1u64 << tagged_log2) - 1).into()),
+            beyond: Constant::new((0xFFFFu64 >> tagged_log2 << tagged_log2).into()),
             imm_flag: Constant::new(u64::from(flag::IMM).into()),
             bad_request: status(Status::BadRequest),
             no_tag_space: status(Status::NoTagSpace),
@@ -257,10 +265,10 @@ impl Logic for MatchTable {
         self.tenants.table_write.next = self.table_write.val();
 
         // What to do next: an ask, a post, a sweep step; a step that is due first.
-        self.sweeps.next = self.sweep_left.q.val() != 0;
+        self.sweeps.next = self.exists.val() & (self.sweep_left.q.val() != 0);
         self.may_start.next = self.cleared.q.val()
             & (self.state.q.val() == State::Idle)
-            & self.hash.keyed.val()
+            & (self.hash.keyed.val() | !self.exists.val())
             & !self.want_key.q.val()
             & !self.done_full.q.val()
             & !self.settle.val()
@@ -283,7 +291,7 @@ impl Logic for MatchTable {
                 self.tenants.endpoint.next = self.ask_endpoint.val();
             }
         }
-        if self.state.q.val() == State::SweepLook {
+        if self.exists.val() & (self.state.q.val() == State::SweepLook) {
             self.hash.tag.next = self.nodes.node.val().tag;
             self.hash.endpoint.next = self.nodes.node.val().endpoint;
             self.tenants.endpoint.next = self.nodes.node.val().endpoint;
@@ -299,7 +307,7 @@ impl Logic for MatchTable {
             (bit_cast::<24, 16>(self.life.q.val()) << 8) | bit_cast::<24, 8>(self.word.q.val().endpoint);
         self.tables.key.next.slot = 0.into();
         self.tables.key.next.generation = 0.into();
-        self.is_found.next = self.tables.found.val().any();
+        self.is_found.next = self.exists.val() & self.tables.found.val().any();
         self.head.next = self.tables.found_held.val().value.get_bits::<12>(0);
         self.tail.next = self.tables.found_held.val().value.get_bits::<12>(12);
 
@@ -316,7 +324,8 @@ impl Logic for MatchTable {
 
         // Act.
         self.act.next = self.state.q.val() == State::Act;
-        self.room.next = self.nodes.available.val()
+        self.room.next = self.exists.val()
+            & self.nodes.available.val()
             & !self.tenants.used_up.val()
             & (self.is_found.val() | self.tables.vacancy.val().any());
         self.insert.next =
@@ -397,14 +406,20 @@ impl Logic for MatchTable {
         self.known.next = self.state.q.val() == State::Held;
         self.answer.next.available = self.is_found.val();
         self.answer.next.coming = false;
-        self.answer.next.address = self.nodes.node.val().address;
-        self.answer.next.length = self.nodes.node.val().length;
-        self.answer.next.entry = self.nodes.node.val().entry;
+        self.answer.next.address = 0.into();
+        self.answer.next.length = 0.into();
+        self.answer.next.entry = 0.into();
+        self.answer.next.room = 0.into();
+        if self.exists.val() {
+            self.answer.next.address = self.nodes.node.val().address;
+            self.answer.next.length = self.nodes.node.val().length;
+            self.answer.next.entry = self.nodes.node.val().entry;
+            self.answer.next.room = self.nodes.node.val().length;
+        }
         self.answer.next.chunks = false;
         self.answer.next.chunk_log2 = 0.into();
         self.answer.next.area_log2 = 0.into();
         self.answer.next.capacity = 0.into();
-        self.answer.next.room = self.nodes.node.val().length;
 
         // What is told.
         if self.done_ready.val() {
@@ -531,22 +546,24 @@ impl Logic for MatchTable {
             }
             State::Held => {}
             State::SweepLook => {
-                // Whether its life is past is known two clocks later.
-                self.kind.d.next = 3.into();
-                self.word.d.next.endpoint = self.nodes.node.val().endpoint;
-                self.word.d.next.tag = self.nodes.node.val().tag;
-                self.word.d.next.handle = bit_cast::<16, 12>(self.sweep_at.q.val());
-                self.life.d.next = self.nodes.node.val().life;
-                self.set0.d.next = self.hash.hash0.val();
-                self.set1.d.next = self.hash.hash1.val();
-                self.state.d.next = State::Idle;
-                if self.nodes.live.val() {
-                    self.state.d.next = State::Read;
-                }
-                self.sweep_left.d.next = self.sweep_left.q.val() - 1;
-                self.sweep_at.d.next = self.sweep_at.q.val() + 1;
-                if self.sweep_at.q.val() == self.last_node.val() {
-                    self.sweep_at.d.next = 0.into();
+                if self.exists.val() {
+                    // Whether its life is past is known two clocks later.
+                    self.kind.d.next = 3.into();
+                    self.word.d.next.endpoint = self.nodes.node.val().endpoint;
+                    self.word.d.next.tag = self.nodes.node.val().tag;
+                    self.word.d.next.handle = bit_cast::<16, 12>(self.sweep_at.q.val());
+                    self.life.d.next = self.nodes.node.val().life;
+                    self.set0.d.next = self.hash.hash0.val();
+                    self.set1.d.next = self.hash.hash1.val();
+                    self.state.d.next = State::Idle;
+                    if self.nodes.live.val() {
+                        self.state.d.next = State::Read;
+                    }
+                    self.sweep_left.d.next = self.sweep_left.q.val() - 1;
+                    self.sweep_at.d.next = self.sweep_at.q.val() + 1;
+                    if self.sweep_at.q.val() == self.last_node.val() {
+                        self.sweep_at.d.next = 0.into();
+                    }
                 }
             }
         }
@@ -576,7 +593,7 @@ impl Logic for MatchTable {
         if self.clear_at.q.val() != self.sets.val() {
             self.clear_at.d.next = self.clear_at.q.val() + 1;
         } else {
-            self.cleared.d.next = self.nodes.ready.val() & self.tenants.ready.val();
+            self.cleared.d.next = (self.nodes.ready.val() | !self.exists.val()) & self.tenants.ready.val();
         }
         self.ready.next = self.cleared.q.val();
 
