@@ -376,7 +376,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::new(error.to_string()))?;
     output::write(&folder.join("harness.v"), &harness.verilog)?;
     let map = format!(
-        "{read}read_verilog {}\nsynth_ecp5 -top {TOP} -json {}\ntee -q -o {} stat -json\n",
+        "{read}read_verilog {}\nsynth_ecp5 -nowidelut -top {TOP} -json {}\ntee -q -o {} stat -json\n",
         at("harness.v")?,
         at("mapped.json")?,
         at("mapped.stat")?
