@@ -575,7 +575,7 @@ fn ends_that_waited_leave_room_for_what_placement_has() {
 /// Where no host recovers, all fences are of others: each comes out once, in order, however long the engine waits.
 #[test]
 fn without_areas_fences_wait_for_the_engine() {
-    assert!(!NIC64.host_recovery);
+    const { assert!(!NIC64.host_recovery) };
     for stall in [Pattern::Always, Pattern::Random(0.3)] {
         tb::run(&format!("chunks::none {stall:?}"), &sized("chunks_none", &NIC64), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, stall, rng);
