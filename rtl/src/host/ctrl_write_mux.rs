@@ -10,8 +10,9 @@
 //! engine may take one of the two first: nothing else is offered until it has the
 //! other one too. Bit 7 of the tag says whose a status is.
 //!
-//! Contract: no delay and no clock between writes. A client's `ready` is the
-//! engine's, for what is shown. What is offered stays on offer until it is taken; a
+//! Contract: whose write is shown is a register, which stands at `cq` while nothing is
+//! there: those of `cq` are not delayed then, those of `area` by a clock, and none is lost
+//! between writes of both. A client's `ready` is the engine's, for what is shown. What is offered stays on offer until it is taken; a
 //! client offers its next write when both parts of the last one are gone, and lets
 //! nothing but that depend on `ready`, which comes late. Tags of `cq` have bit 7
 //! clear, those of `area` set.
@@ -49,14 +50,8 @@ pub struct CtrlWriteMux {
     pub write_beat_ready: Signal<In, Bit>,
     pub write_status_valid: Signal<In, Bit>,
     pub write_status_data: Signal<In, DmaStatus>,
-    /// A part of the last choice's write is still on offer.
-    held: Dff<Bit>,
-    /// The last choice.
-    last: Dff<Bit>,
-    cq_there: Signal<Local, Bit>,
-    area_there: Signal<Local, Bit>,
     /// `area` is shown, or else `cq`.
-    chosen: Signal<Local, Bit>,
+    chosen: Dff<Bit>,
     desc_there: Signal<Local, Bit>,
     beat_there: Signal<Local, Bit>,
 }
@@ -91,10 +86,6 @@ impl CtrlWriteMux {
             write_beat_ready: Default::default(),
             write_status_valid: Default::default(),
             write_status_data: Default::default(),
-            held: Default::default(),
-            last: Default::default(),
-            cq_there: Default::default(),
-            area_there: Default::default(),
             chosen: Default::default(),
             desc_there: Default::default(),
             beat_there: Default::default(),
@@ -105,18 +96,12 @@ impl CtrlWriteMux {
 impl Logic for CtrlWriteMux {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, last);
-        self.cq_there.next = self.cq_desc_valid.val() | self.cq_beat_valid.val();
-        self.area_there.next = self.area_desc_valid.val() | self.area_beat_valid.val();
-        self.chosen.next = self.area_there.val() & (!self.last.q.val() | !self.cq_there.val());
-        if self.held.q.val() {
-            self.chosen.next = self.last.q.val();
-        }
+        dff_setup!(self, clk, chosen);
         self.write_desc_data.next = self.cq_desc_data.val();
         self.write_beat_data.next = self.cq_beat_data.val();
         self.desc_there.next = self.cq_desc_valid.val();
         self.beat_there.next = self.cq_beat_valid.val();
-        if self.chosen.val() {
+        if self.chosen.q.val() {
             self.write_desc_data.next = self.area_desc_data.val();
             self.write_beat_data.next = self.area_beat_data.val();
             self.desc_there.next = self.area_desc_valid.val();
@@ -124,14 +109,16 @@ impl Logic for CtrlWriteMux {
         }
         self.write_desc_valid.next = self.desc_there.val();
         self.write_beat_valid.next = self.beat_there.val();
-        self.cq_desc_ready.next = self.write_desc_ready.val() & !self.chosen.val();
-        self.cq_beat_ready.next = self.write_beat_ready.val() & !self.chosen.val();
-        self.area_desc_ready.next = self.write_desc_ready.val() & self.chosen.val();
-        self.area_beat_ready.next = self.write_beat_ready.val() & self.chosen.val();
-        self.held.d.next = (self.desc_there.val() & !self.write_desc_ready.val())
-            | (self.beat_there.val() & !self.write_beat_ready.val());
-        if self.desc_there.val() | self.beat_there.val() {
-            self.last.d.next = self.chosen.val();
+        self.cq_desc_ready.next = self.write_desc_ready.val() & !self.chosen.q.val();
+        self.cq_beat_ready.next = self.write_beat_ready.val() & !self.chosen.q.val();
+        self.area_desc_ready.next = self.write_desc_ready.val() & self.chosen.q.val();
+        self.area_beat_ready.next = self.write_beat_ready.val() & self.chosen.q.val();
+        // Turns: behind a write of the one comes one of the other, if it is there.
+        if (!self.desc_there.val() | self.write_desc_ready.val())
+            & (!self.beat_there.val() | self.write_beat_ready.val())
+        {
+            self.chosen.d.next =
+                !self.chosen.q.val() & (self.area_desc_valid.val() | self.area_beat_valid.val());
         }
 
         self.cq_status_valid.next =
@@ -142,8 +129,7 @@ impl Logic for CtrlWriteMux {
         self.area_status_data.next = self.write_status_data.val();
 
         if self.rst.val() {
-            self.held.d.next = false;
-            self.last.d.next = true;
+            self.chosen.d.next = false;
         }
     }
 }
