@@ -20,6 +20,7 @@ pub mod host;
 pub mod leaf;
 pub mod memories;
 pub mod multipath;
+pub mod parts;
 pub mod prelude;
 pub mod recovery;
 pub mod rx;

@@ -44,13 +44,15 @@
 //! Verified by `testbenches/tests/rx_context/`.
 
 mod arrival;
+mod begins;
 mod block_slot;
 mod ending;
-mod engine;
 mod intake;
+mod states;
 mod stock;
 mod whole_chunk;
 mod window;
+mod wires;
 
 pub use arrival::Arrival;
 pub use block_slot::BlockSlot;
@@ -61,6 +63,7 @@ pub use whole_chunk::WholeChunk;
 pub use window::Window;
 
 use super::{ContextFixed, ContextLive, Grant};
+use crate::kernel_of_parts;
 use crate::prelude::*;
 use crate::recovery::{Expiry, Feedback, Interval, IntervalJob, Rounds};
 use crate::types::{
@@ -612,3 +615,5 @@ impl Context {
         }
     }
 }
+
+kernel_of_parts!(Context: wires::Wires, states::States, begins::Begins);
