@@ -113,7 +113,9 @@ pub struct CqWriter {
     ring: Dff<Bits<8>>,
     /// A queue was written in the last clock: what was read is too old.
     rewritten: Dff<Bit>,
+    /// The descriptor of the entry; its address is that of the ring.
     desc: Dff<DmaDescriptor>,
+    offset: Dff<Bits<32>>,
     desc_valid: Dff<Bit>,
     beat: Dff<Bits<512>>,
     beat_valid: Dff<Bit>,
@@ -260,6 +262,7 @@ impl CqWriter {
             ring: Default::default(),
             rewritten: Default::default(),
             desc: Default::default(),
+            offset: Default::default(),
             desc_valid: Default::default(),
             beat: Default::default(),
             beat_valid: Default::default(),
@@ -341,7 +344,7 @@ impl Logic for CqWriter {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, last, word, number, ring, rewritten, desc, desc_valid, beat, beat_valid);
-        dff_setup!(self, clk, overrun, dma_error, side, turns, changed);
+        dff_setup!(self, clk, overrun, dma_error, side, turns, changed, offset);
         self.owed[0].clock.next = self.clk.val();
         self.owed[1].clock.next = self.clk.val();
         self.endpoints.clk.next = self.clk.val();
@@ -569,8 +572,9 @@ impl Logic for CqWriter {
                     if !self.lost.val() {
                         self.desc_valid.d.next = true;
                         self.beat_valid.d.next = true;
-                        self.desc.d.next.address = self.rings.read_data.val().base
-                            + (bit_cast::<64, 16>(self.place.val()) << self.entry_log2.val());
+                        // Added behind the registers: the ring comes out of a memory.
+                        self.desc.d.next.address = self.rings.read_data.val().base;
+                        self.offset.d.next = bit_cast::<32, 16>(self.place.val()) << self.entry_log2.val();
                         self.desc.d.next.length = self.entry_bytes.val();
                         self.desc.d.next.tag = bit_cast::<8, 1>(self.side.q.val().into());
                         self.beat.d.next = self.lower.val() | self.upper.val();
@@ -587,6 +591,8 @@ impl Logic for CqWriter {
         }
         self.write_desc_valid.next = self.desc_valid.q.val();
         self.write_desc_data.next = self.desc.q.val();
+        self.write_desc_data.next.address =
+            self.desc.q.val().address + bit_cast::<64, 32>(self.offset.q.val());
         self.write_beat_valid.next = self.beat_valid.q.val();
         self.write_beat_data.next.tdata = self.beat.q.val();
         self.write_beat_data.next.tkeep = self.ones.val();

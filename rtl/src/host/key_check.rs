@@ -4,7 +4,7 @@
 //! ```text
 //!   key[7:0] ──> key table ──┬─ valid, upper 24 bits, right, domain ──┐
 //!   endpoint ──> domains ────│──── same domain? ──────────────────────┤
-//!                            └─ base, base + length ──┐               v
+//!                            └─ base, its end ────────┐               v
 //!   address, length ── address + length ──────────────┴──────────> permitted
 //!        clock n                  n + 1                       n + 2
 //! ```
@@ -44,7 +44,8 @@ pub struct MemoryKey {
     pub domain: Bits<16>,
     pub hi: Bits<24>,
     pub base: Bits<64>,
-    pub length: Bits<64>,
+    /// Where it ends: base and length.
+    pub limit: Bits<65>,
 }
 
 #[derive(LogicBlock)]
@@ -155,27 +156,29 @@ impl Logic for KeyCheck {
         self.keys.write_data.next.hi = self.table_write.val().entry.get_bits::<24>(self.at_hi.val().index());
         self.keys.write_data.next.base =
             self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
-        self.keys.write_data.next.length =
-            self.table_write.val().entry.get_bits::<64>(self.at_length.val().index());
+        // Added here, where there is time for it, and not behind the memory.
+        self.keys.write_data.next.limit =
+            bit_cast::<65, 64>(self.table_write.val().entry.get_bits::<64>(self.at_base.val().index()))
+                + bit_cast::<65, 64>(
+                    self.table_write.val().entry.get_bits::<64>(self.at_length.val().index()),
+                );
 
         self.key_index.next = self.key.val().get_bits::<8>(0);
         self.keys.read_address.next = self.key_index.val();
 
+        self.limit_wraps.next = self.keys.read_data.val().limit.get_bit(64)
+            & (self.keys.read_data.val().limit.get_bits::<64>(0) != 0);
         self.fits.d.next = self.keys.read_data.val().exists
             & self.keys.read_data.val().right
             & (self.keys.read_data.val().domain == self.domains.read_data.val())
             & (self.keys.read_data.val().hi == self.key.val().get_bits::<24>(8))
-            & ((self.key_index.val() & self.beyond.val()) == 0);
+            & ((self.key_index.val() & self.beyond.val()) == 0)
+            & !self.limit_wraps.val();
         self.below.d.next = self.address.val() < self.keys.read_data.val().base;
         self.last.d.next = bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 32>(self.length.val());
-        self.limit.d.next = bit_cast::<65, 64>(self.keys.read_data.val().base)
-            + bit_cast::<65, 64>(self.keys.read_data.val().length);
+        self.limit.d.next = self.keys.read_data.val().limit;
 
-        self.limit_wraps.next = self.limit.q.val().get_bit(64) & (self.limit.q.val().get_bits::<64>(0) != 0);
         self.permitted.next = (self.length.val() == 0)
-            | (self.fits.q.val()
-                & !self.below.q.val()
-                & (self.last.q.val() <= self.limit.q.val())
-                & !self.limit_wraps.val());
+            | (self.fits.q.val() & !self.below.q.val() & (self.last.q.val() <= self.limit.q.val()));
     }
 }

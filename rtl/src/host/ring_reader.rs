@@ -539,7 +539,7 @@ impl Logic for RingReader {
                     }
                 } else {
                     // A table write of another endpoint needs the port of the heads.
-                    self.issue.next = (!self.desc_valid.q.val() | self.read_desc_ready.val())
+                    self.issue.next = !self.desc_valid.q.val()
                         & self.records.in_ready.val()
                         & (self.credit.q.val() >= self.dearest.val())
                         & !self.endpoint_write.val()

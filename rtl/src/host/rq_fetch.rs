@@ -411,7 +411,7 @@ impl Logic for RqFetch {
             & (self.keys.permitted.val() | self.cancel.val())
             & !self.misfit.q.val();
         self.bad.next = !self.good.val() & !self.reader.stale.val();
-        self.out_free.next = !self.out_valid.q.val() | self.refused_ready.val();
+        self.out_free.next = !self.out_valid.q.val();
         if self.refused_ready.val() {
             self.out_valid.d.next = false;
         }

@@ -26,7 +26,7 @@
 //!   entry in use, or too many of them its own slot's; `full` says that one not
 //!   merging would be refused;
 //! - entries leave in the order in which they came, bits of an entry in rising
-//!   order; one step per clock inside a walk while the output is taken, six
+//!   order; a step in two clocks inside a walk while the output is taken, six
 //!   clocks between the last step of a walk and the first of the next, four at most
 //!   between two turns;
 //! - a walk that finds the queue empty offers its first step seven clocks after
@@ -464,7 +464,7 @@ impl Logic for RetransmitQueue {
         }
         self.one_bit.next = self.one.val() << self.bit_at.val();
         self.rest.next = self.part.q.val() & !self.one_bit.val();
-        self.issue.next = self.part.q.val().any() & (!self.step_held.q.val() | self.step_ready.val());
+        self.issue.next = self.part.q.val().any() & !self.step_held.q.val();
         self.spent.next = !self.part.q.val().any() | (self.issue.val() & !self.rest.val().any());
         //= TX-8
         self.yields.next = !self.fresh.q.val() & (self.count.q.val() != 0);

@@ -18,6 +18,8 @@
 //!   with the packet before;
 //! - `denied` is that of the present tables: a packet that waits at `checked`
 //!   may still be denied, and a table write shows three clocks after it;
+//! - a packet leaves its place a clock after it is taken, so that one comes every
+//!   other clock at most;
 //! - `entered` is a pulse for each packet with a payload that is taken.
 //!
 //! Verified by `testbenches/tests/access.rs`.
@@ -48,6 +50,8 @@ pub struct Access {
     has_entered: Dff<Bit>,
     writes: Signal<Local, Bit>,
     takes: Signal<Local, Bit>,
+    /// The one in front was taken.
+    taken: Dff<Bit>,
     write_flag: Constant<Bits<8>>,
 }
 
@@ -71,6 +75,7 @@ impl Access {
             has_entered: Default::default(),
             writes: Default::default(),
             takes: Default::default(),
+            taken: Default::default(),
             write_flag: Constant::new(u64::from(flag::WRITE).into()),
         }
     }
@@ -79,7 +84,7 @@ impl Access {
 impl Logic for Access {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, stood, has_entered);
+        dff_setup!(self, clk, stood, has_entered, taken);
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
         self.keys.table_write.next = self.table_write.val();
@@ -95,14 +100,17 @@ impl Logic for Access {
         self.checked_data.next = self.packet_data.val();
         self.checked_data.next.denied = self.writes.val() & !self.keys.permitted.val();
         self.checked_valid.next = self.packet_valid.val()
+            & !self.taken.q.val()
             & (!self.writes.val() | (self.stood.q.val() == 2))
             & self.keys.ready.val();
         self.takes.next = self.checked_valid.val() & self.checked_ready.val();
-        self.packet_ready.next = self.takes.val();
+        // What is taken leaves in the next clock: that it is taken is known late.
+        self.taken.d.next = self.takes.val();
+        self.packet_ready.next = self.taken.q.val();
         if self.packet_valid.val() & (self.stood.q.val() != 2) {
             self.stood.d.next = self.stood.q.val() + 1;
         }
-        if self.takes.val() | !self.packet_valid.val() {
+        if self.takes.val() | self.taken.q.val() | !self.packet_valid.val() {
             self.stood.d.next = 0.into();
         }
         self.has_entered.d.next = self.takes.val() & self.packet_data.val().payload_len.any();
@@ -110,6 +118,7 @@ impl Logic for Access {
 
         if self.rst.val() {
             self.stood.d.next = 0.into();
+            self.taken.d.next = false;
             self.has_entered.d.next = false;
         }
     }

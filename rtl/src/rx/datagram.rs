@@ -137,10 +137,8 @@ impl Logic for RxDatagram {
         self.ours.next = self.placed_data.val().ud;
         self.fence_valid.next = self.placed_valid.val() & !self.ours.val();
         self.fence_data.next = self.placed_data.val();
-        self.take.next = self.placed_valid.val()
-            & self.ours.val()
-            & self.pending.out_valid.val()
-            & (!self.full.q.val() | self.done_ready.val());
+        self.take.next =
+            self.placed_valid.val() & self.ours.val() & self.pending.out_valid.val() & !self.full.q.val();
         self.placed_ready.next = self.take.val();
         if !self.ours.val() {
             self.placed_ready.next = self.fence_ready.val();

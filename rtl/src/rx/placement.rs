@@ -24,9 +24,9 @@
 //! - one beat per clock, also across frames, while descriptors are taken and
 //!   fewer than `2^write_tags_log2` entries are open; first beat 4 clocks after
 //!   its command at the earliest;
-//! - a ring entry is retired every clock while fences are taken; `fence` is
-//!   offered 2 clocks after the last status it waits for, 3 with a place of its
-//!   own;
+//! - a ring entry is retired every clock, one with a fence every other clock while
+//!   fences are taken; `fence` is offered 2 clocks after the last status it waits
+//!   for, 3 with a place of its own;
 //! - `write_status` is taken in every clock. A status for a tag that has no
 //!   write open is ignored;
 //! - `dma_error` pulses one clock after a failed status;
@@ -397,7 +397,7 @@ impl Logic for Placement {
         self.bad.next = self.tail_failed.val() != self.none.val();
         self.retire.next = self.retiring_valid.q.val()
             & (self.at_tail.val() == self.none.val())
-            & (!self.retiring.q.val().fence | !self.fence_full.q.val() | self.fence_ready.val());
+            & (!self.retiring.q.val().fence | !self.fence_full.q.val());
         self.moves.next = self.coming.q.val() & (!self.retiring_valid.q.val() | self.retire.val());
 
         self.ring.read_address.next = bit_cast::<6, 7>(self.read_at.q.val());

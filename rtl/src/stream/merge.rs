@@ -6,8 +6,9 @@
 //!         └───────────────┘
 //! ```
 //!
-//! Contract: one word per clock, one clock of latency. When both wait, they
-//! alternate. `in*_ready` depends on `out_ready` and on the valids.
+//! Contract: one word in two clocks, one clock of latency. When both wait, they
+//! alternate. `in*_ready` depends on the valids, and not on `out_ready`, so that who
+//! waits for whom does not become one way through all blocks in a row.
 //!
 //! Verified by `testbenches/tests/merge.rs`.
 
@@ -63,7 +64,10 @@ impl<T: Synth> Logic for Merge<T> {
         dff_setup!(self, clk, word, full, one_first);
         self.out_valid.next = self.full.q.val();
         self.out_data.next = self.word.q.val();
-        self.room.next = !self.full.q.val() | self.out_ready.val();
+        self.room.next = !self.full.q.val();
+        if self.out_ready.val() {
+            self.full.d.next = false;
+        }
         self.choose_one.next = self.in1_valid.val() & (self.one_first.q.val() | !self.in0_valid.val());
         self.in0_ready.next = self.room.val() & !self.choose_one.val();
         self.in1_ready.next = self.room.val() & self.choose_one.val();

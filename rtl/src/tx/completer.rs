@@ -51,7 +51,7 @@ impl Logic for Completer {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, done, held, busy);
-        self.free.next = !self.busy.q.val() | (self.held.q.val() & self.done_ready.val());
+        self.free.next = !self.busy.q.val();
         if self.held.q.val() & self.done_ready.val() {
             self.held.d.next = false;
             self.busy.d.next = false;

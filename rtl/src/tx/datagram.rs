@@ -237,7 +237,7 @@ impl Logic for TxDatagram {
         } else {
             self.asked.d.next = (self.head.q.val() != self.tail.q.val())
                 & self.over.q.val().get_bit(self.oldest.val().index())
-                & (!self.full.q.val() | self.done_ready.val());
+                & !self.full.q.val();
         }
         self.done_valid.next = self.full.q.val();
         self.done_data.next = self.done.q.val();

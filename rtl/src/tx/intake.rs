@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Contract: `cap` belongs to the request in the clock after it is taken; a
-//! window longer than it is cut to it (0 = none is). `open` rises three clocks after a request is taken, if its bytes
-//! fit or none are in flight, and sees bytes given back one clock later (only
+//! window longer than it is cut to it (0 = none is). `open` rises four clocks after a request is taken, if its bytes
+//! fit or none are in flight, and sees bytes given back two clocks later (only
 //! a request's own `take` adds any). `take` lets go of the request; the next
 //! one may come in the same clock.
 //!
@@ -37,10 +37,15 @@ pub struct RequestIntake {
     held: Dff<TxRequest>,
     valid: Dff<Bit>,
     arrived: Dff<Bit>,
+    /// Its cap is in `capped`.
+    cutting: Dff<Bit>,
+    capped: Dff<Bits<8>>,
     measured: Dff<Bit>,
     needs: Dff<Bits<32>>,
     fits: Dff<Bit>,
-    total: Signal<Local, Bits<33>>,
+    /// What is left of the limit, below zero with its top bit; nothing is in flight.
+    left: Dff<Bits<33>>,
+    alone: Dff<Bit>,
     window: Signal<Local, Bits<8>>,
 }
 
@@ -63,10 +68,13 @@ impl RequestIntake {
             held: Default::default(),
             valid: Default::default(),
             arrived: Default::default(),
+            cutting: Default::default(),
+            capped: Default::default(),
             measured: Default::default(),
             needs: Default::default(),
             fits: Default::default(),
-            total: Default::default(),
+            left: Default::default(),
+            alone: Default::default(),
             window: Default::default(),
         }
     }
@@ -75,26 +83,35 @@ impl RequestIntake {
 impl Logic for RequestIntake {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, valid, arrived, measured, needs, fits);
+        dff_setup!(self, clk, held, valid, arrived, measured, needs, fits, left, alone, capped, cutting);
 
         self.window.next = self.held.q.val().initial_window;
-        if self.arrived.q.val()
-            & (self.cap.val() != 0)
-            & ((self.held.q.val().initial_window == 0) | (self.cap.val() < self.held.q.val().initial_window))
+        // Out of a memory into a register first.
+        self.capped.d.next = self.cap.val();
+        if self.cutting.q.val()
+            & (self.capped.q.val() != 0)
+            & ((self.held.q.val().initial_window == 0)
+                | (self.capped.q.val() < self.held.q.val().initial_window))
         {
-            self.window.next = self.cap.val();
+            self.window.next = self.capped.q.val();
         }
         self.held.d.next.initial_window = self.window.val();
         self.arrived.d.next = false;
+        self.cutting.d.next = self.arrived.q.val();
         self.unasked.initial_window.next = self.window.val();
         self.unasked.payload_log2.next = self.held.q.val().payload_log2;
         self.unasked.length.next = self.held.q.val().length;
         self.needs.d.next = self.unasked.bytes.val();
-        self.measured.d.next = self.valid.q.val();
-        self.total.next = bit_cast::<33, 32>(self.unsolicited.val()) + bit_cast::<33, 32>(self.needs.q.val());
+        self.measured.d.next = self.valid.q.val() & !self.arrived.q.val();
+        // What is left of the limit stands in a register beside `needs`: a message that opens is counted a
+        // clock before that of the next one is read.
+        self.left.d.next =
+            bit_cast::<33, 32>(self.unsolicited_limit.val()) - bit_cast::<33, 32>(self.unsolicited.val());
+        self.alone.d.next = self.unsolicited.val() == 0;
         self.fits.d.next = self.measured.q.val()
-            & ((self.total.val() <= bit_cast::<33, 32>(self.unsolicited_limit.val()))
-                | (self.unsolicited.val() == 0));
+            & ((!self.left.q.val().get_bit(32)
+                & (self.needs.q.val() <= self.left.q.val().get_bits::<32>(0)))
+                | self.alone.q.val());
 
         self.request_ready.next = !self.valid.q.val() | self.take.val();
         if self.take.val() {
@@ -114,6 +131,7 @@ impl Logic for RequestIntake {
         if self.rst.val() {
             self.valid.d.next = false;
             self.arrived.d.next = false;
+            self.cutting.d.next = false;
             self.measured.d.next = false;
             self.fits.d.next = false;
         }

@@ -178,7 +178,7 @@ impl Logic for PayloadOrder {
         self.go.next = self.waiting.q.val()
             & self.order.in_ready.val()
             & (!self.has_payload.val()
-                | ((!self.desc_valid.q.val() | self.read_desc_ready.val())
+                | (!self.desc_valid.q.val()
                     & self.lengths.in_ready.val()
                     & (self.promised.val() <= self.depth.val())));
         self.packet_ready.next = !self.waiting.q.val() | self.go.val();

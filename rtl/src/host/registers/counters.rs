@@ -1,16 +1,16 @@
-//! Sixty-four event counters of 32 bits in one RAM.
+//! Sixty-four event counters of 32 bits, in four RAMs of sixteen.
 //!
 //! ```text
-//!   events ──> 64 small pending counts ──(walk: one per clock)──> + ──> RAM
-//!                                                                 └──> value, when asked for
+//!   events ──> 4 x 16 small pending counts ──(walk: one of each four per clock)──> + ──> RAM
+//!                                                                                  └──> value, when asked for
 //! ```
 //!
-//! Every clock one counter is brought up to date, so each one is every 64
-//! clocks, and a pending count never holds more than 64 events. A read waits for
+//! Every clock one counter of each RAM is brought up to date, so each one is every 16
+//! clocks, and a pending count never holds more than 16 events. A read waits for
 //! the walk to come by and takes the sum as it is stored: nothing counted more
 //! than two clocks before is missing.
 //!
-//! Contract: one event per counter and clock; `value_valid` pulses 3 to 67 clocks
+//! Contract: one event per counter and clock; `value_valid` pulses 3 to 19 clocks
 //! after `read`. Counters start from 0 at reset and wrap.
 //!
 //! Verified by `testbenches/tests/registers/`.
@@ -29,26 +29,30 @@ pub struct Counters {
     pub read_index: Signal<In, Bits<6>>,
     pub value_valid: Signal<Out, Bit>,
     pub value: Signal<Out, Bits<32>>,
-    ram: SdpRam<Bits<32>, 6>,
+    rams: [SdpRam<Bits<32>, 4>; 4],
     arrived: Dff<Bits<64>>,
-    pending: [Dff<Bits<7>>; 64],
-    /// The counter whose turn it is, as a number and as one bit.
-    walk: Dff<Bits<6>>,
-    turn: Dff<Bits<64>>,
+    pending: [[Dff<Bits<5>>; 16]; 4],
+    /// The counter of each RAM whose turn it is, as a number and as one bit.
+    walk: Dff<Bits<4>>,
+    turn: Dff<Bits<16>>,
     /// Every counter has been written since reset.
     written: Dff<Bit>,
-    index: Dff<Bits<6>>,
-    add: Dff<Bits<7>>,
+    index: Dff<Bits<4>>,
+    adds: [Dff<Bits<5>>; 4],
     keep: Dff<Bit>,
     waiting: Dff<Bit>,
     wanted: Dff<Bits<6>>,
     found: Dff<Bit>,
     result: Dff<Bits<32>>,
-    chosen: Signal<Local, Bits<7>>,
-    old: Signal<Local, Bits<32>>,
-    sum: Signal<Local, Bits<32>>,
-    last: Constant<Bits<6>>,
-    first_turn: Constant<Bits<64>>,
+    /// What of a pending count is not stored now, and the bits of it that one more changes.
+    left: [[Signal<Local, Bits<5>>; 16]; 4],
+    flips: [[Signal<Local, Bits<5>>; 16]; 4],
+    taken: [[Signal<Local, Bits<5>>; 16]; 4],
+    chosen: [Signal<Local, Bits<5>>; 4],
+    old: [Signal<Local, Bits<32>>; 4],
+    sum: [Signal<Local, Bits<32>>; 4],
+    last: Constant<Bits<4>>,
+    first_turn: Constant<Bits<16>>,
 }
 
 const _: () = assert!(regs::COUNTER_COUNT == 64);
@@ -63,23 +67,26 @@ impl Counters {
             read_index: Default::default(),
             value_valid: Default::default(),
             value: Default::default(),
-            ram: SdpRam::new(6).with_style("distributed"),
+            rams: std::array::from_fn(|_| SdpRam::new(4)),
             arrived: Default::default(),
-            pending: std::array::from_fn(|_| Dff::default()),
+            pending: std::array::from_fn(|_| std::array::from_fn(|_| Dff::default())),
             walk: Default::default(),
             turn: Default::default(),
             written: Default::default(),
             index: Default::default(),
-            add: Default::default(),
+            adds: Default::default(),
             keep: Default::default(),
             waiting: Default::default(),
             wanted: Default::default(),
             found: Default::default(),
             result: Default::default(),
+            left: Default::default(),
+            flips: Default::default(),
+            taken: Default::default(),
             chosen: Default::default(),
             old: Default::default(),
             sum: Default::default(),
-            last: Constant::new(u64::from(regs::COUNTER_COUNT - 1).into()),
+            last: Constant::new(15u64.into()),
             first_turn: Constant::new(1u64.into()),
         }
     }
@@ -88,54 +95,86 @@ impl Counters {
 impl Logic for Counters {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, arrived, walk, turn, written, index, add, keep, waiting, wanted, found, result);
-        self.ram.clock.next = self.clk.val();
+        dff_setup!(self, clk, arrived, walk, turn, written, index, keep, waiting, wanted, found, result);
 
         self.arrived.d.next = self.events.val();
-        self.chosen.next = 0.into();
-        for i in 0..64 {
-            self.pending[i].clock.next = self.clk.val();
-            self.pending[i].d.next = self.pending[i].q.val();
-            if self.turn.q.val().get_bit(i) {
-                self.chosen.next = self.pending[i].q.val();
-                self.pending[i].d.next = 0.into();
-                if self.arrived.q.val().get_bit(i) {
-                    self.pending[i].d.next = 1.into();
+        for g in 0..4 {
+            self.chosen[g].next = 0.into();
+            for i in 0..16 {
+                self.pending[g][i].clock.next = self.clk.val();
+                self.left[g][i].next = self.pending[g][i].q.val();
+                self.taken[g][i].next = 0.into();
+                if self.turn.q.val().get_bit(i) {
+                    self.left[g][i].next = 0.into();
+                    self.taken[g][i].next = self.pending[g][i].q.val();
                 }
-            } else {
-                if self.arrived.q.val().get_bit(i) {
-                    self.pending[i].d.next = self.pending[i].q.val() + 1;
+                // One of them is taken: no choice, which would go through all of them in turn.
+                self.chosen[g].next = self.chosen[g].val() | self.taken[g][i].val();
+                // One more, in gates: a carry chain for five bits is twice as large.
+                self.flips[g][i].next = 0.into();
+                if self.arrived.q.val().get_bit(16 * g + i) {
+                    self.flips[g][i].next = 1.into();
+                    if self.left[g][i].val().get_bit(0) {
+                        self.flips[g][i].next = 3.into();
+                    }
+                    if self.left[g][i].val().get_bits::<2>(0) == 3 {
+                        self.flips[g][i].next = 7.into();
+                    }
+                    if self.left[g][i].val().get_bits::<3>(0) == 7 {
+                        self.flips[g][i].next = 15.into();
+                    }
+                    if self.left[g][i].val().get_bits::<4>(0) == 15 {
+                        self.flips[g][i].next = 31.into();
+                    }
                 }
-            }
-            if self.rst.val() {
-                self.pending[i].d.next = 0.into();
+                self.pending[g][i].d.next = self.left[g][i].val() ^ self.flips[g][i].val();
+                if self.rst.val() {
+                    self.pending[g][i].d.next = 0.into();
+                }
             }
         }
 
         self.walk.d.next = self.walk.q.val() + 1;
-        self.turn.d.next = (self.turn.q.val() << 1) | (self.turn.q.val() >> 63);
+        self.turn.d.next = (self.turn.q.val() << 1) | (self.turn.q.val() >> 15);
         if self.walk.q.val() == self.last.val() {
             self.written.d.next = true;
         }
-        self.ram.read_address.next = self.walk.q.val();
         self.index.d.next = self.walk.q.val();
-        self.add.d.next = self.chosen.val();
         self.keep.d.next = self.written.q.val();
-
-        self.old.next = 0.into();
-        if self.keep.q.val() {
-            self.old.next = self.ram.read_data.val();
+        for g in 0..4 {
+            self.rams[g].clock.next = self.clk.val();
+            self.adds[g].clock.next = self.clk.val();
+            self.rams[g].read_address.next = self.walk.q.val();
+            self.adds[g].d.next = self.chosen[g].val();
+            self.old[g].next = 0.into();
+            if self.keep.q.val() {
+                self.old[g].next = self.rams[g].read_data.val();
+            }
+            self.rams[g].write_enable.next = true;
+            self.rams[g].write_address.next = self.index.q.val();
+            if self.rst.val() {
+                self.adds[g].d.next = 0.into();
+            }
         }
-        self.sum.next = self.old.val() + bit_cast::<32, 7>(self.add.q.val());
-        self.ram.write_enable.next = true;
-        self.ram.write_address.next = self.index.q.val();
-        self.ram.write_data.next = self.sum.val();
+
+        self.sum[0].next = self.old[0].val() + bit_cast::<32, 5>(self.adds[0].q.val());
+        self.sum[1].next = self.old[1].val() + bit_cast::<32, 5>(self.adds[1].q.val());
+        self.sum[2].next = self.old[2].val() + bit_cast::<32, 5>(self.adds[2].q.val());
+        self.sum[3].next = self.old[3].val() + bit_cast::<32, 5>(self.adds[3].q.val());
+        for g in 0..4 {
+            self.rams[g].write_data.next = self.sum[g].val();
+        }
 
         self.found.d.next = false;
-        if self.waiting.q.val() & (self.index.q.val() == self.wanted.q.val()) {
+        if self.waiting.q.val() & (self.index.q.val() == self.wanted.q.val().get_bits::<4>(0)) {
             self.waiting.d.next = false;
             self.found.d.next = true;
-            self.result.d.next = self.sum.val();
+            match self.wanted.q.val().get_bits::<2>(4).index() {
+                0 => self.result.d.next = self.sum[0].val(),
+                1 => self.result.d.next = self.sum[1].val(),
+                2 => self.result.d.next = self.sum[2].val(),
+                _ => self.result.d.next = self.sum[3].val(),
+            }
         }
         if self.read.val() {
             self.waiting.d.next = true;
@@ -150,7 +189,6 @@ impl Logic for Counters {
             self.turn.d.next = self.first_turn.val();
             self.written.d.next = false;
             self.keep.d.next = false;
-            self.add.d.next = 0.into();
             self.waiting.d.next = false;
             self.found.d.next = false;
         }

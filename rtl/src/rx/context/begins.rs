@@ -269,7 +269,7 @@ impl Part<Begins> for Context {
             | (self.state.q.val() == ContextState::NackDone)
             | (self.state.q.val() == ContextState::Abort)
         {
-            if !self.job_full.q.val() | self.interval.job_ready.val() {
+            if !self.job_full.q.val() {
                 self.job.d.next.context = self.owner.q.val();
                 self.job.d.next.hash = self.hash.q.val();
                 self.job.d.next.endpoint = self.fixed.q.val().endpoint;

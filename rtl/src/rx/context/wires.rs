@@ -156,10 +156,11 @@ impl Part<Wires> for Context {
         self.ending.failed.next = self.fence_failed.q.val();
         self.ending.low.next = self.low.val();
 
-        // Registered outputs.
+        // Registered outputs. There is room where nothing stands, whoever takes it now: else what
+        // all of those behind do would be part of what this one may do in the same clock.
         self.place_valid.next = self.place_full.q.val();
         self.place_data.next = self.place.q.val();
-        self.place_room.next = !self.place_full.q.val() | self.place_ready.val();
+        self.place_room.next = !self.place_full.q.val();
         self.place_waits.next = self.place_full.q.val() & !self.place_ready.val();
         self.place_full.d.next = self.place_waits.val();
         self.interval.job_valid.next = self.job_full.q.val();
@@ -171,13 +172,13 @@ impl Part<Wires> for Context {
         }
         self.chunk_valid.next = self.chunk_full.q.val();
         self.chunk_data.next = self.chunk.q.val();
-        self.chunk_room.next = !self.chunk_full.q.val() | self.chunk_ready.val();
+        self.chunk_room.next = !self.chunk_full.q.val();
         if self.chunk_ready.val() {
             self.chunk_full.d.next = false;
         }
         self.host.next = self.recovers.val() & self.fixed.q.val().host;
         self.by_order.next = self.cause.q.val() == ContextEvent::Order;
-        self.job_room.next = !self.job_full.q.val() | self.interval.job_ready.val();
+        self.job_room.next = !self.job_full.q.val();
         if self.interval.job_ready.val() {
             self.job_full.d.next = false;
         }
@@ -237,7 +238,7 @@ impl Part<Wires> for Context {
             self.place_room.val() & self.job_room.val() & self.feedback.room.val() & self.chunk_room.val();
 
         self.answers.next = (self.state.q.val() == ContextState::Answer)
-            & (!self.done_full.q.val() | self.done_now.val())
+            & !self.done_full.q.val()
             & self.feedback.room.val()
             & !self.retire_full.q.val();
 

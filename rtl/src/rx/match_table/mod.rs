@@ -22,7 +22,7 @@
 //! posted before is never found again, and the sweep takes it out.
 //!
 //! Contract:
-//! - `ask` is held until `settle`, `known` comes 5 clocks later at best, and the
+//! - `ask` is held until `settle`, `known` comes 6 clocks later at best, and the
 //!   answer stands until then. `settle` ends every ask, also one not yet known; in
 //!   the clock before it the packet was judged, and `opened` tells what was opened;
 //! - a post takes 5 clocks and waits for one ask at most; `lookup` settles and
@@ -123,6 +123,9 @@ pub struct MatchTable {
     sweep_due: Dff<Bit>,
     done: Dff<Done>,
     done_full: Dff<Bit>,
+    /// The answer is out, and is this one.
+    stands: Dff<Bit>,
+    shown: Dff<Receive>,
     full: Dff<Bit>,
 
     sweeps: Signal<Local, Bit>,
@@ -216,6 +219,8 @@ impl MatchTable {
             sweep_due: Default::default(),
             done: Default::default(),
             done_full: Default::default(),
+            stands: Default::default(),
+            shown: Default::default(),
             full: Default::default(),
             sweeps: Default::default(),
             may_start: Default::default(),
@@ -254,7 +259,9 @@ impl Logic for MatchTable {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, was_enabled, want_key, clear_at, cleared, kind, turn, word, life, set0);
-        dff_setup!(self, clk, set1, sweep_at, sweep_left, sweep_in, sweep_due, done, done_full, full);
+        dff_setup!(
+            self, clk, set1, sweep_at, sweep_left, sweep_in, sweep_due, done, done_full, full, stands, shown
+        );
         self.hash.clk.next = self.clk.val();
         self.hash.rst.next = self.rst.val();
         self.tables.clk.next = self.clk.val();
@@ -403,23 +410,27 @@ impl Logic for MatchTable {
         self.tenants.more.next = self.insert.val();
         self.tenants.fewer.next = self.unlink.val();
 
-        self.known.next = self.state.q.val() == State::Held;
-        self.answer.next.available = self.is_found.val();
-        self.answer.next.coming = false;
-        self.answer.next.address = 0.into();
-        self.answer.next.length = 0.into();
-        self.answer.next.entry = 0.into();
-        self.answer.next.room = 0.into();
+        // In registers: `lookup` decides by the answer in the clock in which it comes, and the node
+        // comes out of a memory late.
+        self.stands.d.next = (self.state.q.val() == State::Held) & !self.settle.val();
+        self.known.next = self.stands.q.val();
+        self.answer.next = self.shown.q.val();
+        self.shown.d.next.available = self.is_found.val();
+        self.shown.d.next.coming = false;
+        self.shown.d.next.address = 0.into();
+        self.shown.d.next.length = 0.into();
+        self.shown.d.next.entry = 0.into();
+        self.shown.d.next.room = 0.into();
         if self.exists.val() {
-            self.answer.next.address = self.nodes.node.val().address;
-            self.answer.next.length = self.nodes.node.val().length;
-            self.answer.next.entry = self.nodes.node.val().entry;
-            self.answer.next.room = self.nodes.node.val().length;
+            self.shown.d.next.address = self.nodes.node.val().address;
+            self.shown.d.next.length = self.nodes.node.val().length;
+            self.shown.d.next.entry = self.nodes.node.val().entry;
+            self.shown.d.next.room = self.nodes.node.val().length;
         }
-        self.answer.next.chunks = false;
-        self.answer.next.chunk_log2 = 0.into();
-        self.answer.next.area_log2 = 0.into();
-        self.answer.next.capacity = 0.into();
+        self.shown.d.next.chunks = false;
+        self.shown.d.next.chunk_log2 = 0.into();
+        self.shown.d.next.area_log2 = 0.into();
+        self.shown.d.next.capacity = 0.into();
 
         // What is told.
         if self.done_ready.val() {
@@ -598,6 +609,7 @@ impl Logic for MatchTable {
         self.ready.next = self.cleared.q.val();
 
         if self.rst.val() {
+            self.stands.d.next = false;
             self.state.d.next = State::Idle;
             self.was_enabled.d.next = false;
             self.want_key.d.next = false;

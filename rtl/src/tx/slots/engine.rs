@@ -11,6 +11,8 @@ impl Logic for Slots {
             clk,
             feedback,
             feedback_held,
+            fails,
+            fails_slot,
             feedback_started,
             feedback_last,
             feedback_again,
@@ -102,8 +104,8 @@ impl Logic for Slots {
         self.chooser.yields.next = self.feedback_again.q.val();
         self.chooser.slots[0].next = self.feedback_slot.val();
         self.chooser.slots[1].next = self.reclaim_at.q.val();
-        if self.failures.out_valid.val() {
-            self.chooser.slots[1].next = self.failures.out_data.val();
+        if self.fails.q.val() {
+            self.chooser.slots[1].next = self.fails_slot.q.val();
         }
         self.chooser.slots[2].next = self.nack.idle_slot.val();
         self.chooser.slots[3].next = self.finished.head_slot.val();
@@ -118,7 +120,7 @@ impl Logic for Slots {
             & ((self.releaser.free.val() & !(self.releaser.was_answer.val() & self.may_finish.val()))
                 | !self.asks_release.val());
         self.chooser.wants[1].next =
-            self.failures.out_valid.val() | (self.reclaim.val().active & !self.job1.q.val().reclaim);
+            self.fails.q.val() | (self.reclaim.val().active & !self.job1.q.val().reclaim);
         self.chooser.wants[2].next = self.nack.idle_valid.val();
         self.chooser.wants[3].next = self.may_finish.val();
         // Every other clock is left to the others, however many timers pop.
@@ -152,9 +154,9 @@ impl Logic for Slots {
         // S0.
         self.valid1.d.next = self.chooser.any.val();
         self.job1.d.next.feedback = self.chooser.chosen[0].val();
-        self.job1.d.next.fail = self.chooser.chosen[1].val() & self.failures.out_valid.val();
-        self.job1.d.next.reclaim = self.chooser.chosen[1].val() & !self.failures.out_valid.val();
-        if self.chooser.chosen[1].val() & !self.failures.out_valid.val() {
+        self.job1.d.next.fail = self.chooser.chosen[1].val() & self.fails.q.val();
+        self.job1.d.next.reclaim = self.chooser.chosen[1].val() & !self.fails.q.val();
+        if self.chooser.chosen[1].val() & !self.fails.q.val() {
             self.reclaim_at.d.next = self.reclaim_at.q.val() + 1;
             if self.reclaim_at.q.val() == self.last_slot.val() {
                 self.reclaim_at.d.next = 0.into();
@@ -181,7 +183,15 @@ impl Logic for Slots {
         if self.chooser.chosen[0].val() {
             self.feedback_started.d.next = true;
         }
-        self.failures.out_ready.next = self.chooser.chosen[1].val();
+        // The oldest failed read in registers: what comes out of a memory is late for a choice.
+        self.failures.out_ready.next = !self.fails.q.val();
+        if self.chooser.chosen[1].val() {
+            self.fails.d.next = false;
+        }
+        if self.failures.out_valid.val() & !self.fails.q.val() {
+            self.fails.d.next = true;
+            self.fails_slot.d.next = self.failures.out_data.val();
+        }
         self.judge.reclaim.next = self.reclaim.val();
         self.nack.idle_ready.next = self.chooser.chosen[2].val();
         self.ring.take.next = self.chooser.chosen[6].val();
@@ -397,6 +407,7 @@ impl Logic for Slots {
         self.backstop_expiries.next = self.act.action.val().expired;
 
         if self.rst.val() {
+            self.fails.d.next = false;
             self.feedback_held.d.next = false;
             self.feedback_started.d.next = false;
             self.feedback_last.d.next = false;

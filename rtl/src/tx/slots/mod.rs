@@ -25,7 +25,7 @@
 //! - a request takes at least 4 clocks, FEEDBACK 5 (and lets others go first, until one
 //!   of them was of its slot, if it names that of the FEEDBACK before it), a packet 5; a single-packet
 //!   message costs four jobs and one every 6 clocks is sustained;
-//! - from a request taken to its first packet offered: 13 clocks; from a step
+//! - from a request taken to its first packet offered: 14 clocks; from a step
 //!   offered to its packet: 5;
 //! - one slot sends a packet every 5 clocks;
 //! - while an endpoint is reclaimed every slot is looked at in turn, in every
@@ -132,6 +132,8 @@ pub struct Slots {
     ring: SlotRing,
     finished: SlotRing,
     failures: Fifo<Bits<12>, 8>,
+    fails: Dff<Bit>,
+    fails_slot: Dff<Bits<12>>,
     flight: Flight,
     timers: Timers,
     rtt: RttTable,
@@ -263,6 +265,8 @@ impl Slots {
             ring: SlotRing::new(log2),
             finished: SlotRing::new(log2),
             failures: Fifo::new(8),
+            fails: Default::default(),
+            fails_slot: Default::default(),
             flight: Flight::new(log2),
             timers: Timers::new(),
             rtt: RttTable::new(),
