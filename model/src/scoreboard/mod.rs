@@ -25,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tessera_abi::params::{Config, CLOCKS_PER_TICK};
 use tessera_abi::queue::{COMPLETION_LEN, DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_SEND, DONE_UNEXPECTED};
-use tessera_abi::wire::{self, flag, MessageId, Trh};
+use tessera_abi::wire::{self, flag, DataHeader, MessageId, Trh};
 
+use crate::chunks::{self, Area};
 use crate::path_scheduler::PacketKind;
 use crate::queue::{Completion, RecvEntry, SendEntry};
 use crate::rx_parse::{self, Inbound as Judged};
@@ -188,6 +189,14 @@ impl Bench {
     }
     fn now(&self) -> Ticks {
         self.tick_at(self.clock)
+    }
+    /// Of this NIC: [`chunks::area_of`].
+    fn area_of(&self, entry: &RecvEntry, opener: &DataHeader) -> Option<Area> {
+        chunks::area_of(entry, opener, self.setup.config.host_recovery)
+    }
+    /// Of this NIC: [`chunks::too_short`].
+    fn too_short(&self, entry: &RecvEntry, opener: &DataHeader) -> bool {
+        chunks::too_short(entry, opener, self.setup.config.host_recovery)
     }
     fn fault(&mut self, message: Option<MessageId>, rule: &'static str, fault: Fault) {
         self.summary.violations += 1;

@@ -9,9 +9,9 @@
 //!
 //! Contract: `ready` rises `2^depth_log2` clocks after the end of reset; writes
 //! before are lost. Read and write as in [`SdpRam`], a read in the clock of a
-//! write of the same word too. Of a RAM that is fed zeros,
-//! `write_data` is zero from the second clock of reset until `ready`: registers
-//! that reset to zero are wired to it, and no gate stands in front of each bit.
+//! write of the same word too. Of a RAM that is fed zeros, `write_data` is zero
+//! from the second clock of reset until `ready`: registers that reset to zero are
+//! wired to it, and no gate stands in front of each bit.
 //!
 //! Verified by the testbenches of the blocks that hold one.
 

@@ -12,10 +12,10 @@
 //!
 //! Contract: whose write is shown is a register, which stands at `cq` while nothing is
 //! there: those of `cq` are not delayed then, those of `area` by a clock, and none is lost
-//! between writes of both. A client's `ready` is the engine's, for what is shown. What is offered stays on offer until it is taken; a
-//! client offers its next write when both parts of the last one are gone, and lets
-//! nothing but that depend on `ready`, which comes late. Tags of `cq` have bit 7
-//! clear, those of `area` set.
+//! between writes of both. A client's `ready` is the engine's, for what is shown. What is
+//! offered stays on offer until it is taken; a client offers its next write when both parts
+//! of the last one are gone, and lets nothing but that depend on `ready`, which comes late.
+//! Tags of `cq` have bit 7 clear, those of `area` set.
 //!
 //! Verified by `testbenches/tests/ctrl_write_mux.rs`.
 

@@ -1,7 +1,7 @@
 //! The bench of `host::RqFetch`: rings, the host's DMA, who asks and who is told.
 
 use std::collections::{BTreeMap, VecDeque};
-use tessera_abi::params::NIC512;
+use tessera_abi::params::{Config, NIC512};
 use tessera_abi::queue::{self, recv};
 use tessera_abi::regs::{endpoint, mr, table};
 use tessera_abi::status::Status;
@@ -13,6 +13,15 @@ use tessera_testbenches::host::{reset, Broadcast, DmaReader, Pulse, SharedMemory
 
 pub fn design() -> Design {
     tessera_testbenches::design("rq_fetch", || RqFetch::new(&NIC512))
+}
+
+/// At each number of beats in flight that is special: as many as are counted, those of a
+/// small FPGA, and as few as may be.
+pub fn designs() -> [Design; 3] {
+    [8, 4, 2].map(|ring_beats_log2| {
+        let config = Config { ring_beats_log2, ..NIC512 };
+        tessera_testbenches::design(&format!("rq_fetch_{ring_beats_log2}"), || RqFetch::new(&config))
+    })
 }
 
 /// A receive entry as the host means it.

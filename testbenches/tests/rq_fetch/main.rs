@@ -2,7 +2,7 @@
 
 mod bench;
 
-use bench::{any, design, plain, verdict, Bench, Recv, BASE, FOREIGN, LENGTH, READ_ONLY, WRITABLE};
+use bench::{any, design, designs, plain, verdict, Bench, Recv, BASE, FOREIGN, LENGTH, READ_ONLY, WRITABLE};
 use tessera_abi::params::NIC512;
 use tessera_abi::queue;
 use tessera_abi::regs::endpoint;
@@ -11,9 +11,9 @@ use tessera_sim::tb::{self, Pattern};
 
 #[test]
 fn every_entry_is_offered_in_order_or_refused() {
-    let design = design();
-    for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("rq_fetch::random {idle:?} {stall:?}"), &design, |dut, rng| {
+    let designs = designs();
+    for ((idle, stall), design) in Pattern::matrix().flat_map(|p| designs.iter().map(move |d| (p, d))) {
+        tb::run(&format!("rq_fetch::random {idle:?} {stall:?}"), design, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.dma.latency = rng.pick(&[1..2, 1..20, 100..300]).clone();
             bench.asker.haste = *rng.pick(&[0.1, 0.5, 1.0]);

@@ -2,7 +2,7 @@
 //! become of each, worked out from the contract alone.
 
 use std::collections::{BTreeMap, VecDeque};
-use tessera_abi::params::{MAX_PACKETS, NIC512};
+use tessera_abi::params::{Config, MAX_PACKETS, NIC512};
 use tessera_abi::queue::{self, send};
 use tessera_abi::regs::{endpoint, mr, table};
 use tessera_abi::status::Status;
@@ -20,6 +20,15 @@ pub const GID_LSB: usize = 8 + 1 + 16 + 48 + 16 + 1;
 
 pub fn design() -> Design {
     tessera_testbenches::design("sq_fetch", || SqFetch::new(&NIC512))
+}
+
+/// At each number of beats in flight that is special: as many as are counted, those of a
+/// small FPGA, and as few as may be.
+pub fn designs() -> [Design; 3] {
+    [8, 4, 2].map(|ring_beats_log2| {
+        let config = Config { ring_beats_log2, ..NIC512 };
+        tessera_testbenches::design(&format!("sq_fetch_{ring_beats_log2}"), || SqFetch::new(&config))
+    })
 }
 
 /// A send entry as the host means it.

@@ -5,7 +5,7 @@ mod lives;
 mod pace;
 mod quota;
 
-use bench::{any, design, plain, verdict, Bench, Key, Send, KEY};
+use bench::{any, design, designs, plain, verdict, Bench, Key, Send, KEY};
 use tessera_abi::params::MAX_PACKETS;
 use tessera_abi::queue;
 use tessera_abi::status::Status;
@@ -119,9 +119,9 @@ fn refusals_have_their_status_and_order() {
 
 #[test]
 fn every_entry_comes_out_once_and_in_its_order() {
-    let design = design();
-    for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("sq_fetch::random {idle:?} {stall:?}"), &design, |dut, rng| {
+    let designs = designs();
+    for ((idle, stall), design) in Pattern::matrix().flat_map(|p| designs.iter().map(move |d| (p, d))) {
+        tb::run(&format!("sq_fetch::random {idle:?} {stall:?}"), design, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.dma.latency = rng.pick(&[1..2, 1..20, 100..300]).clone();
             bench.key(KEY);

@@ -14,7 +14,7 @@ use super::super::{Bench, Fault};
 use super::message::Message;
 use super::{tenant, Receiving};
 use crate::bitmap::Block;
-use crate::chunks::{self, Area, Order};
+use crate::chunks::{Area, Order};
 
 /// What is known of a message since its receive was seen.
 pub(super) struct Tracked {
@@ -91,7 +91,7 @@ impl Receiving {
         //= HR-3
         if offset == 0 {
             let opens = |message: &&Message| {
-                let told = chunks::area_of(&entry, &message.opener, bench.setup.config.host_recovery);
+                let told = bench.area_of(&entry, &message.opener);
                 (message.recv.is_none() || (message.recv == Some(key) && message.is_unannounced()))
                     && tenant(bench, message.local).0 == key.0
                     && bytes.len() == area::HEADER_LEN
@@ -116,8 +116,7 @@ impl Receiving {
             let handle = MessageId(u32::from_le_bytes(said));
             message.recv = Some(key);
             if message.tracked.is_none() {
-                message.tracked = chunks::area_of(&entry, &message.opener, bench.setup.config.host_recovery)
-                    .map(Tracked::new);
+                message.tracked = bench.area_of(&entry, &message.opener).map(Tracked::new);
             }
             if let Some(tracked) = message.tracked.as_mut() {
                 tracked.handle = Some(handle);

@@ -10,7 +10,6 @@ use super::super::{Bench, Fault};
 use super::message::{Answerable, Before, Message, Name};
 use super::{hash, Duty, Receiving, Recv};
 use crate::bitmap::Block;
-use crate::chunks::too_short;
 use crate::grant;
 use crate::interval::{Interval, Source};
 use crate::queue::RecvEntry;
@@ -284,10 +283,7 @@ impl Receiving {
         let legal = match Status::from_code(header.status) {
             Ok(Status::NoContext) => found.is_some() && message.open_since.is_none(),
             Ok(Status::Length) => {
-                repeats
-                    || endpoint_recvs
-                        .iter()
-                        .any(|entry| too_short(entry, &message.opener, bench.setup.config.host_recovery))
+                repeats || endpoint_recvs.iter().any(|entry| bench.too_short(entry, &message.opener))
             }
             Ok(Status::GaveUp) => repeats || silent,
             Ok(Status::Replaced) => repeats || message.replaced,

@@ -8,7 +8,7 @@ use super::super::{Bench, Fault};
 use super::chunks::Tracked;
 use super::message::Message;
 use super::{tenant, Receiving, Recv};
-use crate::chunks::{area_of, offset, too_short, well_formed};
+use crate::chunks::{offset, well_formed};
 use crate::queue::Completion;
 
 impl Receiving {
@@ -46,7 +46,7 @@ impl Receiving {
                     && message.payloads.contains_key(&(index as u32))
                     && !message.placed[index as usize]
                     && tenant(bench, message.local).0 == key.0
-                    && !too_short(&entry, &message.opener, bench.setup.config.host_recovery)
+                    && !bench.too_short(&entry, &message.opener)
                     && !message.is_write()
                     && recv.suits(message)
             };
@@ -73,8 +73,7 @@ impl Receiving {
             }
             let Some(message) = self.messages.get_mut(&name) else { continue };
             if message.recv.is_none() {
-                message.tracked =
-                    area_of(&entry, &message.opener, bench.setup.config.host_recovery).map(Tracked::new);
+                message.tracked = bench.area_of(&entry, &message.opener).map(Tracked::new);
             }
             message.recv = Some(*key);
             let index = (offset >> message.opener.payload_log2) as u32;
@@ -170,8 +169,7 @@ impl Receiving {
                 message.believe_all(bench.clock);
                 let missing = message.count - message.distinct;
                 let unwritten = message.unwritten();
-                let short =
-                    too_short(&recv.entry, &opener, bench.setup.config.host_recovery) && !message.is_write();
+                let short = bench.too_short(&recv.entry, &opener) && !message.is_write();
                 //= HR-3
                 if message.is_unannounced() {
                     bench.fault(Some(id), "HR-3", Fault::Early { missing: 0, unwritten: 1 });
