@@ -20,6 +20,8 @@ pub const SEED: u32 = 0x9abc_def1;
 
 /// Sixteen contexts, 64 places, 40 tombstones.
 pub const SMALL: Config = Config { rx_contexts_log2: 4, table_sets_log2: 3, tombstones: 40, ..NIC512 };
+/// The same, and no host recovers.
+pub const BY_ITSELF: Config = Config { host_recovery: false, ..SMALL };
 /// Sixteen places: conflicts come before anything else runs out.
 pub const TIGHT: Config = Config { rx_contexts_log2: 6, table_sets_log2: 1, ..NIC512 };
 

@@ -11,9 +11,9 @@ mod waits;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use bench::{design, Bench, SMALL, TIGHT, WIDE};
+use bench::{design, Bench, BY_ITSELF, SMALL, TIGHT, WIDE};
 use reference::{Held, Posted};
-use tessera_abi::params::NIC512;
+use tessera_abi::params::{Config, NIC512};
 use tessera_abi::status::Status;
 use tessera_abi::wire::{fb, flag};
 use tessera_rtl::rx::Lookup;

@@ -53,17 +53,18 @@ impl Posted {
 
     //= HR-1 test
     //= HR-2 test
-    fn is_too_short(&self, packet: &Record) -> bool {
+    fn is_too_short(&self, packet: &Record, recovers: bool) -> bool {
         let blocks = packet.get("count").div_ceil(256) as u64;
         let told = |(n, k): (u8, u8)| 32 + (32 >> n) * blocks <= 64 << k;
-        let untold = self.hosts(packet) && !self.area.is_some_and(told);
+        let untold = self.hosts(packet, recovers) && !self.area.is_some_and(told);
         u128::from(self.room()) < packet.get("length") || untold
     }
 
-    fn hosts(&self, packet: &Record) -> bool {
+    /// `recovers`: the NIC lets its host recover.
+    fn hosts(&self, packet: &Record, recovers: bool) -> bool {
         let flags = packet.get("flags") as u8;
         let asked = flags & (flag::HOST_RECOVERY | flag::WRITE) == flag::HOST_RECOVERY;
-        self.area.is_some() && asked && packet.get("count") > 1
+        recovers && self.area.is_some() && asked && packet.get("count") > 1
     }
 }
 
@@ -79,6 +80,8 @@ pub struct Outcome {
 
 pub struct Reference {
     sets: usize,
+    /// Its host may recover.
+    recovers: bool,
     limit: usize,
     /// Of the hash.
     words: Vec<[u32; 32]>,
@@ -123,6 +126,7 @@ impl Reference {
         Reference {
             sets,
             limit: config.tombstones,
+            recovers: config.host_recovery,
             words: tables(seed, 33),
             tables: [vec![[None; 4]; sets], vec![[None; 4]; sets]],
             free: (0..1 << config.rx_contexts_log2).collect(),
@@ -289,7 +293,7 @@ impl Reference {
                 let mut word = work(packet, 2, 0, None);
                 word.set("denied", 1);
                 outcome.work = Some(word);
-            } else if !write && receive.is_some_and(|r| r.is_too_short(packet)) {
+            } else if !write && receive.is_some_and(|r| r.is_too_short(packet, self.recovers)) {
                 barred = Some(Status::Length as u8);
             }
             let held = if let Some(status) = barred {
@@ -312,7 +316,7 @@ impl Reference {
                     word.set("buffer", packet.get("tag"));
                 }
                 word.set("own", u128::from(matching.is_some()));
-                let hosts = receive.is_some_and(|receive| receive.hosts(packet));
+                let hosts = receive.is_some_and(|receive| receive.hosts(packet, self.recovers));
                 word.set("host", u128::from(hosts));
                 if let Some(receive) = receive.filter(|_| !write) {
                     let start = receive.address.wrapping_add(receive.area_len());

@@ -429,6 +429,12 @@ impl<'a> Bench<'a> {
         word
     }
 
+    /// Whatever is on its way leaves or fails from now on, one in each clock.
+    pub fn hurry(&mut self) {
+        let now = self.time;
+        self.on_their_way.iter_mut().for_each(|packet| packet.0 = now);
+    }
+
     pub fn clock(&mut self) {
         let moved = self.on_their_way.front().filter(|front| front.0 <= self.time).copied();
         self.dut.set(self.sent[0], moved.is_some_and(|m| !m.3));

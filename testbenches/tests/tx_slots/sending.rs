@@ -247,6 +247,26 @@ fn failed_reads_leave_nothing_on_their_way() {
     });
 }
 
+/// TX-12: reads that fail one clock after the other all end their messages.
+#[test]
+fn failures_in_a_row_are_all_told() {
+    run("tx_failures_in_a_row", |bench| {
+        const MESSAGES: usize = 24;
+        bench.fail = Box::new(|_| true);
+        bench.sent_after = Some(10_000);
+        for _ in 0..MESSAGES {
+            start(bench, Request::packets(1, 1));
+        }
+        bench.hurry();
+        for message in 0..MESSAGES {
+            assert_eq!(bench.completion(300).status, Status::LocalDma as u64, "message {message}");
+        }
+        bench.sent_after = Some(8);
+        bench.fail = Box::new(|_| false);
+        bench.at_rest();
+    });
+}
+
 /// A completion that nobody took is gone with a reset.
 #[test]
 fn a_reset_takes_a_waiting_completion_away() {
