@@ -15,7 +15,7 @@
 // broken order within 8: what is offered is replaced before it is taken
 //   - assign room = ~out_valid;
 //   + assign room = 1'd1;
-// cover: 8
+// cover: 12
 module proof (
   input wire clk,
   input wire rst,
@@ -75,8 +75,10 @@ module proof (
   reg [2:0] turns = 0;
   reg last = 0;
   always @(posedge clk) begin
-    last <= take1;
-    turns <= in0_valid && in1_valid && (take0 || take1) && take1 != last ? turns + (turns != 7) : 3'd0;
+    if (take0 || take1) begin
+      last <= take1;
+      turns <= in0_valid && in1_valid && take1 != last ? turns + (turns != 7) : 3'd0;
+    end
   end
   always @* begin
     cover (turns == 4);
