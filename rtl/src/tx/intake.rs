@@ -4,9 +4,10 @@
 //!  request ──> held ──> unasked bytes ──> unsolicited + unasked > limit? ──> open
 //! ```
 //!
-//! Contract: `cap` belongs to the request in the clock after it is taken; a
-//! window longer than it is cut to it (0 = none is). `open` rises four clocks after a request is taken, if its bytes
-//! fit or none are in flight, and sees bytes given back two clocks later (only
+//! Contract: `cap` belongs to the request in the clock after it is offered, and in
+//! each until it is taken; a window longer than it is cut to it (0 = none is).
+//! `open` rises four clocks after a request is taken, three if it had to wait, if its
+//! bytes fit or none are in flight, and sees bytes given back two clocks later (only
 //! a request's own `take` adds any). `take` lets go of the request; the next
 //! one may come in the same clock.
 //!
@@ -37,6 +38,8 @@ pub struct RequestIntake {
     held: Dff<TxRequest>,
     valid: Dff<Bit>,
     arrived: Dff<Bit>,
+    /// The one on offer was there a clock before.
+    stood: Dff<Bit>,
     /// Its cap is in `capped`.
     cutting: Dff<Bit>,
     capped: Dff<Bits<8>>,
@@ -68,6 +71,7 @@ impl RequestIntake {
             held: Default::default(),
             valid: Default::default(),
             arrived: Default::default(),
+            stood: Default::default(),
             cutting: Default::default(),
             capped: Default::default(),
             measured: Default::default(),
@@ -83,10 +87,12 @@ impl RequestIntake {
 impl Logic for RequestIntake {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held, valid, arrived, measured, needs, fits, left, alone, capped, cutting);
+        dff_setup!(
+            self, clk, held, valid, arrived, measured, needs, fits, left, alone, capped, cutting, stood
+        );
 
         self.window.next = self.held.q.val().initial_window;
-        // Out of a memory into a register first.
+        // Out of a memory into a register first; that of a request that waits is there when it is taken.
         self.capped.d.next = self.cap.val();
         if self.cutting.q.val()
             & (self.capped.q.val() != 0)
@@ -122,8 +128,10 @@ impl Logic for RequestIntake {
         if self.request_valid.val() & (!self.valid.q.val() | self.take.val()) {
             self.held.d.next = self.request_data.val();
             self.valid.d.next = true;
-            self.arrived.d.next = true;
+            self.arrived.d.next = !self.stood.q.val();
+            self.cutting.d.next = self.stood.q.val();
         }
+        self.stood.d.next = self.request_valid.val() & !self.request_ready.val();
         self.open.next = self.fits.q.val();
         self.request.next = self.held.q.val();
         self.bytes.next = self.needs.q.val();
@@ -132,6 +140,7 @@ impl Logic for RequestIntake {
             self.valid.d.next = false;
             self.arrived.d.next = false;
             self.cutting.d.next = false;
+            self.stood.d.next = false;
             self.measured.d.next = false;
             self.fits.d.next = false;
         }

@@ -115,6 +115,7 @@ pub struct Intake {
     takes: Signal<Local, Bit>,
     named: Signal<Local, Bits<12>>,
     chosen: Signal<Local, Bits<12>>,
+    worked_on: Signal<Local, Bits<12>>,
     contexts_mask: Constant<Bits<12>>,
 }
 
@@ -188,6 +189,7 @@ impl Intake {
             takes: Default::default(),
             named: Default::default(),
             chosen: Default::default(),
+            worked_on: Default::default(),
             contexts_mask: Constant::new(((1u64 << contexts_log2) - 1).into()),
         }
     }
@@ -228,13 +230,14 @@ impl Logic for Intake {
         self.same.next = self.is_same.q.val() & self.store.val();
 
         // Which event comes next.
-        // None while one stands, not even in the clock in which the engine takes it: what the engine
-        // does is known late, and an event lasts three clocks at least, as long as the next one is
-        // on its way.
-        self.may_choose.next = self.run.val() & !self.reading.q.val() & !self.full.q.val();
+        self.may_choose.next =
+            self.run.val() & !self.reading.q.val() & (!self.full.q.val() | self.take.val());
         self.may_any.next = self.may_choose.val() & !self.crowded.val();
-        self.grants.next = self.grant_valid.val() & !self.granting.val();
-        self.orders.next = self.order_valid.val();
+        self.grants.next = self.grant_valid.val()
+            & !self.granting.val()
+            & !(self.full.q.val() & (self.event_cause.q.val() == ContextEvent::Grant));
+        self.orders.next =
+            self.order_valid.val() & !(self.full.q.val() & (self.event_cause.q.val() == ContextEvent::Order));
         self.others.next = self.fence_valid.val()
             | self.expiry_valid.val()
             | self.orders.val()
@@ -317,6 +320,10 @@ impl Logic for Intake {
             }
         }
 
+        self.worked_on.next = self.store_at.val();
+        if self.take.val() {
+            self.worked_on.next = self.event_owner.q.val();
+        }
         if self.takes.val() {
             self.reading.d.next = true;
             self.other_turn.d.next = self.take_work.val();
@@ -324,7 +331,7 @@ impl Logic for Intake {
             self.event_packet.d.next = self.work_data.val();
             self.event_expiry.d.next = self.expiry_data.val();
             self.event_failed.d.next = self.fence_data.val().error;
-            self.is_same.d.next = self.chosen.val() == self.store_at.val();
+            self.is_same.d.next = self.chosen.val() == self.worked_on.val();
             // A word written in this clock is not read by it.
             self.newer_live.d.next = self.store.val() & (self.chosen.val() == self.store_at.val());
             self.newer_fixed.d.next =
