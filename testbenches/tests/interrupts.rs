@@ -47,7 +47,9 @@ fn what_is_not_seen_keeps_it_high() {
                 let differs = enabled == 1 && entries & 0xFFFF != looked;
                 let quiet = !differs || looked != before;
                 let waited = clock / 4 - since;
-                told = differs && (wait == 0 || (!quiet && (told || waited & 0xFFFF >= wait)));
+                // A look ends it for a clock, even one that missed what came meanwhile: who waits for it
+                // to rise is told again.
+                told = !quiet && (wait == 0 || told || waited & 0xFFFF >= wait);
                 if quiet {
                     since = clock / 4;
                 }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The host reads `count`, looks through its queues, and writes what it read as seen:
-//! what came meanwhile keeps `irq` high, so that none is missed and none is told
-//! that was seen. An entry counts when its write is over.
+//! for what came meanwhile `irq` falls and rises again, so that none is missed, also by
+//! who waits for it to rise, and none is told that was seen. An entry counts when its
+//! write is over.
 //!
 //! Contract: `irq` rises two clocks after `written` without a delay, else once what
 //! was last written as seen has not been all for `delay` ticks; it falls a clock after
@@ -78,14 +79,13 @@ impl Logic for Interrupts {
             self.since.d.next = self.now.val().get_bits::<16>(0);
             self.out.d.next = false;
         }
-        if self.differs.val() {
-            if self.delay.val() == 0 {
-                self.out.d.next = true;
-            } else {
-                if (self.seen.val() == self.last_seen.q.val()) & (self.waited.val() >= self.delay.val()) {
-                    self.out.d.next = true;
-                }
-            }
+        // What the host says that it has seen ends the interrupt for a clock, even if there is more by
+        // then: who waits for it to rise (the frame that wakes a kernel) is told anew.
+        if self.differs.val()
+            & (self.seen.val() == self.last_seen.q.val())
+            & ((self.delay.val() == 0) | (self.waited.val() >= self.delay.val()))
+        {
+            self.out.d.next = true;
         }
         self.irq.next = self.out.q.val();
 
