@@ -101,8 +101,9 @@ impl Flight {
             done_slot: Default::default(),
             ram: SdpRam::new(slots_log2),
             arrivals: Fifo::new(8),
-            flying: SdpRam::new(slots_log2),
-            times: SdpRam::new(slots_log2),
+            // Asked about at any time, also while a packet of the slot leaves.
+            flying: SdpRam::new(slots_log2).reads_old(),
+            times: SdpRam::new(slots_log2).reads_old(),
             landing: Default::default(),
             valid: Default::default(),
             slot: Default::default(),

@@ -37,7 +37,8 @@ impl RttTable {
             learn_rtt: Default::default(),
             ask_hash: DestinationHash::new(),
             learn_hash: DestinationHash::new(),
-            ram: SdpRam::new(10),
+            // Asked at any time, also in that of a change.
+            ram: SdpRam::new(10).reads_old(),
         }
     }
 }

@@ -46,7 +46,8 @@ impl WindowTable {
             grow: Default::default(),
             ask_hash: DestinationHash::new(),
             change_hash: DestinationHash::new(),
-            asked: SdpRam::new(10),
+            // Asked at any time, also in that of a change.
+            asked: SdpRam::new(10).reads_old(),
             changed: SdpRam::new(10),
             held: Default::default(),
             half: Default::default(),

@@ -160,6 +160,44 @@ fn a_request_that_waits_keeps_its_window() {
     });
 }
 
+/// TX-14: a request that comes while the window of its destination is written has the one
+/// before or the one after, in whichever clock it comes.
+//= TX-14 test
+#[test]
+fn a_request_beside_a_change_has_one_of_the_two_windows() {
+    run("tx_window_meets", |bench| {
+        let (mut before, mut after) = (0, 0);
+        for clocks in 0..40u64 {
+            // Another destination each time, so that nothing is left of the last.
+            let request = Request { dst_gid: 1 << 90 | u128::from(clocks) << 20, ..Request::packets(24, 24) };
+            let marked = Feedback { flags: fb::CE, sequence: 1, sample: Some(30), ..Feedback::default() };
+            // None at all before would be as good as any that is too long.
+            assert_eq!(window_of(bench, request, marked), 24);
+            bench.post(request);
+            let first = bench.take(12)[0];
+            bench.clocks(60);
+            bench.answer(&first, marked);
+            bench.clocks(clocks);
+            bench.post(request);
+            let second = bench.packet(60);
+            match second.window {
+                12 => before += 1,
+                6 => after += 1,
+                window => panic!("{window} packets, {clocks} clocks behind the answer"),
+            }
+            bench.take(second.window as usize - 1);
+            bench.clocks(60);
+            // COMPLETE needs every packet sent.
+            let abort = Feedback { flags: fb::ABORT, status: Status::Length as u64, ..Feedback::default() };
+            for packet in [first, second] {
+                bench.answer(&packet, abort);
+                bench.completion(100);
+            }
+        }
+        assert!(before > 3 && after > 3, "{before} before, {after} after");
+    });
+}
+
 /// TX-14: a window that grew to 255 stays there, and a short message that ends
 /// with its first answer counts as well.
 #[test]
