@@ -13,7 +13,7 @@
 //!
 //! Contract: `irq` rises two clocks after `written` without a delay, else once what
 //! was last written as seen has not been all for `delay` ticks; it falls a clock after
-//! `seen` or `enable` changed. `count` follows `written` by a clock.
+//! `seen` or `enable` changed, for one clock at least. `count` follows `written` by a clock.
 //!
 //! Verified by `testbenches/tests/interrupts.rs` and `nic_interrupts.rs`.
 

@@ -28,6 +28,11 @@ impl Pattern {
         Pattern::ALL.into_iter().flat_map(|idle| Pattern::ALL.into_iter().map(move |stall| (idle, stall)))
     }
 
+    /// The same for each of these.
+    pub fn matrix_of<T>(these: &[T]) -> impl Iterator<Item = ((Pattern, Pattern), &T)> {
+        Pattern::matrix().flat_map(move |patterns| these.iter().map(move |one| (patterns, one)))
+    }
+
     /// Starts the pattern; `rng` serves it alone.
     pub fn gate(self, rng: Rng) -> Gate {
         Gate { pattern: self, rng, willing: false, left: 0 }

@@ -12,7 +12,7 @@ use tessera_sim::tb::{self, Pattern};
 #[test]
 fn every_entry_is_offered_in_order_or_refused() {
     let designs = designs();
-    for ((idle, stall), design) in Pattern::matrix().flat_map(|p| designs.iter().map(move |d| (p, d))) {
+    for ((idle, stall), design) in Pattern::matrix_of(&designs) {
         tb::run(&format!("rq_fetch::random {idle:?} {stall:?}"), design, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.dma.latency = rng.pick(&[1..2, 1..20, 100..300]).clone();

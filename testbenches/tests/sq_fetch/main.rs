@@ -120,7 +120,7 @@ fn refusals_have_their_status_and_order() {
 #[test]
 fn every_entry_comes_out_once_and_in_its_order() {
     let designs = designs();
-    for ((idle, stall), design) in Pattern::matrix().flat_map(|p| designs.iter().map(move |d| (p, d))) {
+    for ((idle, stall), design) in Pattern::matrix_of(&designs) {
         tb::run(&format!("sq_fetch::random {idle:?} {stall:?}"), design, |dut, rng| {
             let mut bench = Bench::new(dut, idle, stall, rng);
             bench.dma.latency = rng.pick(&[1..2, 1..20, 100..300]).clone();
