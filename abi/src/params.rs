@@ -62,7 +62,7 @@ pub const fn destination_hash(gid: [u8; 16]) -> usize {
 }
 
 /// Sizes of one build of the hardware. Every `_log2` is a number of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// Name, also that of the exported file.
     pub name: &'static str,

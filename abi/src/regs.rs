@@ -86,6 +86,9 @@ registers! {
     PATH_POLICY = 0x060, Rw 3, 3, "0 single, 1 round_robin, 2 random, 3 recycle, 4 weighted";
     PATH_COUNT = 0x064, Rw 9, 4, "number of entropy values, 1..=256";
     PATH_BASE = 0x068, Rw 8, 0, "first entropy value; the only one of policy single";
+    TURN_POLICY = 0x06C, Rw 2, 0, "who goes first by how much is left of his message (TX-17, GR-7): bit 0 packets of this NIC's senders, bit 1 grants of its receiver; else in turn";
+    DSCP = 0x070, Rw 30, 0, "[5:0] DSCP of FEEDBACK, PROBE and RELEASE; of DATA [11:6], [17:12], [23:18], [29:24]: of the classes 0 to 3 of CLASS_SIZES";
+    CLASS_SIZES = 0x074, Rw 15, 0x7FFF, "three logarithms of bytes, [4:0], [9:5], [14:10]; the class of a message is how many of them its length is above";
     GAP0 = 0x080, Rw 16, 128, "packet gap before the first sample, 1/16 tick";
     SKEW0 = 0x084, Rw 16, 160, "path skew before the first sample, ticks";
     SKEW_MAX = 0x088, Rw 16, 512, "cap of the measured skew, ticks";
@@ -138,6 +141,11 @@ registers! {
 
 /// INTERRUPT_SEEN: the interrupt is enabled.
 pub const INTERRUPT_ENABLE: u32 = 1 << 16;
+
+/// TURN_POLICY: packets go by what is left of their messages.
+pub const TURNS_BY_LEFT: u32 = 1 << 0;
+/// TURN_POLICY: grants do.
+pub const GRANTS_BY_LEFT: u32 = 1 << 1;
 
 /// RECOVER_ORDER: end the message as it is. Else the value is a limit.
 pub const ORDER_PARTIAL: u32 = 1 << 31;

@@ -39,6 +39,7 @@ mod huge;
 mod list;
 mod memory;
 pub mod mqnic;
+mod order;
 mod outstanding;
 mod paths;
 pub mod pci;
@@ -61,6 +62,7 @@ pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, Regi
 pub use event::EventError;
 pub use list::{devices, devices_at, DeviceAttributes, ListedDevice};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};
+pub use order::{DscpError, Dscps};
 pub use paths::{PathError, PathUse};
 pub use recovery::{ChunkOptions, ChunkWatch, ChunkedMessage};
 pub use request::{

@@ -14,7 +14,7 @@ use bitvec::order::Lsb0;
 use tessera_abi::params::{BLOCK_PACKETS, WINDOW_BLOCKS};
 
 /// One block of 256 arrival bits; bit `i` is bit `i % 8` of byte `i / 8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Block(BitArray<[u8; 32], Lsb0>);
 
 impl Block {
@@ -79,7 +79,7 @@ impl Block {
 }
 
 /// The shared pool: only the number of free blocks matters to the protocol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Pool {
     free: u32,
     size: u32,
@@ -117,7 +117,7 @@ impl Pool {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tile {
     None,
     Open(Block),
@@ -125,7 +125,7 @@ enum Tile {
 }
 
 /// The four block pointers of a context and what they point to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Window {
     first: u32,
     tiles: [Tile; WINDOW_BLOCKS as usize],

@@ -18,7 +18,7 @@ use crate::bitmap::Block;
 use crate::queue::{RecvEntry, RecvKind, Shape};
 
 /// A host-recovered message's area.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Area {
     /// First address.
     pub address: u64,

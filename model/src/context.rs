@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::Ticks;
 
 /// An open message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Context {
     /// Key.
     pub key: Key,

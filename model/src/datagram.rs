@@ -12,14 +12,14 @@ use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, MessageId, GRH_LEN};
 
-use crate::nic::{Output, Write};
+use crate::io::{Output, Write};
 use crate::queue::{Completion, RecvEntry, SendEntry};
 use crate::rx_parse::{Datagram, Origin};
 use crate::settings::Endpoint;
 use crate::Ticks;
 
 /// A checked send of a plain UD endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outbound {
     /// The entry.
     pub entry: SendEntry,
@@ -50,7 +50,7 @@ impl Outbound {
 }
 
 /// What waits to be sent, and the packet numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Datagrams {
     /// In the order of their posts.
     pub waiting: VecDeque<Outbound>,

@@ -8,7 +8,7 @@ use crate::rx_parse::Origin;
 use crate::Ticks;
 
 /// Where a feedback goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reply {
     /// Destination MAC.
     pub mac: [u8; 6],
@@ -39,7 +39,7 @@ impl Reply {
 }
 
 /// A feedback waiting for the wire; its delay is known only there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outgoing {
     /// Destination.
     pub reply: Reply,
@@ -95,7 +95,7 @@ pub fn stateless(now: Ticks, origin: &Origin, packet: &DataHeader, flags: u8, st
 }
 
 /// A RELEASE waiting for the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Releasing {
     /// Destination MAC.
     pub mac: [u8; 6],

@@ -12,6 +12,7 @@ use tessera_abi::regs::CREDIT_FLOOR;
 use tessera_abi::wire;
 
 use crate::settings::Settings;
+use crate::turns::Turns;
 use crate::Ticks;
 
 /// How far a context may be granted now.
@@ -32,53 +33,84 @@ pub fn bytes(length: u32, payload_log2: u8, from: u32, to: u32) -> u64 {
 /// Turns of the oldest round for one of the others.
 const TURNS: u32 = 3;
 
-/// Who waits to be granted more. A list is named by when its round was
-/// registered; the one of no round has no such number.
-#[derive(Clone, Debug, Default)]
+/// Where a context waits: in the list of its round, named by when that was
+/// registered, or in one of those of no round, by what it has left to be granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Running number of the registration.
+    Round(u64),
+    /// [`turns::list_of`]; 0 for all without GR-7.
+    Rest(usize),
+}
+
+/// Who waits to be granted more. `None` names the lists of no round together.
+#[derive(Clone, Debug, Default, Hash)]
 struct Waiting {
-    lists: BTreeMap<Option<u64>, VecDeque<u32>>,
+    rounds: BTreeMap<u64, VecDeque<u32>>,
+    rest: Turns<u32>,
     /// Every list that somebody waits in, next turn first.
     turns: VecDeque<Option<u64>>,
     /// Heads of the oldest round in a row.
     row: u32,
     /// The list of the head, once somebody has looked.
-    chosen: Option<Option<u64>>,
+    chosen: Option<Place>,
 }
 
 impl Waiting {
-    fn push(&mut self, registered: Option<u64>, context: u32) {
-        if !self.lists.contains_key(&registered) {
-            self.turns.push_back(registered);
+    fn push(&mut self, place: Place, context: u32) {
+        let (name, first) = match place {
+            Place::Round(registered) => (Some(registered), !self.rounds.contains_key(&registered)),
+            Place::Rest(_) => (None, self.rest.is_empty()),
+        };
+        if first {
+            self.turns.push_back(name);
         }
-        self.lists.entry(registered).or_default().push_back(context);
+        match place {
+            Place::Round(registered) => self.rounds.entry(registered).or_default().push_back(context),
+            Place::Rest(list) => self.rest.push(list, context),
+        }
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        self.rounds.keys().next().copied()
     }
 
     //= GR-6
-    fn choose(&mut self) -> Option<Option<u64>> {
+    fn choose(&mut self) -> Option<Place> {
         if self.chosen.is_none() {
-            let oldest = self.lists.keys().find(|list| list.is_some()).copied();
-            let other = self.turns.iter().find(|list| Some(**list) != oldest).copied();
-            self.chosen = match (oldest, other) {
-                (Some(_), Some(other)) if self.row == TURNS => Some(other),
-                (None, other) => other,
+            let oldest = self.oldest();
+            let other = self.turns.iter().find(|list| oldest.is_none() || **list != oldest).copied();
+            let name = match (oldest, other) {
+                (Some(_), Some(other)) if self.row == TURNS => other,
+                (None, other) => other?,
                 (oldest, _) => oldest,
+            };
+            //= GR-7
+            self.chosen = match name {
+                Some(registered) => Some(Place::Round(registered)),
+                None => self.rest.choose().map(Place::Rest),
             };
         }
         self.chosen
     }
 
     fn head(&mut self) -> Option<u32> {
-        let list = self.choose()?;
-        self.lists[&list].front().copied()
+        match self.choose()? {
+            Place::Round(registered) => self.rounds[&registered].front().copied(),
+            Place::Rest(list) => self.rest.head(list),
+        }
     }
 
     fn pop(&mut self) -> Option<u32> {
-        let list = self.choose()?;
-        let oldest = self.lists.keys().find(|list| list.is_some()).copied();
-        self.row = if Some(list) == oldest { TURNS.min(self.row + 1) } else { 0 };
-        let context = self.lists.get_mut(&list)?.pop_front();
-        self.turns.retain(|other| *other != list);
-        self.turns.push_back(list);
+        let place = self.choose()?;
+        let oldest = self.oldest();
+        let (name, context) = match place {
+            Place::Round(registered) => (Some(registered), self.rounds.get_mut(&registered)?.pop_front()),
+            Place::Rest(list) => (None, self.rest.pop(list)),
+        };
+        self.row = if name.is_some() && name == oldest { TURNS.min(self.row + 1) } else { 0 };
+        self.turns.retain(|other| *other != name);
+        self.turns.push_back(name);
         self.chosen = None;
         self.tidy();
         context
@@ -88,24 +120,28 @@ impl Waiting {
         if self.chosen.is_some() && self.head() == Some(context) {
             self.chosen = None;
         }
-        for waiting in self.lists.values_mut() {
+        for waiting in self.rounds.values_mut() {
             waiting.retain(|&queued| queued != context);
         }
+        self.rest.forget(context);
         self.tidy();
     }
 
     fn tidy(&mut self) {
-        self.lists.retain(|_, waiting| !waiting.is_empty());
-        self.turns.retain(|list| self.lists.contains_key(list));
+        self.rounds.retain(|_, waiting| !waiting.is_empty());
+        self.turns.retain(|list| match list {
+            Some(registered) => self.rounds.contains_key(registered),
+            None => !self.rest.is_empty(),
+        });
     }
 
     fn len(&self) -> usize {
-        self.lists.values().map(VecDeque::len).sum()
+        self.rounds.values().map(VecDeque::len).sum::<usize>() + self.rest.len()
     }
 }
 
 /// The credit of one NIC.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Credit {
     outstanding: u64,
     waiting: Waiting,
@@ -182,12 +218,12 @@ impl Credit {
         whole - self.below
     }
 
-    /// Queues a context, of a round registered as the so-manieth or of none.
-    pub fn enqueue(&mut self, now: Ticks, registered: Option<u64>, context: u32) {
+    /// Queues a context.
+    pub fn enqueue(&mut self, now: Ticks, place: Place, context: u32) {
         if self.waiting.len() == 0 {
             self.still_since = now;
         }
-        self.waiting.push(registered, context);
+        self.waiting.push(place, context);
     }
 
     /// The context whose turn it is.
@@ -231,7 +267,7 @@ mod tests {
         let settings = Settings { credit_limit: 8192, ..Settings::default() };
         let wait = settings.rtt_default as u64;
         let mut credit = Credit::default();
-        credit.enqueue(7, None, 1);
+        credit.enqueue(7, Place::Rest(0), 1);
         assert_eq!(credit.allows(7, 16, 12, 0, &settings), 16, "nothing is outstanding");
         credit.grant(4096);
         assert_eq!(credit.allows(7, 1, 12, 4096, &settings), 1);
@@ -239,7 +275,7 @@ mod tests {
         assert_eq!(credit.allows(7 + wait - 1, 2, 12, 0, &settings), 0, "credit may come back");
         assert_eq!(credit.allows(7 + wait, 2, 12, 0, &settings), 1);
         assert_eq!(credit.allows(7 + wait, 2, 12, 4096, &settings), 0);
-        credit.enqueue(8 + wait, None, 2);
+        credit.enqueue(8 + wait, Place::Rest(0), 2);
         assert_eq!(credit.allows(8 + wait, 2, 12, 0, &settings), 1, "the same head waits");
         credit.dequeue(9 + wait);
         assert_eq!(credit.allows(10 + wait, 2, 12, 0, &settings), 0, "the next one waits anew");
@@ -250,7 +286,10 @@ mod tests {
     fn the_oldest_round_has_three_turns_of_four() {
         let mut credit = Credit::default();
         // By number: round 1 is older than round 2; who has no round is 30 and above.
-        let round = |context: u32| (context < 30).then_some((context / 10) as u64);
+        let round = |context: u32| match context {
+            0..30 => Place::Round((context / 10) as u64),
+            _ => Place::Rest(0),
+        };
         for context in [20, 21, 30, 31, 10, 11] {
             credit.enqueue(0, round(context), context);
         }
@@ -265,13 +304,39 @@ mod tests {
         credit.forget(10);
         credit.forget(11);
         assert_eq!(credit.head(), Some(20), "the next oldest");
-        credit.enqueue(0, Some(1), 10);
+        credit.enqueue(0, Place::Round(1), 10);
         assert_eq!(credit.head(), Some(20), "the head stays");
         for context in [20, 21] {
             credit.forget(context);
         }
         assert_eq!((credit.dequeue(0), credit.dequeue(0), credit.dequeue(0)), (Some(10), Some(31), Some(30)));
         assert_eq!((credit.head(), credit.waiting()), (None, 0));
+    }
+
+    //= GR-7 test
+    #[test]
+    fn of_no_round_who_has_least_left_has_three_turns_of_four() {
+        let mut credit = Credit::default();
+        // By number: 10 and above of round 1, 100 and above of none.
+        let place = |context: u32| match context {
+            10..20 => Place::Round(1),
+            _ => Place::Rest((context / 100) as usize),
+        };
+        for context in [10, 500, 100, 101, 300] {
+            credit.enqueue(0, place(context), context);
+        }
+        let mut order = Vec::new();
+        for _ in 0..20 {
+            let head = credit.head().unwrap();
+            credit.enqueue(0, Place::Rest(0), 0);
+            assert_eq!(credit.head(), Some(head), "the head stays, whoever comes");
+            credit.forget(0);
+            assert_eq!(credit.dequeue(0), Some(head));
+            credit.enqueue(0, place(head), head);
+            order.push(head);
+        }
+        let rest: Vec<u32> = order.iter().copied().filter(|context| *context >= 100).collect();
+        assert_eq!((rest, order.len()), (vec![100, 101, 100, 300, 101], 20));
     }
 
     //= GR-4 test

@@ -3,7 +3,7 @@
 use tessera_abi::params::LFSR_MASK;
 
 /// The LFSR; state 0 cannot occur.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lfsr(u32);
 
 impl Lfsr {

@@ -25,6 +25,7 @@ pub mod datagram;
 pub mod feedback;
 pub mod grant;
 pub mod interval;
+pub mod io;
 pub mod lfsr;
 pub mod lookup;
 pub mod match_table;
@@ -40,8 +41,10 @@ pub mod sender;
 pub mod settings;
 pub mod slots;
 pub mod timer_wheel;
+pub mod turns;
 
-pub use nic::{Memory, Nic, ReadError};
+pub use io::{Bare, Memory, ReadError};
+pub use nic::Nic;
 pub use queue::{Completion, RecvEntry, RecvKind, SendEntry, Shape};
 pub use settings::{Endpoint, Identity, MemoryKey, PathPolicy, Settings};
 

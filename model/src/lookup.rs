@@ -22,7 +22,7 @@ pub struct Key {
 }
 
 /// Where an entry lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     table: usize,
     set: usize,
@@ -30,7 +30,7 @@ pub struct Place {
 }
 
 /// What is held of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Held {
     /// It is open.
     Context(u32),
@@ -39,7 +39,7 @@ pub enum Held {
 }
 
 /// An entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Key, compared whole.
     pub key: Key,
@@ -52,7 +52,7 @@ pub struct Entry {
 type Set = [Option<Entry>; WAYS];
 
 /// The two tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Lookup {
     tables: [Vec<Set>; 2],
     seeds: [u64; 2],

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::queue::RecvEntry;
 
 /// A tagged receive in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tagged {
     /// Running index of its entry.
     pub index: u16,
@@ -16,7 +16,7 @@ pub struct Tagged {
 }
 
 /// The table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct MatchTable {
     lists: BTreeMap<(u16, u64), VecDeque<Tagged>>,
     free: Vec<u16>,

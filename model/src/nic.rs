@@ -5,15 +5,15 @@
 //! | group | calls |
 //! |---|---|
 //! | set-up | [`Nic::new`], [`Nic::set_endpoint`], [`Nic::set_key`] |
-//! | inputs, with the time | [`Nic::post_send`], [`Nic::post_recv`], [`Nic::handle_frame`], [`Nic::handle_timeout`] |
-//! | outputs | [`Nic::poll_transmit`], [`Nic::poll_write`], [`Nic::poll_completion`], [`Nic::poll_timeout`] |
+//! | inputs, with the time | [`Nic::post_send`], [`Nic::post_recv`], [`Nic::handle_frame`] or [`Nic::handle_packet`], [`Nic::handle_timeout`] |
+//! | outputs | [`Nic::poll_transmit`] or [`Nic::poll_packet`], [`Nic::poll_write`], [`Nic::poll_completion`], [`Nic::poll_timeout`] |
 //! | gauges | [`Nic::counters`], [`Nic::receiver`], [`Nic::sender`] |
 //!
 //! After any input, drain the outputs; call [`Nic::poll_transmit`] as often as
 //! the link has room. Of things due at one tick the order is arrival, host,
 //! timer, and it is the caller who keeps it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use tessera_abi::params::{Config, MAX_FRAME};
 use tessera_abi::queue::DONE_RECV;
@@ -25,6 +25,7 @@ use crate::chunks::Order;
 use crate::counters::Counters;
 use crate::datagram::{self, Datagrams, Outbound};
 use crate::feedback::{Outgoing, Releasing};
+use crate::io::{Bare, Header, Leaving, Memory, Output, Reading, Write};
 use crate::path_scheduler::{PacketKind, PathScheduler};
 use crate::queue::{Completion, RecvEntry, RecvKind, SendEntry};
 use crate::receiver::{Packet, Receiver};
@@ -32,37 +33,6 @@ use crate::rx_parse::{self, Inbound};
 use crate::sender::{self, Chosen, Request, Sender};
 use crate::settings::{Endpoint, Identity, MemoryKey, Right, Settings, SettingsError};
 use crate::Ticks;
-
-/// A host memory read failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("host memory read of {length} bytes at {address:#x} failed")]
-pub struct ReadError {
-    /// First address.
-    pub address: u64,
-    /// Bytes.
-    pub length: usize,
-}
-
-/// Host memory as the NIC reads it, at (re)transmission time.
-pub trait Memory {
-    /// Fills `bytes` from `address` on.
-    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), ReadError>;
-}
-
-impl<F: FnMut(u64, &mut [u8]) -> Result<(), ReadError>> Memory for F {
-    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
-        self(address, bytes)
-    }
-}
-
-/// A payload write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// First address.
-    pub address: u64,
-    /// Bytes.
-    pub bytes: Vec<u8>,
-}
 
 /// Why a post was refused before it became an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,25 +45,8 @@ pub enum PostError {
     NoRing(u16),
 }
 
-/// What the halves produce.
-#[derive(Clone, Debug, Default)]
-pub struct Output {
-    /// Feedback waiting for the wire.
-    pub feedback: VecDeque<Outgoing>,
-    /// RELEASEs waiting for the wire.
-    pub releases: VecDeque<Releasing>,
-    /// Payload writes, in order.
-    pub writes: VecDeque<Write>,
-    /// Completions, in order.
-    pub completions: VecDeque<Completion>,
-    /// Echoes of accepted FEEDBACK: destination, entropy value, congestion.
-    pub echoes: VecDeque<([u8; 16], u8, bool)>,
-    /// Counters.
-    pub counters: Counters,
-}
-
 /// The model of one NIC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Nic {
     sizes: Config,
     settings: Settings,
@@ -307,6 +260,19 @@ impl Nic {
     pub fn handle_frame(&mut self, now: Ticks, frame: &[u8]) -> Result<(), Drop> {
         self.out.counters.event(Counter::RxFrames);
         let judged = rx_parse::judge(frame, &self.identity, |index| self.endpoints.get(&index).copied());
+        self.take(now, judged)
+    }
+
+    /// A packet of a reliable message that arrived at `now` as another NIC's
+    /// [`poll_packet`](Self::poll_packet) gave it, with or without a mark of congestion.
+    /// What only damage on the way could make wrong is not looked at.
+    pub fn handle_packet(&mut self, now: Ticks, packet: &Bare, ce: bool) -> Result<(), Drop> {
+        self.out.counters.event(Counter::RxFrames);
+        let judged = rx_parse::judge_bare(packet, ce, |index| self.endpoints.get(&index).copied());
+        self.take(now, judged)
+    }
+
+    fn take(&mut self, now: Ticks, judged: Result<Inbound, Drop>) -> Result<(), Drop> {
         let result = match judged {
             Err(reason) => Err(reason),
             Ok(_) if !self.enabled => Err(Drop::Disabled),
@@ -357,10 +323,40 @@ impl Nic {
     }
 
     /// The next frame, leaving at `now`.
-    //= TX-8
     pub fn poll_transmit(&mut self, now: Ticks, memory: &mut impl Memory) -> Option<Vec<u8>> {
+        let mut payload = Vec::new();
+        let mut read = |address, length| {
+            payload.resize(length, 0);
+            length == 0 || memory.read(address, &mut payload).is_ok()
+        };
+        let leaving = self.next_leaving(now, &mut read)?;
+        let mut bytes = vec![0; MAX_FRAME];
+        let length = match &leaving.header {
+            Header::Message(trh) => wire::emit(&leaving.route, trh, &payload, &mut bytes),
+            Header::Datagram(immediate) => {
+                wire::emit_datagram(&leaving.route, *immediate, &payload, &mut bytes)
+            }
+        }?;
+        bytes.truncate(length);
+        Some(bytes)
+    }
+
+    /// The next packet, leaving at `now`, where nobody wants its bytes: memory is
+    /// not read. For NICs without plain UD endpoints, whose datagrams are passed over.
+    pub fn poll_packet(&mut self, now: Ticks) -> Option<Bare> {
+        loop {
+            let leaving = self.next_leaving(now, &mut |_, _| true)?;
+            if let Header::Message(trh) = leaving.header {
+                return Some(Bare { route: leaving.route, trh, payload: leaving.payload });
+            }
+        }
+    }
+
+    /// `read`: whether so many bytes from an address on could be read.
+    //= TX-8
+    fn next_leaving(&mut self, now: Ticks, read: &mut Reading) -> Option<Leaving> {
         if let Some(outgoing) = self.out.feedback.pop_front() {
-            return self.transmit_feedback(now, &outgoing);
+            return Some(self.transmit_feedback(now, &outgoing));
         }
         if let Some(releasing) = self.out.releases.pop_front() {
             return self.transmit_release(now, &releasing);
@@ -373,16 +369,16 @@ impl Nic {
                 outbound = self.datagrams.waiting.pop_front();
             }
             let chosen = if outbound.is_none() { self.sender.choose() } else { None };
-            let frame = match (outbound, chosen) {
-                (Some(outbound), _) => self.transmit_datagram(now, &outbound, memory),
-                (None, Some(chosen)) => self.transmit_data(now, &chosen, memory),
+            let leaving = match (outbound, chosen) {
+                (Some(outbound), _) => self.transmit_datagram(now, &outbound, read),
+                (None, Some(chosen)) => self.transmit_data(now, &chosen, read),
                 (None, None) => {
                     let outbound = self.datagrams.waiting.pop_front()?;
-                    self.transmit_datagram(now, &outbound, memory)
+                    self.transmit_datagram(now, &outbound, read)
                 }
             };
-            if frame.is_some() {
-                return frame;
+            if leaving.is_some() {
+                return leaving;
             }
         }
     }
@@ -396,7 +392,8 @@ impl Nic {
             vlan,
             src_gid: self.identity.gid_towards(&gid),
             dst_gid: gid,
-            tos: wire::TOS,
+            //= TX-16
+            tos: self.settings.tos(None),
             hop_limit: wire::TTL,
             flow_label: if wire::gid_ipv4(&gid).is_some() { 0 } else { sport as u32 },
             sport,
@@ -417,7 +414,7 @@ impl Nic {
         (chosen.ev, chosen.asks)
     }
 
-    fn transmit_feedback(&mut self, now: Ticks, outgoing: &Outgoing) -> Option<Vec<u8>> {
+    fn transmit_feedback(&mut self, now: Ticks, outgoing: &Outgoing) -> Leaving {
         let reply = outgoing.reply;
         let ev = self.path(reply.gid, PacketKind::Feedback).0;
         let mut route = self.route(reply.mac, reply.vlan, reply.gid, ev);
@@ -429,11 +426,11 @@ impl Nic {
         if header.flags & fb::NACK != 0 {
             self.out.counters.event(Counter::TxNack);
         }
-        frame(&route, &Trh::Feedback(header), &[])
+        Leaving { route, header: Header::Message(Trh::Feedback(header)), payload: 0 }
     }
 
     //= RL-1
-    fn transmit_release(&mut self, now: Ticks, releasing: &Releasing) -> Option<Vec<u8>> {
+    fn transmit_release(&mut self, now: Ticks, releasing: &Releasing) -> Option<Leaving> {
         let Releasing { mac, vlan, gid, endpoint, local, message } = *releasing;
         let ev = self.path(gid, PacketKind::Feedback).0;
         let mut route = self.route(mac, vlan, gid, ev);
@@ -443,20 +440,20 @@ impl Nic {
         let known = [self.endpoints.get(&index), self.gone.get(&index)];
         route.qkey = known.into_iter().flatten().find(|endpoint| endpoint.number == local)?.qkey;
         self.out.counters.event(Counter::TxRelease);
-        frame(&route, &Trh::Release(ReleaseHeader { ev, message, timestamp: now as u32 }), &[])
+        let trh = Trh::Release(ReleaseHeader { ev, message, timestamp: now as u32 });
+        Some(Leaving { route, header: Header::Message(trh), payload: 0 })
     }
 
-    fn transmit_data(&mut self, now: Ticks, chosen: &Chosen, memory: &mut impl Memory) -> Option<Vec<u8>> {
+    fn transmit_data(&mut self, now: Ticks, chosen: &Chosen, read: &mut Reading) -> Option<Leaving> {
         let slot = self.sender.slot(chosen.slot)?;
         let (entry, local) = (slot.entry, slot.local);
-        let length = if chosen.probe {
+        let payload = if chosen.probe {
             0
         } else {
             wire::payload_len(entry.length, entry.payload_log2, chosen.index) as usize
         };
-        let mut payload = vec![0; length];
         let address = entry.address + ((chosen.index as u64) << entry.payload_log2);
-        if length > 0 && memory.read(address, &mut payload).is_err() {
+        if !read(address, payload) {
             self.out.counters.event(Counter::DmaErrors);
             self.sender.end(now, chosen.slot, Status::LocalDma as u8, &mut self.out);
             return None;
@@ -477,19 +474,15 @@ impl Nic {
         route.src_endpoint = local;
         route.qkey = entry.qkey;
         route.psn = header.index;
-        frame(&route, &Trh::Data(header), &payload)
+        route.tos = self.settings.tos(Some(entry.length));
+        Some(Leaving { route, header: Header::Message(Trh::Data(header)), payload })
     }
 
     //= UD-4
-    fn transmit_datagram(
-        &mut self,
-        now: Ticks,
-        outbound: &Outbound,
-        memory: &mut impl Memory,
-    ) -> Option<Vec<u8>> {
+    fn transmit_datagram(&mut self, now: Ticks, outbound: &Outbound, read: &mut Reading) -> Option<Leaving> {
         let entry = &outbound.entry;
-        let mut payload = vec![0; entry.length as usize];
-        if entry.length > 0 && memory.read(entry.address, &mut payload).is_err() {
+        let payload = entry.length as usize;
+        if !read(entry.address, payload) {
             self.out.counters.event(Counter::DmaErrors);
             let status = Status::LocalDma as u8;
             let done = datagram::ended(now, entry, &outbound.local, outbound.index, status);
@@ -508,10 +501,7 @@ impl Nic {
             ..self.route(entry.mac, entry.vlan, entry.gid, ev)
         };
         datagram::sent(now, outbound, &mut self.out);
-        let mut bytes = vec![0; MAX_FRAME];
-        let length = wire::emit_datagram(&route, entry.immediate, &payload, &mut bytes)?;
-        bytes.truncate(length);
-        Some(bytes)
+        Some(Leaving { route, header: Header::Datagram(entry.immediate), payload })
     }
 
     /// The next payload write.
@@ -544,11 +534,4 @@ impl Nic {
     pub fn sender_mut(&mut self) -> &mut Sender {
         &mut self.sender
     }
-}
-
-fn frame(route: &Route, trh: &Trh, payload: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; MAX_FRAME];
-    let length = wire::emit(route, trh, payload, &mut bytes)?;
-    bytes.truncate(length);
-    Some(bytes)
 }

@@ -1,8 +1,9 @@
 //! Which path a packet takes: an entropy value per packet of any kind.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
-use tessera_abi::params::{destination_hash, DESTINATIONS, EXPLORE_LOG2, RECYCLE_RING, RECYCLE_USES};
+use tessera_abi::params::{destination_hash, EXPLORE_LOG2, RECYCLE_RING, RECYCLE_USES};
 use tessera_abi::regs::path::PLACES;
 
 use crate::lfsr::Lfsr;
@@ -33,7 +34,7 @@ pub struct Chosen {
 }
 
 /// An entropy value in a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Proven {
     ev: u8,
     uses: u8,
@@ -59,7 +60,19 @@ pub struct PathScheduler {
     offset: u32,
     lfsr: Lfsr,
     places: Vec<u8>,
-    rings: Vec<VecDeque<Proven>>,
+    /// By destination hash; one that is not here is empty.
+    rings: BTreeMap<usize, VecDeque<Proven>>,
+}
+
+/// Only what decides about packets to come: of `single` every packet goes the same
+/// way, however many there were and whatever was heard of them.
+impl Hash for PathScheduler {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.policy, self.base).hash(state);
+        if self.policy != PathPolicy::Single {
+            (self.count, self.turn, self.offset, self.lfsr, &self.places, &self.rings).hash(state);
+        }
+    }
 }
 
 impl PathScheduler {
@@ -73,7 +86,7 @@ impl PathScheduler {
             offset: 0,
             lfsr: Lfsr::new(settings.seed),
             places: vec![0; PLACES],
-            rings: vec![VecDeque::new(); DESTINATIONS],
+            rings: BTreeMap::new(),
         }
     }
 
@@ -111,7 +124,7 @@ impl PathScheduler {
             return Chosen { ev, asks: false, recycled: false };
         }
         let data = matches!(kind, PacketKind::New | PacketKind::Retransmission);
-        let ring = &mut self.rings[destination_hash(gid)];
+        let ring = self.rings.entry(destination_hash(gid)).or_default();
         let room = ring.len() < RECYCLE_RING.min(self.count as usize);
         let looks = explores && room && kind == PacketKind::New;
         let Some(first) = (if looks { None } else { ring.pop_front() }) else {
@@ -130,7 +143,7 @@ impl PathScheduler {
         if ev.wrapping_sub(self.base) as u32 >= self.count {
             return;
         }
-        let ring = &mut self.rings[destination_hash(gid)];
+        let ring = self.rings.entry(destination_hash(gid)).or_default();
         let held = ring.iter().position(|proven| proven.ev == ev);
         match held {
             Some(at) if ce => {

@@ -20,7 +20,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 }
 
 /// A send queue entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SendEntry {
     /// Opcode.
     pub opcode: u8,
@@ -135,7 +135,7 @@ impl SendEntry {
 }
 
 /// A receive queue entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecvEntry {
     /// Buffer address.
     pub address: u64,
@@ -148,7 +148,7 @@ pub struct RecvEntry {
 }
 
 /// Kinds of receive entries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RecvKind {
     /// For any message.
     #[default]
@@ -171,7 +171,7 @@ pub enum RecvKind {
 }
 
 /// Sizes of a chunk area.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// log2 of the packets per chunk; 0..=7, more than 5 is refused.
     pub chunk_log2: u8,
@@ -238,7 +238,7 @@ impl RecvEntry {
 }
 
 /// A completion queue entry; the phase bit belongs to the ring, not to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Completion {
     /// [`queue::DONE_SEND`] or [`queue::DONE_RECV`].
     pub opcode: u8,

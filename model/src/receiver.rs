@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::{Config, BLOCK_PACKETS};
 use tessera_abi::queue::{DONE_CANCEL, DONE_POSTED, DONE_RECV, DONE_UNEXPECTED};
-use tessera_abi::regs::Counter;
+use tessera_abi::regs::{Counter, GRANTS_BY_LEFT};
 use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire::{self, fb, flag, generation_age, Age, DataHeader, MessageId};
 
@@ -24,17 +24,18 @@ use crate::datagram;
 use crate::feedback;
 use crate::grant::{self, Credit};
 use crate::interval::SourceTable;
+use crate::io::{Output, Write};
 use crate::lookup::{Entry, Held, Key, Lookup, Place};
 use crate::match_table::MatchTable;
-use crate::nic::{Output, Write};
 use crate::queue::{Completion, RecvEntry, RecvKind};
 use crate::rounds::{self, Rounds};
 use crate::rx_parse::{Datagram, Origin};
 use crate::settings::{Endpoint, Settings};
 use crate::timer_wheel::TimerWheel;
+use crate::turns;
 use crate::Ticks;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Timer {
     Context(u32),
     Tombstone(Place),
@@ -54,7 +55,7 @@ pub struct Packet<'a> {
 }
 
 /// The receiving half.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Receiver {
     settings: Settings,
     tombstone_limit: usize,
@@ -319,15 +320,15 @@ impl Receiver {
             self.tagged.take(endpoint, packet.tag);
             receive = Some((tagged.index, tagged.entry));
         } else if !write || packet.flags & flag::IMM != 0 {
-            let queue = self.receives.entry(ring).or_default();
-            let Some(&(_, entry)) = queue.front() else {
+            let first = self.receives.get(&ring).and_then(VecDeque::front);
+            let Some(&(_, entry)) = first else {
                 return self.busy(now, origin, packet, Drop::BusyReceive, out);
             };
             if !write && chunks::too_short(&entry, packet, self.recovers) {
                 self.bar(now, place, key, arrival, Status::Length, out);
                 return Ok(());
             }
-            receive = queue.pop_front();
+            receive = self.receives.get_mut(&ring).and_then(VecDeque::pop_front);
         }
         let Some(id) = self.free.pop() else {
             return self.busy(now, origin, packet, Drop::BusyResources, out);
@@ -432,8 +433,7 @@ impl Receiver {
         context.rearm(now, self.sources.of(hash), &self.settings);
         if !context.queued && context.grant < grant::limit(context.count, context.cumulative()) {
             context.queued = true;
-            let registered = context.round().and_then(|name| self.rounds.registered(name));
-            self.credit.enqueue(now, registered, id);
+            self.credit.enqueue(now, place(context, &self.rounds, &self.settings), id);
         }
         self.watch(id);
         self.grants(now, out);
@@ -504,9 +504,8 @@ impl Receiver {
                 context.window.allocate(block);
             }
             self.credit.dequeue(now);
-            let registered = context.round().and_then(|name| self.rounds.registered(name));
             if end == context.grant {
-                self.credit.enqueue(now, registered, id);
+                self.credit.enqueue(now, place(context, &self.rounds, &self.settings), id);
                 turned += 1;
                 if turned > self.credit.waiting() {
                     return;
@@ -522,7 +521,7 @@ impl Receiver {
             context.grant = end;
             context.queued = end < limit;
             if context.queued {
-                self.credit.enqueue(now, registered, id);
+                self.credit.enqueue(now, place(context, &self.rounds, &self.settings), id);
             }
             //= GR-3
             out.feedback.push_back(context.notice(fb::GRANT, 0));
@@ -619,6 +618,11 @@ impl Receiver {
         self.lookup.len() - self.open_contexts()
     }
 
+    /// Receives posted to a ring that no message has taken.
+    pub fn posted(&self, ring: u16) -> usize {
+        self.receives.get(&ring).map_or(0, VecDeque::len)
+    }
+
     /// Free bitmap blocks.
     pub fn free_blocks(&self) -> u32 {
         self.pool.free()
@@ -637,5 +641,16 @@ impl Receiver {
     /// The skew in force for a source.
     pub fn skew_of(&self, gid: &[u8; 16]) -> u32 {
         self.sources.of(SourceTable::hash(gid)).skew
+    }
+}
+
+/// Where a context waits to be granted more.
+//= GR-6
+//= GR-7
+fn place(context: &Context, rounds: &Rounds, settings: &Settings) -> grant::Place {
+    match context.round().and_then(|name| rounds.registered(name)) {
+        Some(registered) => grant::Place::Round(registered),
+        None if settings.turn_policy & GRANTS_BY_LEFT == 0 => grant::Place::Rest(0),
+        None => grant::Place::Rest(turns::list_of(context.count - context.grant)),
     }
 }

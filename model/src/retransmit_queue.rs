@@ -14,7 +14,7 @@ use tessera_abi::params::BLOCK_PACKETS;
 use crate::bitmap::Block;
 
 /// Packets of one block to send again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Walk {
     /// Slot.
     pub slot: u16,
@@ -31,7 +31,7 @@ pub struct Walk {
 pub struct Full;
 
 /// The queue of walks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct RetransmitQueue {
     walks: VecDeque<Walk>,
     capacity: usize,

@@ -5,10 +5,9 @@
 //!  message complete ──────────── finished ─────────────^
 //! ```
 
-/// Places of rounds.
-const PLACES: usize = 256;
+use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Round {
     endpoint: u8,
     id: u16,
@@ -28,23 +27,18 @@ impl Round {
 }
 
 /// The rounds a receiver knows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Rounds {
-    places: [Option<Round>; PLACES],
+    /// Of 256 places those that hold one.
+    places: BTreeMap<u8, Round>,
     registered: u64,
-}
-
-impl Default for Rounds {
-    fn default() -> Self {
-        Self { places: [None; PLACES], registered: 0 }
-    }
 }
 
 /// The round a message names: its local endpoint's index and the id.
 pub type Name = (u8, u16);
 
-fn place((endpoint, id): Name) -> usize {
-    (endpoint ^ id as u8) as usize
+fn place((endpoint, id): Name) -> u8 {
+    endpoint ^ id as u8
 }
 
 impl Rounds {
@@ -53,16 +47,20 @@ impl Rounds {
     pub fn register(&mut self, name: Name, messages: u16) {
         let round = Round { endpoint: name.0, id: name.1, needed: messages, done: 0, age: self.registered };
         self.registered += 1;
-        self.places[place(name)] = (messages > 0).then_some(round);
+        if messages > 0 {
+            self.places.insert(place(name), round);
+        } else {
+            self.places.remove(&place(name));
+        }
     }
 
     fn find(&mut self, name: Name) -> Option<&mut Round> {
-        self.places[place(name)].as_mut().filter(|round| (round.endpoint, round.id) == name)
+        self.places.get_mut(&place(name)).filter(|round| (round.endpoint, round.id) == name)
     }
 
     /// When a round was registered, as a running number.
     pub fn registered(&self, name: Name) -> Option<u64> {
-        let round = self.places[place(name)].filter(|round| (round.endpoint, round.id) == name);
+        let round = self.places.get(&place(name)).filter(|round| (round.endpoint, round.id) == name);
         round.map(|round| round.age)
     }
 
@@ -78,7 +76,7 @@ impl Rounds {
     /// How often what is left of a round has halved, 0 of an unknown one.
     //= RD-2
     pub fn halvings(&self, name: Name) -> u32 {
-        let round = self.places[place(name)].filter(|round| (round.endpoint, round.id) == name);
+        let round = self.places.get(&place(name)).filter(|round| (round.endpoint, round.id) == name);
         round.map_or(0, |round| round.halvings())
     }
 }

@@ -9,8 +9,9 @@
 use tessera_abi::icrc;
 use tessera_abi::params::{MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
 use tessera_abi::status::Drop;
-use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, ReleaseHeader};
+use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, ReleaseHeader, Trh};
 
+use crate::io::Bare;
 use crate::settings::{Endpoint, Identity};
 
 /// What every accepted packet says about where it comes from.
@@ -207,6 +208,34 @@ pub fn judge<'a>(
         }
         _ => Err(Drop::Trh),
     }
+}
+
+/// Judges what the network has not damaged: endpoint and Q_Key.
+pub fn judge_bare(
+    packet: &Bare,
+    ce: bool,
+    endpoint_of: impl Fn(u16) -> Option<Endpoint>,
+) -> Result<Inbound<'static>, Drop> {
+    let route = &packet.route;
+    let local = endpoint_of((route.dst_endpoint & 0xFF) as u16)
+        .filter(|endpoint| endpoint.number == route.dst_endpoint && !endpoint.datagram)
+        .ok_or(Drop::Endpoint)?;
+    if route.qkey != local.qkey {
+        return Err(Drop::QKey);
+    }
+    let origin = Origin {
+        mac: route.src_mac,
+        vlan: route.vlan,
+        gid: route.src_gid,
+        endpoint: route.src_endpoint,
+        local,
+        ce,
+    };
+    Ok(match packet.trh {
+        Trh::Data(header) => Inbound::Data(origin, header, &[]),
+        Trh::Feedback(header) => Inbound::Feedback(origin, header),
+        Trh::Release(header) => Inbound::Release(origin, header),
+    })
 }
 
 //= UD-2

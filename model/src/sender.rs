@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS, DESTINATIONS};
+use tessera_abi::params::{destination_hash, Config, BLOCK_PACKETS};
 use tessera_abi::queue::DONE_SEND;
 use tessera_abi::regs::Counter;
 use tessera_abi::status::{Drop, Status};
@@ -16,21 +16,22 @@ use tessera_abi::wire::{fb, generation_age, Age, DataHeader, FeedbackHeader, Mes
 
 use crate::bitmap::Block;
 use crate::feedback::{self, Releasing};
+use crate::io::Output;
 use crate::lfsr::Lfsr;
-use crate::nic::Output;
 use crate::queue::{Completion, SendEntry};
 use crate::retransmit_queue::RetransmitQueue;
 use crate::rx_parse::Origin;
 use crate::settings::Settings;
 use crate::slots::{self, Ring, Slot};
 use crate::timer_wheel::TimerWheel;
+use crate::turns::Turns;
 use crate::Ticks;
 
 /// So many packets at the end of a message are sent in one turn.
 const LAST_FEW: u32 = 4;
 
 /// A checked request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Request {
     /// The entry.
     pub entry: SendEntry,
@@ -56,7 +57,7 @@ pub struct Chosen {
 }
 
 /// What an endpoint has under way, and what it may.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Share {
     /// 0 = any number.
     quota: usize,
@@ -66,7 +67,7 @@ struct Share {
 }
 
 /// The sending half.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Sender {
     settings: Settings,
     slots: Vec<Option<Slot>>,
@@ -78,13 +79,16 @@ pub struct Sender {
     /// By table index.
     shares: BTreeMap<u16, Share>,
     unsolicited: u64,
-    turns: VecDeque<u16>,
+    /// Those that go on, before all others.
+    ahead: VecDeque<u16>,
+    turns: Turns<u16>,
     retransmit: RetransmitQueue,
     retransmit_turn: bool,
     timers: TimerWheel<u16>,
-    rtts: Vec<Option<u32>>,
+    /// Round-trip times, by destination.
+    rtts: BTreeMap<usize, u32>,
     /// Windows shortened by BUSY or congestion, by destination.
-    windows: Vec<Option<u32>>,
+    windows: BTreeMap<usize, u32>,
     lfsr: Lfsr,
 }
 
@@ -111,12 +115,13 @@ impl Sender {
             first_window: None,
             shares: BTreeMap::new(),
             unsolicited: 0,
-            turns: VecDeque::new(),
+            ahead: VecDeque::new(),
+            turns: Turns::default(),
             retransmit: RetransmitQueue::new(1 << config.retransmit_entries_log2),
             retransmit_turn: true,
             timers: TimerWheel::default(),
-            rtts: vec![None; DESTINATIONS],
-            windows: vec![None; DESTINATIONS],
+            rtts: BTreeMap::new(),
+            windows: BTreeMap::new(),
             lfsr,
         }
     }
@@ -167,7 +172,7 @@ impl Sender {
             let place = destination_hash(request.entry.gid);
             //= TX-14
             let asked = slots::initial_window(&request.entry, &self.settings);
-            let shortened = self.windows[place].map_or(asked, |window| window.min(asked));
+            let shortened = self.windows.get(&place).map_or(asked, |&window| window.min(asked));
             let window = *self.first_window.get_or_insert(shortened);
             let unasked = slots::unasked_bytes(&request.entry, request.count, window);
             let fits = self.unsolicited + unasked <= self.settings.unsolicited_limit as u64;
@@ -180,13 +185,14 @@ impl Sender {
             let generation = &mut self.generations[number as usize];
             *generation = (*generation + 1) & 0xF_FFFF;
             let message = MessageId::new(number, *generation);
-            let srtt = self.rtts[place];
+            let srtt = self.rtts.get(&place).copied();
             let Request { entry, local, index, count } = request;
             let mut slot = Slot::new(now, entry, local, index, message, count, window, srtt);
             self.unsolicited += unasked;
             slot.queued = true;
+            let list = slot.list(&self.settings);
             self.slots[number as usize] = Some(slot);
-            self.turns.push_back(number);
+            self.turns.push(list, number);
             out.counters.event(Counter::TxOpened);
         }
     }
@@ -197,7 +203,7 @@ impl Sender {
         let Some(slot) = self.slots[number as usize].as_mut() else { return };
         if slot.sendable() && !slot.queued {
             slot.queued = true;
-            self.turns.push_back(number);
+            self.turns.push(slot.list(&self.settings), number);
         }
         self.wake(number);
     }
@@ -208,7 +214,7 @@ impl Sender {
         let Some(slot) = self.slots[number as usize].as_mut() else { return };
         if slot.sendable() && !slot.queued && (probe || slot.count - slot.next <= LAST_FEW) {
             slot.queued = true;
-            self.turns.push_front(number);
+            self.ahead.push_front(number);
             self.wake(number);
         } else {
             self.settle(number);
@@ -258,19 +264,22 @@ impl Sender {
             out.echoes.push_back((slot.entry.gid, header.ev, ce));
         }
         //= TX-14
-        let window = &mut self.windows[destination_hash(slot.entry.gid)];
+        let place = destination_hash(slot.entry.gid);
         if ce || (header.flags & fb::BUSY != 0 && slot.heeds_busy()) {
-            *window = Some((slot.window / 2).max(1));
+            self.windows.insert(place, (slot.window / 2).max(1));
         } else if header.flags & (fb::BUSY | fb::ABORT) == 0 && !slot.established {
-            *window = window.map(|window| (window + 1).min(255));
+            if let Some(window) = self.windows.get_mut(&place) {
+                *window = (*window + 1).min(255);
+            }
         }
         //= TX-4
         //= TX-5
         let heeded = header.flags & fb::BUSY == 0 || slot.heeds_busy();
         if heeded && slot.sequences.is_newest(header.sequence) {
             if let Some(sample) = slots::sample(now, header) {
-                slot.srtt = Some(slots::smooth(slot.srtt, sample));
-                self.rtts[destination_hash(slot.entry.gid)] = slot.srtt;
+                let srtt = slots::smooth(slot.srtt, sample);
+                slot.srtt = Some(srtt);
+                self.rtts.insert(place, srtt);
             }
         }
         //= TX-10
@@ -358,8 +367,16 @@ impl Sender {
         None
     }
 
+    //= TX-17
+    fn take_turn(&mut self) -> Option<u16> {
+        self.ahead.pop_front().or_else(|| {
+            let list = self.turns.choose()?;
+            self.turns.pop(list)
+        })
+    }
+
     fn choose_new(&mut self) -> Option<Chosen> {
-        while let Some(number) = self.turns.pop_front() {
+        while let Some(number) = self.take_turn() {
             let Some(slot) = self.slots[number as usize].as_mut() else { continue };
             slot.queued = false;
             if slot.sendable() {
@@ -372,6 +389,11 @@ impl Sender {
             }
         }
         None
+    }
+
+    /// Messages that have a slot.
+    pub fn open_slots(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// The slot of a chosen packet.
@@ -414,7 +436,8 @@ impl Sender {
             out.releases.push_back(slot.release());
         }
         self.retransmit.forget(number);
-        self.turns.retain(|&turn| turn != number);
+        self.ahead.retain(|&turn| turn != number);
+        self.turns.forget(number);
         self.timers.set(number, None);
         self.free.push(number);
         let mut done = completion(now, &slot.entry, slot.local, slot.index, status);
@@ -437,6 +460,10 @@ impl Sender {
         let (of, others) = self.requests.drain(..).partition(|request| request.local == local);
         self.requests = others;
         let of: VecDeque<Request> = of;
+        let share = self.shares.entry((local & 0xFF) as u16).or_default();
+        share.held -= of.len();
+        // Nothing is read of its ring any more, whatever ends.
+        share.waiting.clear();
         for request in of {
             out.completions.push_back(completion(now, &request.entry, local, request.index, status));
         }
@@ -601,7 +628,7 @@ mod tests {
                 ..feedback::blank(message)
             };
             say(&mut sender, sampled, &mut out);
-            assert_eq!(sender.rtts[of_gid], Some(70), "flags {flags:#x}");
+            assert_eq!(sender.rtts.get(&of_gid), Some(&70), "flags {flags:#x}");
         }
         // Overtaken by later words, it tells nothing any more.
         let mut out = Output::default();
@@ -611,7 +638,7 @@ mod tests {
         let old = FeedbackHeader { sequence: 8, delay: 1, echo: 0, ..later };
         say(&mut sender, old, &mut out);
         say(&mut sender, FeedbackHeader { flags: fb::COMPLETE, cumulative: 20, ..old }, &mut out);
-        assert_eq!(sender.rtts[of_gid], None);
+        assert_eq!(sender.rtts.get(&of_gid), None);
     }
 
     //= TX-7 test

@@ -3,7 +3,7 @@
 use tessera_abi::{regs, wire};
 
 /// How the next path is chosen (spec §6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathPolicy {
     /// Always the first path.
     Single,
@@ -19,7 +19,7 @@ pub enum PathPolicy {
 
 /// The registers a run depends on, with the defaults of [`regs`]. Intervals
 /// are ticks unless said otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Seed of hashes, generations and the path scheduler; not 0.
     pub seed: u32,
@@ -84,6 +84,13 @@ pub struct Settings {
     pub credit_delay: u32,
     /// Most packets per grant, 1..=255.
     pub grant_quantum: u32,
+    /// What goes by how much is left of a message: bit 0 the sender's turns, bit 1
+    /// the receiver's grants.
+    pub turn_policy: u32,
+    /// DSCPs: of what is no DATA, of DATA by class.
+    pub dscp: u32,
+    /// Lengths at which classes of messages begin.
+    pub class_sizes: u32,
 }
 
 /// A register value no NIC accepts.
@@ -146,11 +153,25 @@ impl Default for Settings {
             credit_policy: regs::CREDIT_POLICY.reset,
             credit_delay: regs::CREDIT_DELAY.reset,
             grant_quantum: regs::GRANT_QUANTUM.reset,
+            turn_policy: regs::TURN_POLICY.reset,
+            dscp: regs::DSCP.reset,
+            class_sizes: regs::CLASS_SIZES.reset,
         }
     }
 }
 
 impl Settings {
+    /// TOS byte or traffic class of DATA and PROBEs of a message of so many bytes; of
+    /// all else with none.
+    //= TX-16
+    pub fn tos(&self, length: Option<u32>) -> u8 {
+        let place = length.map_or(0, |length| {
+            let limits = [0, 5, 10].map(|at| 1u64 << (self.class_sizes >> at & 0x1F));
+            1 + limits.iter().filter(|&&limit| length as u64 > limit).count()
+        });
+        ((self.dscp >> (6 * place) & 0x3F) as u8) << 2 | wire::TOS
+    }
+
     /// Refuses values that would stall the block.
     pub fn check(&self) -> Result<(), SettingsError> {
         let nonzero = [
@@ -175,6 +196,9 @@ impl Settings {
             ("LD_POLICY", self.ld_policy, 2),
             ("INITIAL_WINDOW", self.initial_window, 255),
             ("GRANT_QUANTUM", self.grant_quantum, 255),
+            ("TURN_POLICY", self.turn_policy, 3),
+            ("DSCP", self.dscp, (1 << 30) - 1),
+            ("CLASS_SIZES", self.class_sizes, (1 << 15) - 1),
         ];
         for (name, value, max) in bounded {
             if value > max {
@@ -191,7 +215,7 @@ impl Settings {
 }
 
 /// Addresses of one NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// MAC address.
     pub mac: [u8; 6],
@@ -224,7 +248,7 @@ impl Identity {
 }
 
 /// An endpoint table entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// All 24 bits; the lower 8 are the table index.
     pub number: u32,
@@ -271,7 +295,7 @@ impl Endpoint {
 }
 
 /// A memory key table entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryKey {
     /// Whole key: upper 24 bits and table index.
     pub key: u32,
@@ -318,6 +342,25 @@ impl MemoryKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    //= TX-16 test
+    #[test]
+    fn dscps_go_by_length() {
+        let whole = Settings::default();
+        assert_eq!([None, Some(0), Some(u32::MAX)].map(|length| whole.tos(length)), [0x02; 3]);
+        let dscp = 46 | 34 << 6 | 18 << 12 | 10 << 18 | 1 << 24;
+        let settings = Settings { dscp, class_sizes: 12 | 16 << 5 | 20 << 10, ..whole };
+        let of = |length| settings.tos(Some(length)) >> 2;
+        assert_eq!(settings.tos(None), 46 << 2 | 0x02);
+        assert_eq!([0, 4096, 4097, 1 << 16, (1 << 16) + 1].map(of), [34, 34, 18, 18, 10]);
+        assert_eq!([1 << 20, (1 << 20) + 1, u32::MAX].map(of), [10, 1, 1]);
+        // In any order; and what is above two to the power of 31 is above them all.
+        let settings = Settings { class_sizes: 31 | 8 << 5 | 31 << 10, ..settings };
+        assert_eq!(
+            [256, 257, 1 << 31, u32::MAX].map(|length| settings.tos(Some(length)) >> 2),
+            [34, 18, 18, 1]
+        );
+    }
 
     //= RO-3 test
     #[test]

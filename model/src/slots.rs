@@ -3,12 +3,14 @@
 //! No bitmap and no per-packet state: `next`, the grant, what is `settled`,
 //! and the clocks that end a message nobody answers.
 
+use tessera_abi::regs::TURNS_BY_LEFT;
 use tessera_abi::wire::{flag, DataHeader, FeedbackHeader, MessageId, NO_SAMPLE};
 
 use crate::feedback::Releasing;
 use crate::grant;
 use crate::queue::SendEntry;
 use crate::settings::Settings;
+use crate::turns;
 use crate::Ticks;
 
 /// Longest round-trip time kept, ticks: the width of the field.
@@ -41,7 +43,7 @@ const BEHIND_MAX: u8 = 127;
 
 /// What the feedback of one message said so far, by its sequences.
 //= TX-4
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Sequences {
     newest: Option<u8>,
     /// How far behind the newest the latest NACK lies that was acted on.
@@ -90,7 +92,7 @@ impl Sequences {
 
 /// `next` as it stood so long ago that a NACK can have heard of what was sent.
 //= TX-6
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub struct Marks {
     settled: u32,
     older: u32,
@@ -114,7 +116,7 @@ impl Marks {
 
 /// Where a refused message stands.
 //= TX-11
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Refusal {
     None,
     Waiting(Ticks),
@@ -138,7 +140,7 @@ pub enum Ring {
 }
 
 /// A message being sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Slot {
     /// The request.
     pub entry: SendEntry,
@@ -264,6 +266,15 @@ impl Slot {
     /// Whether the arbiter has a new packet or a PROBE to take.
     pub fn sendable(&self) -> bool {
         self.probe_wanted || self.has_new()
+    }
+
+    /// The list that it waits in for its turn.
+    //= TX-17
+    pub fn list(&self, settings: &Settings) -> usize {
+        if settings.turn_policy & TURNS_BY_LEFT == 0 {
+            return 0;
+        }
+        turns::list_of(self.count - self.next)
     }
 
     /// Header of DATA `index`, or of a PROBE.

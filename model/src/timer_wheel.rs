@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Ticks;
 
 /// Deadlines by key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct TimerWheel<K> {
     by_time: BTreeSet<(Ticks, K)>,
     by_key: BTreeMap<K, Ticks>,

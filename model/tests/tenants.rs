@@ -218,3 +218,24 @@ fn a_destroyed_endpoint_leaves_nothing_and_the_other_goes_on() {
     assert_eq!(statuses(0), [(at(0), Status::Destroyed), (at(0), Status::Flushed)]);
     assert_eq!(statuses(1), [(at(1), Status::Released), (at(1), Status::Destroyed)]);
 }
+
+//= RE-1, TX-15 test
+#[test]
+fn a_destroyed_endpoint_forgets_its_ring_and_gives_its_quota_back() {
+    for (quota, began) in [(0, 20), (3, 3)] {
+        let mut world = World::new(2, &small(), Settings::default(), Faults::default(), 7);
+        let own = Endpoint { tx_quota: quota, ..Endpoint::new(endpoint(0, 0), QKEY) };
+        world.nodes[0].nic.set_endpoint(own);
+        // More than there are slots, and more than the quota.
+        for _ in 0..20 {
+            world.send(0, 1, 0, 1000, 8);
+        }
+        let now = world.now(0);
+        let nic = &mut world.nodes[0].nic;
+        nic.destroy_endpoint(now, endpoint(0, 0)).expect("exists");
+        assert!(nic.sender().is_idle());
+        assert_eq!(nic.sender().held_by(own.index()), 0);
+        let ended: Vec<u8> = std::iter::from_fn(|| nic.poll_completion()).map(|done| done.status).collect();
+        assert_eq!(ended, vec![Status::Flushed as u8; began], "quota {quota}");
+    }
+}

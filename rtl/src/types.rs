@@ -88,6 +88,12 @@ pub struct Settings {
     pub credit_delay: Bits<16>,
     /// Packets.
     pub grant_quantum: Bits<8>,
+    /// Bit 0: turns, bit 1: grants, by what is left of a message.
+    pub turn_policy: Bits<2>,
+    /// Of what is no DATA; of DATA by class, four times.
+    pub dscp: Bits<30>,
+    /// Three logarithms of bytes.
+    pub class_sizes: Bits<15>,
     /// Completion entries that the host has looked for.
     pub interrupt_seen: Bits<16>,
     pub interrupt_enable: Bit,

@@ -1,6 +1,6 @@
-//! `rx::GrantOrder`: who is next to be granted more packets. Rule GR-6.
+//! `rx::GrantOrder`: who is next to be granted more packets. Rules GR-6, GR-7.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_abi::params::{Config, NIC512};
 use tessera_abi::regs;
 use tessera_rtl::rx::GrantOrder;
@@ -14,6 +14,8 @@ const SETTLED: u64 = 1100;
 /// Clocks until a waiting message is offered: the last one out, a pick, and two
 /// for each of the lists in the ring that are empty by now.
 const PATIENCE: u64 = 16 + 2 * 40;
+/// Clocks after which who came is certainly seen.
+const SEEN: u64 = 32;
 
 fn design() -> Design {
     tessera_testbenches::design("grant_order", || GrantOrder::new(&CONFIG))
@@ -26,7 +28,17 @@ type Name = (u8, u16);
 enum List {
     /// By place: whoever holds it may change.
     Round(u8),
-    Rest,
+    Rest(u64),
+}
+
+impl List {
+    /// For the turns of GR-6 those of no round are one.
+    fn of_rounds(self) -> List {
+        match self {
+            List::Rest(_) => List::Rest(0),
+            round => round,
+        }
+    }
 }
 
 fn place(name: Name) -> u8 {
@@ -40,6 +52,7 @@ struct Bench<'a> {
     in_round: PortId,
     endpoint: PortId,
     round: PortId,
+    rest_list: PortId,
     bell: [PortId; 5],
     leave: PortId,
     head_valid: PortId,
@@ -60,6 +73,13 @@ struct Bench<'a> {
     passed: BTreeMap<List, u64>,
     waiting_since: u64,
     served: BTreeMap<u64, u64>,
+    /// The list of no round that a context goes to.
+    left: [u64; 64],
+    /// Who came, and when: the block may not have seen the last ones yet.
+    came: VecDeque<(u64, u64)>,
+    /// Heads of the lowest list of no round in a row, and the last of the others: all
+    /// that may be, by what the block may have seen.
+    rest_turns: BTreeSet<(u64, u64)>,
 }
 
 impl<'a> Bench<'a> {
@@ -71,6 +91,7 @@ impl<'a> Bench<'a> {
             in_round: port("enter_data.in_round"),
             endpoint: port("enter_data.endpoint"),
             round: port("enter_data.round"),
+            rest_list: port("enter_data.rest_list"),
             bell: ["valid", "kind", "index", "value", "more"].map(|f| port(&format!("doorbell.{f}"))),
             leave: port("leave"),
             head_valid: port("head_valid"),
@@ -87,6 +108,9 @@ impl<'a> Bench<'a> {
             passed: BTreeMap::new(),
             waiting_since: 0,
             served: BTreeMap::new(),
+            left: [0; 64],
+            came: VecDeque::new(),
+            rest_turns: BTreeSet::from([(0, 0)]),
         };
         for quiet in [bench.enter, bench.leave, bench.bell[0]] {
             bench.dut.set(quiet, 0u64);
@@ -99,7 +123,7 @@ impl<'a> Bench<'a> {
         let rounds = self.lists.iter().filter(|(_, waiting)| !waiting.is_empty());
         let rounds = rounds.filter_map(|(list, _)| match list {
             List::Round(place) => Some((self.places[place].1, *list)),
-            List::Rest => None,
+            List::Rest(_) => None,
         });
         rounds.min().map(|(_, list)| list)
     }
@@ -111,6 +135,44 @@ impl<'a> Bench<'a> {
             self.oldest = oldest;
             self.changed_at = self.dut.cycles();
         }
+    }
+
+    /// GR-7: the turns of the lists of no round after one of `chosen`, which must be its.
+    fn take_rest(&mut self, chosen: u64) {
+        let now = self.dut.cycles();
+        self.came.retain(|(at, _)| now - at <= SEEN);
+        let mut after = BTreeSet::new();
+        for unseen in 0..=self.came.len() {
+            let seen = |context: &u64| {
+                let of_last = self.came.iter().rev().take(unseen).any(|(_, other)| other == context);
+                !of_last
+            };
+            let waits = |list: u64| self.lists.get(&List::Rest(list)).is_some_and(|l| l.iter().any(seen));
+            let waiting: Vec<u64> = (0..8).filter(|list| waits(*list)).collect();
+            for &(row, last) in &self.rest_turns {
+                match waiting[..] {
+                    [] => {}
+                    [lowest] | [lowest, ..] if row < 3 || waiting.len() == 1 => {
+                        if lowest == chosen {
+                            after.insert(((row + 1).min(3), last));
+                        }
+                    }
+                    _ => {
+                        let up = waiting[1..].iter().find(|list| **list > last);
+                        if *up.unwrap_or(&waiting[1]) == chosen {
+                            after.insert((0, chosen));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(
+            !after.is_empty(),
+            "GR-7: list {chosen} was chosen, {:?} before, of {:?}",
+            self.rest_turns,
+            self.lists
+        );
+        self.rest_turns = after;
     }
 
     fn settled(&self) -> bool {
@@ -155,6 +217,9 @@ impl<'a> Bench<'a> {
                 (Some(_), None) => {}
             }
         }
+        if let List::Rest(chosen) = list {
+            self.take_rest(chosen);
+        }
         (self.head, self.head_list) = (Some(context), Some(list));
     }
 
@@ -186,22 +251,15 @@ impl<'a> Bench<'a> {
 
     /// A context of round `name`, perhaps registered, comes to wait.
     fn enters(&mut self, context: u64, name: Option<Name>) {
-        let (endpoint, round) = name.unwrap_or((3, 7));
-        self.dut.set(self.enter, 1u64);
-        self.dut.set(self.context, context);
-        self.dut.set(self.in_round, u64::from(name.is_some()));
-        self.dut.set(self.endpoint, u64::from(endpoint));
-        self.dut.set(self.round, u64::from(round));
-        let known = name.filter(|name| self.places.get(&place(*name)).is_some_and(|p| p.0 == Some(*name)));
-        let list = known.map_or(List::Rest, |name| List::Round(place(name)));
         if self.lists.values().all(VecDeque::is_empty) {
             self.waiting_since = self.dut.cycles();
         }
-        let waiting = self.lists.entry(list).or_default();
-        if waiting.is_empty() {
-            self.passed.insert(list, 0);
+        let list = self.puts(context, name);
+        let of_rounds = list.of_rounds();
+        let (of_same, at) = (|other: &List| other.of_rounds() == of_rounds, &self.lists);
+        if at.iter().filter(|(other, _)| of_same(other)).map(|(_, l)| l.len()).sum::<usize>() == 1 {
+            self.passed.insert(of_rounds, 0);
         }
-        waiting.push_back(context);
         self.clock();
         self.dut.set(self.enter, 0u64);
         self.renew();
@@ -224,9 +282,11 @@ impl<'a> Bench<'a> {
         };
         if !is_oldest {
             let waiting = self.lists.values().filter(|waiting| !waiting.is_empty()).count() as u64;
-            self.passed.insert(list, 0);
+            self.passed.insert(list.of_rounds(), 0);
             for (other, passed) in &mut self.passed {
-                if *other != list && Some(*other) != self.oldest && !self.lists[other].is_empty() {
+                let mut same = self.lists.iter().filter(|(list, _)| list.of_rounds() == *other);
+                let waits = same.any(|(_, waiting)| !waiting.is_empty());
+                if *other != list.of_rounds() && Some(*other) != self.oldest && waits {
                     *passed += 1;
                     assert!(*passed <= waiting + 40, "{other:?} is passed over and over");
                 }
@@ -237,7 +297,6 @@ impl<'a> Bench<'a> {
         if let Some(name) = again {
             // The head of before is still on offer in this clock.
             let before = self.dut.cycles();
-            self.dut.set(self.enter, 1u64);
             self.head = Some(context);
             self.enter_now(context, name);
             assert_eq!(self.dut.cycles(), before + 1);
@@ -251,17 +310,27 @@ impl<'a> Bench<'a> {
     }
 
     fn enter_now(&mut self, context: u64, name: Option<Name>) {
+        let list = self.puts(context, name);
+        self.passed.entry(list.of_rounds()).or_default();
+        self.dut.clock();
+        self.dut.set(self.enter, 0u64);
+    }
+
+    /// Offers a context to the block and puts it into its list.
+    fn puts(&mut self, context: u64, name: Option<Name>) -> List {
         let (endpoint, round) = name.unwrap_or((3, 7));
+        let left = self.left[context as usize];
+        self.dut.set(self.enter, 1u64);
         self.dut.set(self.context, context);
         self.dut.set(self.in_round, u64::from(name.is_some()));
         self.dut.set(self.endpoint, u64::from(endpoint));
         self.dut.set(self.round, u64::from(round));
+        self.dut.set(self.rest_list, left);
         let known = name.filter(|name| self.places.get(&place(*name)).is_some_and(|p| p.0 == Some(*name)));
-        let list = known.map_or(List::Rest, |name| List::Round(place(name)));
+        let list = known.map_or(List::Rest(left), |name| List::Round(place(name)));
         self.lists.entry(list).or_default().push_back(context);
-        self.passed.entry(list).or_default();
-        self.dut.clock();
-        self.dut.set(self.enter, 0u64);
+        self.came.push_back((self.dut.cycles(), context));
+        list
     }
 }
 
@@ -370,12 +439,26 @@ fn gr6_a_forgotten_round_is_none_and_a_registered_anew_the_youngest() {
 
 #[test]
 fn gr6_random_messages_come_and_go() {
-    tb::run("grant_order::random", &design(), |dut, rng: &mut Rng| {
+    come_and_go("grant_order::random", 1);
+}
+
+//= GR-7 test
+#[test]
+fn gr7_random_messages_of_any_length_come_and_go() {
+    come_and_go("grant_order::random_lengths", 8);
+}
+
+/// Contexts of rounds and of none, which go to one of so many lists.
+fn come_and_go(test: &str, lists: u64) {
+    tb::run(test, &design(), |dut, rng: &mut Rng| {
         let bench = &mut Bench::new(dut);
         let names: Vec<Name> = (0..12).map(|_| (rng.bits(2) as u8, 500 + rng.below(6) as u16)).collect();
         let mut outside: Vec<u64> = (0..64).collect();
         let draw = |rng: &mut Rng| rng.chance(0.75).then(|| *rng.pick(&names));
         for _ in 0..6000 {
+            for left in &mut bench.left {
+                *left = rng.below(lists);
+            }
             match rng.below(20) {
                 0 => {
                     let name = *rng.pick(&names);
@@ -470,13 +553,109 @@ fn gr6_only_a_rounds_doorbell_registers() {
             bench.enters(context, round);
             bench.clocks(6);
         }
-        assert_eq!(bench.lists[&List::Rest].len(), 4);
+        assert_eq!(bench.lists[&List::Rest(0)].len(), 4);
         bench.enters(5, Some((1, 10)));
         bench.clocks(SETTLED);
         for expected in [1, 5, 4, 3, 2] {
             assert_eq!(bench.leaves(None), expected);
             bench.clocks(SETTLED);
         }
+    });
+}
+
+/// `turns` heads one after the other, each of which waits again at once.
+fn order(bench: &mut Bench<'_>, turns: u64, name: impl Fn(u64) -> Option<Name>) -> Vec<u64> {
+    let serve = |_| {
+        while bench.head.is_none() {
+            bench.clock();
+        }
+        let name = name(bench.head.unwrap());
+        let context = bench.leaves(Some(name));
+        bench.clocks(20);
+        context
+    };
+    (0..turns).map(serve).collect()
+}
+
+//= GR-7 test
+#[test]
+fn gr7_the_lowest_list_has_three_turns_of_four() {
+    tb::run("grant_order::lowest", &design(), |dut, _| {
+        let bench = &mut Bench::new(dut);
+        for (context, list) in [(10, 1), (11, 1), (50, 5), (30, 3), (60, 7)] {
+            bench.left[context as usize] = list;
+            bench.enters(context, None);
+            bench.clocks(SEEN);
+        }
+        let seen = order(bench, 17, |_| None);
+        assert_eq!(seen, [10, 11, 10, 30, 11, 10, 11, 50, 10, 11, 10, 60, 11, 10, 11, 30, 10]);
+        // Who comes lower goes first, and whoever is on offer stays.
+        bench.enters(0, None);
+        bench.clocks(SEEN);
+        assert_eq!(order(bench, 9, |_| None), [11, 0, 50, 0, 0, 0, 60, 0, 0]);
+        // One goes over to another list as it waits again.
+        bench.left[0] = 6;
+        assert_eq!(order(bench, 13, |_| None), [0, 30, 10, 11, 10, 50, 11, 10, 11, 0, 10, 11, 10]);
+    });
+}
+
+//= GR-7 test
+#[test]
+fn gr7_the_lists_of_no_round_have_one_turn_together() {
+    tb::run("grant_order::together", &design(), |dut, _| {
+        let bench = &mut Bench::new(dut);
+        let name =
+            |context: u64| [Some((2, 40)), Some((2, 41))].get(context as usize / 10).copied().flatten();
+        bench.register((2, 40), 1);
+        bench.register((2, 41), 1);
+        for (context, list) in [(0, 6), (10, 5), (20, 1), (21, 1), (30, 3), (40, 7)] {
+            bench.left[context as usize] = list;
+            bench.enters(context, name(context));
+            bench.clocks(SETTLED);
+        }
+        let seen = order(bench, 64, name);
+        let of = |decade: u64| seen.iter().filter(|context| **context / 10 == decade).count();
+        assert_eq!((of(0), of(1)), (48, 8), "{seen:?}");
+        let rest: Vec<u64> = seen.iter().copied().filter(|context| *context >= 20).collect();
+        assert_eq!(rest, [20, 21, 20, 30, 21, 20, 21, 40], "{seen:?}");
+        // One of them that goes empty takes no turn from the others, and when all have, the
+        // oldest round is alone.
+        let mut left = Vec::new();
+        for _ in 0..40 {
+            while bench.head.is_none() {
+                bench.clock();
+            }
+            let again = bench.head.filter(|head| *head < 10).map(name);
+            let context = bench.leaves(again);
+            if again.is_none() {
+                left.push(context);
+            }
+            bench.clocks(20);
+        }
+        left.retain(|context| *context != 10);
+        assert_eq!((left, bench.served[&10]), (vec![20, 21, 30, 40], 9));
+    });
+}
+
+//= GR-7 test
+#[test]
+fn gr7_nobody_starves() {
+    tb::run("grant_order::starve_lists", &design(), |dut, _| {
+        let bench = &mut Bench::new(dut);
+        for context in 0..40 {
+            bench.left[context as usize] = context % 8;
+            bench.enters(context, None);
+            bench.clocks(6);
+        }
+        order(bench, 2000, |_| None);
+        for list in 0..8 {
+            let of_list = |(context, _): &(&u64, &u64)| *context % 8 == list;
+            let turns: u64 = bench.served.iter().filter(of_list).map(|(_, turns)| turns).sum();
+            let expected = if list == 0 { 1500 } else { 500 / 7 };
+            assert!(turns.abs_diff(expected) <= 2, "list {list}: {turns} of {expected}");
+        }
+        let least = bench.served.values().min();
+        assert!(bench.served.len() == 40 && *least.unwrap() >= 500 / 7 / 5, "{least:?}");
     });
 }
 

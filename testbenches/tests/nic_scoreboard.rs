@@ -8,7 +8,7 @@ use std::ops::Range;
 use tessera_abi::regs::{self, Reg};
 use tessera_abi::wire::{self, Form};
 use tessera_driver::{
-    Access, AddressHandle, CompletionEvent, CompletionQueue, DatagramRequest, DmaMemory, EndpointKind,
+    Access, AddressHandle, CompletionEvent, CompletionQueue, DatagramRequest, DmaMemory, Dscps, EndpointKind,
     EndpointOptions, MemoryRegion, RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_model::scoreboard::Tolerance;
@@ -80,6 +80,11 @@ impl Judged {
         session.speak(form.v6, form.tagged.then_some(VLAN)).unwrap();
         for host in session.hosts.iter().filter(|_| !weights.is_empty()) {
             host.context.weight_paths(weights).unwrap();
+        }
+        // Half of the forms have short messages first, with DSCPs that say so.
+        for host in session.hosts.iter().filter(|_| form.v6) {
+            host.context.set_dscps(&Dscps::SHORT_FIRST).unwrap();
+            host.context.set_short_first(true, true).unwrap();
         }
         let plain: Vec<Plain> = (0..nics).map(|nic| Plain::new(&session, nic)).collect();
         judged.begin();

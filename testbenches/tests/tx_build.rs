@@ -94,6 +94,9 @@ struct Bench<'a> {
     counts: [u64; 7],
     expected_counts: [u64; 7],
     ports: Ports,
+    /// What the registers of classes say: DSCPs, logarithms of lengths.
+    dscps: [u8; 5],
+    class_sizes: [u32; 3],
     bytes: Vec<u8>,
     finished: u64,
     /// Clocks of first and last beats of frames.
@@ -134,6 +137,20 @@ impl<'a> Bench<'a> {
             dut.set(port, 0u64);
         }
         packets::set_up(dut, &HERE);
+        let dscps: [u8; 5] = std::array::from_fn(|_| rng.bits(6) as u8);
+        // Lengths are drawn evenly by their number of bits, too.
+        let class_sizes: [u32; 3] = std::array::from_fn(|_| rng.below(32) as u32);
+        let packed = |values: &[u64], width: usize| -> u64 {
+            values.iter().enumerate().map(|(i, value)| value << (i * width)).sum()
+        };
+        let settings = [
+            ("settings.dscp", packed(&dscps.map(u64::from), 6)),
+            ("settings.class_sizes", packed(&class_sizes.map(u64::from), 5)),
+        ];
+        for (name, value) in settings {
+            let port = dut.port(name).unwrap();
+            dut.set(port, value);
+        }
         let port = |name: &str| dut.port(name).unwrap();
         let ports = Ports {
             now: port("now"),
@@ -179,6 +196,8 @@ impl<'a> Bench<'a> {
             counts: [0; 7],
             expected_counts: [0; 7],
             ports,
+            dscps,
+            class_sizes,
             bytes: Vec::new(),
             finished: 0,
             firsts: Vec::new(),
@@ -186,6 +205,13 @@ impl<'a> Bench<'a> {
             size: packets::beat_size(dut, "frame_data"),
             dut,
         }
+    }
+
+    /// By TX-16.
+    fn tos(&self, length: Option<u32>) -> u8 {
+        let above = |length: u64| self.class_sizes.iter().filter(|&&log2| length > 1 << log2).count();
+        let dscp = length.map_or(self.dscps[0], |length| self.dscps[1 + above(length.into())]);
+        dscp << 2 | 0x02
     }
 
     fn send(&mut self, packet: Packet) {
@@ -324,6 +350,7 @@ impl<'a> Bench<'a> {
             form = sent_in;
             let mut route = packets::route_in(untagged(form), &HERE, &THERE, ev, 0);
             route.qkey = HERE.qkey;
+            route.tos = self.tos(None);
             frame = packets::frame(&route, &packet);
             item = Item::Rm(packet);
         } else {
@@ -338,7 +365,8 @@ impl<'a> Bench<'a> {
                     let kind = if header.probe { 2 } else { usize::from(header.flags & flag::RETX != 0) };
                     self.expected_counts[kind] += 1;
                     told = kind as u64;
-                    let route = packets::route_in(untagged(form), &HERE, &THERE, ev, header.index);
+                    let mut route = packets::route_in(untagged(form), &HERE, &THERE, ev, header.index);
+                    route.tos = self.tos(Some(header.length));
                     (packets::frame(&route, &packet), Item::Rm(packet))
                 }
                 Item::Ud { psn, qkey, tos, hops, immediate, ref payload, .. } => {

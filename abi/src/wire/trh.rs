@@ -120,7 +120,7 @@ pub mod feedback {
 pub const NO_SAMPLE: u16 = 0xFFFF;
 
 /// TRH of DATA and PROBE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DataHeader {
     /// A PROBE (else DATA).
     pub probe: bool,
@@ -155,7 +155,7 @@ pub struct DataHeader {
 }
 
 /// TRH of FEEDBACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FeedbackHeader {
     /// [`fb`] flags.
     pub flags: u8,
@@ -186,7 +186,7 @@ pub struct FeedbackHeader {
 }
 
 /// TRH of RELEASE, laid out as that of a PROBE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseHeader {
     /// Entropy value.
     pub ev: u8,

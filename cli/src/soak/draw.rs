@@ -172,6 +172,9 @@ fn settings(rng: &mut Rng, paths: usize) -> Settings {
         grant_quantum: draw(1, 64),
         busy_wait: draw(80, 400),
         release_low: draw(0, 7),
+        turn_policy: draw(0, 3),
+        dscp: draw(0, (1 << 30) - 1),
+        class_sizes: draw(0, (1 << 15) - 1),
         ..Settings::default()
     }
 }

@@ -60,7 +60,7 @@ pub struct Ask {
 }
 
 /// Loss-detection state of one context.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Interval {
     /// Estimated packet gap, 1/16 tick.
     pub gap: u32,

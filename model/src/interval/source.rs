@@ -1,6 +1,8 @@
 //! What a receiver knows of the ways from its sources: how late packets come, and how
 //! long answers take.
 
+use std::collections::BTreeMap;
+
 use super::TICKS_MAX;
 use crate::settings::Settings;
 
@@ -8,7 +10,7 @@ use crate::settings::Settings;
 const SKEW_FRACTION: u32 = 8;
 
 /// What a receiver knows of the way from a source and back, ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// How late packets come behind the fastest.
     pub skew: u32,
@@ -27,18 +29,27 @@ impl Source {
 const SKEW_KNOWN: u8 = 127;
 
 /// The same per source hash.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct SourceTable {
-    sources: [Source; 256],
-    /// Skew samples of each so far, as far as they are counted.
-    samples: [u8; 256],
+    /// Of a source that nothing is known of.
+    start: Known,
+    /// Of the 256 hashes those that something is known of.
+    known: BTreeMap<u8, Known>,
+}
+
+/// A source's, the skew with its fraction.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Known {
+    source: Source,
+    /// Skew samples so far, as far as they are counted.
+    samples: u8,
 }
 
 impl SourceTable {
     /// Every source starts at `SKEW0` and `ANSWER0`.
     pub fn new(settings: &Settings) -> Self {
-        let start = Source { skew: settings.skew0 << SKEW_FRACTION, answer: settings.answer0 };
-        Self { sources: [start; 256], samples: [0; 256] }
+        let source = Source { skew: settings.skew0 << SKEW_FRACTION, answer: settings.answer0 };
+        Self { start: Known { source, samples: 0 }, known: BTreeMap::new() }
     }
 
     /// XOR of the GID's bytes.
@@ -48,15 +59,18 @@ impl SourceTable {
 
     /// What is known of a source.
     pub fn of(&self, hash: u8) -> Source {
-        let Source { skew, answer } = self.sources[hash as usize];
+        let Source { skew, answer } = self.known.get(&hash).unwrap_or(&self.start).source;
         Source { skew: skew >> SKEW_FRACTION, answer }
+    }
+
+    fn of_mut(&mut self, hash: u8) -> &mut Known {
+        self.known.entry(hash).or_insert(self.start)
     }
 
     /// Takes a skew sample: up at once, down slowly, but from `SKEW0` soon.
     //= RC-5
     pub fn late(&mut self, hash: u8, sample: u32, settings: &Settings) {
-        let skew = &mut self.sources[hash as usize].skew;
-        let samples = &mut self.samples[hash as usize];
+        let Known { source: Source { skew, .. }, samples } = self.of_mut(hash);
         let shift = if *samples < SKEW_KNOWN { 6 } else { 10 };
         *samples = (*samples + 1).min(SKEW_KNOWN);
         let sample = sample.min(TICKS_MAX) << SKEW_FRACTION;
@@ -70,7 +84,7 @@ impl SourceTable {
     /// Takes what a retransmission says of the answer's time.
     //= RC-10
     pub fn answered(&mut self, hash: u8, answered: Answered, settings: &Settings) {
-        let answer = &mut self.sources[hash as usize].answer;
+        let answer = &mut self.of_mut(hash).source.answer;
         let most = settings.rto.min(TICKS_MAX);
         match answered {
             Answered::After(sample) if sample >= *answer => *answer = sample.min(most),

@@ -293,7 +293,13 @@ impl Scoreboard {
                 };
                 let route = &packet.route;
                 routed(bench, message, frame, route, packet.icrc_ok);
-                bench.field(message, "§2", "TOS", route.tos as u64, wire::TOS as u64);
+                //= TX-16
+                let length = match &packet.trh {
+                    Trh::Data(header) => Some(header.length),
+                    Trh::Feedback(_) | Trh::Release(_) => None,
+                };
+                let tos = bench.setup.settings.tos(length);
+                bench.field(message, "TX-16", "TOS", route.tos as u64, tos as u64);
                 bench.field(message, "§2", "hop limit", route.hop_limit as u64, wire::TTL as u64);
                 let kind = match &packet.trh {
                     Trh::Feedback(_) | Trh::Release(_) => PacketKind::Feedback,

@@ -1,5 +1,6 @@
 //! Whose turn it is to be granted more packets: the oldest registered round's
-//! messages three times, then one of the others' (GR-6).
+//! messages three times, then one of the others' (GR-6). Of no round there are
+//! eight lists, by what is left of a message (GR-7).
 //!
 //! ```text
 //!  doorbell ──> places of rounds: name, age, list ──┐
@@ -7,6 +8,7 @@
 //!                        ^                          │
 //!                        └── links, one per message ┘
 //!  ring: every list once that somebody waits in; scan: the oldest of them
+//!  no round: eight lists in registers ──> the lowest three times, then one of the others
 //! ```
 //!
 //! Every message waits in one list only, so that it costs one link: that of its
@@ -15,6 +17,10 @@
 //! the oldest round's take turns. While a list goes empty that was the oldest's, the
 //! places are searched for the next, and meanwhile all lists take turns: nobody
 //! waits for the search.
+//!
+//! To the ring the eight lists of no round are one. Which of them is next is kept in a
+//! register, so that choosing costs no clock and is no part of a longer way; its
+//! turns move as it is picked from.
 //!
 //! Contract:
 //! - `enter` at most every third clock on average, four in a row; a context is
@@ -66,6 +72,8 @@ pub struct GrantEnter {
     pub in_round: Bit,
     pub endpoint: Bits<8>,
     pub round: Bits<16>,
+    /// Which of the lists of no round, if it has none that is registered.
+    pub rest_list: Bits<3>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -93,10 +101,23 @@ pub struct GrantOrder {
     links: SdpRam<Bits<12>, 12>,
     places: ClearedRam<GrantPlace, 8>,
     ages: ClearedRam<GrantAge, 8>,
-    /// Lists by place; the list of no round is 256.
+    /// Lists by place; those of no round are 256.
     ring: Fifo<Bits<9>, 9>,
-    /// The list of no round.
-    rest: Dff<GrantPlace>,
+    /// The lists of no round: who is first and last, where somebody waits, and whether
+    /// they stand in the ring.
+    firsts: [Dff<Bits<12>>; 8],
+    lasts: [Dff<Bits<12>>; 8],
+    waits: Dff<Bits<8>>,
+    rest_ringed: Dff<Bit>,
+    /// Which of them is next, one bit, and whether it is as the lowest.
+    next_rest: Dff<Bits<8>>,
+    next_is_lowest: Dff<Bit>,
+    /// That of the head.
+    serving_rest: Dff<Bits<8>>,
+    /// Heads of the lowest in a row, up to 3.
+    rest_turn: Dff<Bits<2>>,
+    /// Those above the last of the others that had a turn.
+    above: Dff<Bits<8>>,
     step: Dff<GrantStep>,
     bell: Dff<Doorbell>,
     entering: Dff<GrantEnter>,
@@ -122,6 +143,14 @@ pub struct GrantOrder {
     fresh: Dff<Bit>,
     at: Signal<Local, Bits<8>>,
     place: Signal<Local, GrantPlace>,
+    /// The list of no round that the step works on, one bit, and as a row.
+    rest_at: Signal<Local, Bits<8>>,
+    rest: Signal<Local, GrantPlace>,
+    lowest: Signal<Local, Bits<8>>,
+    higher: Signal<Local, Bits<8>>,
+    higher_above: Signal<Local, Bits<8>>,
+    /// Nobody waits in another list that counts as the same.
+    alone: Signal<Local, Bit>,
     row: Signal<Local, GrantPlace>,
     write_place: Signal<Local, Bit>,
     write_rest: Signal<Local, Bit>,
@@ -159,7 +188,15 @@ impl GrantOrder {
             places: ClearedRam::new(8, "block"),
             ages: ClearedRam::new(8, "block"),
             ring: Fifo::new(9),
-            rest: Default::default(),
+            firsts: std::array::from_fn(|_| Dff::default()),
+            lasts: std::array::from_fn(|_| Dff::default()),
+            waits: Default::default(),
+            rest_ringed: Default::default(),
+            next_rest: Default::default(),
+            next_is_lowest: Default::default(),
+            serving_rest: Default::default(),
+            rest_turn: Default::default(),
+            above: Default::default(),
             step: Default::default(),
             bell: Default::default(),
             entering: Default::default(),
@@ -179,6 +216,12 @@ impl GrantOrder {
             fresh: Default::default(),
             at: Default::default(),
             place: Default::default(),
+            rest_at: Default::default(),
+            rest: Default::default(),
+            lowest: Default::default(),
+            higher: Default::default(),
+            higher_above: Default::default(),
+            alone: Default::default(),
             row: Default::default(),
             write_place: Default::default(),
             write_rest: Default::default(),
@@ -204,9 +247,10 @@ impl Logic for GrantOrder {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, rest, step, bell, entering, count, lists, offered, leaving, head, serving, by_ring,
-            known, oldest, oldest_age, turn, scanning, scan_at, fresh
+            self, clk, step, bell, entering, count, lists, offered, leaving, head, serving, by_ring, known,
+            oldest, oldest_age, turn, scanning, scan_at, fresh
         );
+        dff_setup!(self, clk, waits, rest_ringed, next_rest, next_is_lowest, serving_rest, rest_turn, above);
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
         self.links.clock.next = self.clk.val();
@@ -254,9 +298,33 @@ impl Logic for GrantOrder {
                 self.list_at.next = bit_cast::<9, 8>(self.at.val());
             }
         }
+        // Of no round.
+        self.rest_at.next = self.serving_rest.q.val();
+        if self.step.q.val() == GrantStep::Pick {
+            self.rest_at.next = self.next_rest.q.val();
+        }
+        if self.step.q.val() == GrantStep::Enter {
+            self.rest_at.next = bits::<8>(1) << self.entering.q.val().rest_list;
+        }
+        self.rest.next.valid = false;
+        self.rest.next.endpoint = 0.into();
+        self.rest.next.id = 0.into();
+        self.rest.next.age = 0.into();
+        self.rest.next.some = (self.waits.q.val() & self.rest_at.val()).any();
+        self.rest.next.ringed = self.rest_ringed.q.val();
+        self.rest.next.head = 0.into();
+        self.rest.next.tail = 0.into();
+        for i in 0..8 {
+            if self.rest_at.val().get_bit(i) {
+                self.rest.next.head = self.firsts[i].q.val();
+                self.rest.next.tail = self.lasts[i].q.val();
+            }
+        }
         self.row.next = self.place.val();
+        self.alone.next = true;
         if self.list_at.val().get_bit(8) {
-            self.row.next = self.rest.q.val();
+            self.row.next = self.rest.val();
+            self.alone.next = !(self.waits.q.val() & !self.rest_at.val()).any();
         }
         self.links.write_address.next = self.row.val().tail;
         self.is_oldest.next =
@@ -279,6 +347,21 @@ impl Logic for GrantOrder {
 
         self.ring_is_oldest.next =
             self.known.q.val() & (self.ring.out_data.val() == bit_cast::<9, 8>(self.oldest.q.val()));
+
+        // GR-7: which of the lists of no round is next. A clock passes between what changes
+        // them and a pick.
+        self.lowest.next = self.waits.q.val() & (!self.waits.q.val() + 1);
+        self.higher.next = self.waits.q.val() & !self.lowest.val();
+        self.higher_above.next = self.higher.val() & self.above.q.val();
+        self.next_rest.d.next = self.lowest.val();
+        self.next_is_lowest.d.next = (self.rest_turn.q.val() != 3) | !self.higher.val().any();
+        if (self.rest_turn.q.val() == 3) & self.higher.val().any() {
+            self.next_rest.d.next = self.higher.val() & (!self.higher.val() + 1);
+            if self.higher_above.val().any() {
+                self.next_rest.d.next = self.higher_above.val() & (!self.higher_above.val() + 1);
+            }
+        }
+
         self.wants_other.next = !self.known.q.val() | ((self.turn.q.val() == 3) & (self.lists.q.val() > 1));
 
         match self.step.q.val() {
@@ -333,7 +416,7 @@ impl Logic for GrantOrder {
             }
             GrantStep::Enter => {
                 self.links.write_enable.next = self.row.val().some;
-                self.grows.next = !self.row.val().some;
+                self.grows.next = !self.row.val().some & self.alone.val();
                 self.ring.in_valid.next = !self.row.val().ringed;
                 self.ring.in_data.next = self.list_at.val();
                 if !self.row.val().some {
@@ -361,7 +444,7 @@ impl Logic for GrantOrder {
                 }
                 if self.row.val().head == self.row.val().tail {
                     self.row.next.some = false;
-                    self.shrinks.next = true;
+                    self.shrinks.next = self.alone.val();
                     self.search.next = self.is_oldest.val();
                 }
                 self.row.next.head = self.links.read_data.val();
@@ -372,6 +455,17 @@ impl Logic for GrantOrder {
             GrantStep::Pick => {
                 self.offered.d.next = self.row.val().some;
                 self.head.d.next = self.row.val().head;
+                self.serving_rest.d.next = self.next_rest.q.val();
+                if self.list_at.val().get_bit(8) & self.row.val().some {
+                    if self.next_is_lowest.q.val() {
+                        if self.rest_turn.q.val() != 3 {
+                            self.rest_turn.d.next = self.rest_turn.q.val() + 1;
+                        }
+                    } else {
+                        self.rest_turn.d.next = 0.into();
+                        self.above.d.next = !(self.next_rest.q.val() | (self.next_rest.q.val() - 1));
+                    }
+                }
                 if self.by_ring.q.val() {
                     // A list whose messages were all served as the oldest's is dropped here.
                     self.ring.in_valid.next = self.row.val().some;
@@ -391,7 +485,21 @@ impl Logic for GrantOrder {
         self.ages.write_data.next.some = self.row.val().some;
         self.ages.write_data.next.age = self.row.val().age;
         if self.write_rest.val() {
-            self.rest.d.next = self.row.val();
+            self.rest_ringed.d.next = self.row.val().ringed;
+            self.waits.d.next = self.waits.q.val() & !self.rest_at.val();
+            if self.row.val().some {
+                self.waits.d.next = self.waits.q.val() | self.rest_at.val();
+            }
+        }
+        for i in 0..8 {
+            self.firsts[i].clock.next = self.clk.val();
+            self.firsts[i].d.next = self.firsts[i].q.val();
+            self.lasts[i].clock.next = self.clk.val();
+            self.lasts[i].d.next = self.lasts[i].q.val();
+            if self.write_rest.val() & self.rest_at.val().get_bit(i) {
+                self.firsts[i].d.next = self.row.val().head;
+                self.lasts[i].d.next = self.row.val().tail;
+            }
         }
         if self.grows.val() {
             self.lists.d.next = self.lists.q.val() + 1;
@@ -429,8 +537,10 @@ impl Logic for GrantOrder {
         }
 
         if self.rst.val() {
-            self.rest.d.next.some = false;
-            self.rest.d.next.ringed = false;
+            self.waits.d.next = 0.into();
+            self.rest_ringed.d.next = false;
+            self.rest_turn.d.next = 0.into();
+            self.above.d.next = 255.into();
             self.bell.d.next.valid = false;
         }
         if self.rst.val() {

@@ -401,7 +401,7 @@ impl Logic for Act {
             self.changed.d.next.probe = true;
         }
 
-        // The ready ring, TX-8.
+        // Its turn, TX-8 and TX-17.
         self.wants_turn.next = self.job.val().accept
             | self.probe.val()
             | self.ask_again.val()
@@ -409,6 +409,7 @@ impl Logic for Act {
             | (self.send_new.val() & self.verdict.val().unsent_after)
             | (self.send_probe.val() & self.verdict.val().unsent & (self.state.val().busy == 0));
         self.out.d.next.push = self.wants_turn.val() & (self.job.val().turn | !self.state.val().in_ring);
+        self.out.d.next.push_list = self.verdict.val().list;
         self.out.d.next.push_on = self.send_probe.val()
             | (self.send_new.val() & self.verdict.val().unsent_after & self.verdict.val().few_after);
         if self.job.val().turn | self.job.val().accept {

@@ -58,6 +58,8 @@ pub struct Judge {
     allowed: Signal<Local, Bits<24>>,
     following: Signal<Local, Bits<24>>,
     left_after: Signal<Local, Bits<24>>,
+    /// Packets never sent, after this job.
+    left: Signal<Local, Bits<24>>,
     ahead: Signal<Local, Bits<8>>,
     behind: Signal<Local, Bits<8>>,
     fresh: Signal<Local, Bit>,
@@ -146,6 +148,7 @@ impl Judge {
             allowed: Default::default(),
             following: Default::default(),
             left_after: Default::default(),
+            left: Default::default(),
             ahead: Default::default(),
             behind: Default::default(),
             fresh: Default::default(),
@@ -328,6 +331,38 @@ impl Logic for Judge {
         self.out.d.next.unsent_after = self.following.val() < self.state.val().limit;
         self.left_after.next = self.message.val().count - self.following.val();
         self.out.d.next.few_after = self.left_after.val() <= 4;
+        // TX-17. A state that is accepted into is still the last message's.
+        self.left.next = self.message.val().count - self.state.val().sent;
+        if self.job.val().turn & !self.state.val().probe {
+            self.left.next = self.left_after.val();
+        }
+        if self.job.val().accept {
+            self.left.next = self.message.val().count;
+        }
+        self.out.d.next.list = 0.into();
+        if self.settings.val().turn_policy.get_bit(0) {
+            if self.left.val().get_bits::<2>(2).any() {
+                self.out.d.next.list = 1.into();
+            }
+            if self.left.val().get_bits::<2>(4).any() {
+                self.out.d.next.list = 2.into();
+            }
+            if self.left.val().get_bits::<2>(6).any() {
+                self.out.d.next.list = 3.into();
+            }
+            if self.left.val().get_bits::<2>(8).any() {
+                self.out.d.next.list = 4.into();
+            }
+            if self.left.val().get_bits::<2>(10).any() {
+                self.out.d.next.list = 5.into();
+            }
+            if self.left.val().get_bits::<2>(12).any() {
+                self.out.d.next.list = 6.into();
+            }
+            if self.left.val().get_bits::<10>(14).any() {
+                self.out.d.next.list = 7.into();
+            }
+        }
         self.out.d.next.starved = (self.state.val().cumulative == self.state.val().sent)
             & (self.state.val().sent < self.state.val().limit)
             & (self.state.val().busy == 0);

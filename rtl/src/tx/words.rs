@@ -61,7 +61,7 @@ pub struct SlotState {
     pub probes: Bits<8>,
     /// A PROBE is to be sent.
     pub probe: Bit,
-    /// The slot is in the ready ring, whatever became of its message.
+    /// The slot waits for its turn, whatever became of its message.
     pub in_ring: Bit,
     pub first_linked: Bit,
     pub second_linked: Bit,
@@ -76,7 +76,7 @@ pub struct Job {
     pub feedback: Bit,
     /// A timer node popped.
     pub pop: Bit,
-    /// The slot's turn in the ready ring has come.
+    /// The slot's turn has come.
     pub turn: Bit,
     /// A retransmission is due.
     pub step: Bit,
@@ -134,6 +134,8 @@ pub struct Verdict {
     pub unsent_after: Bit,
     /// At most four packets of the message are left then.
     pub few_after: Bit,
+    /// The list that the slot waits in after this job.
+    pub list: Bits<3>,
     /// All that was sent has arrived, and the next packet may be sent.
     pub starved: Bit,
     /// The index of a step may be sent again.
@@ -178,8 +180,9 @@ pub struct Action {
     pub finish: Bit,
     /// It could have linked a timer node.
     pub may_insert: Bit,
-    /// To the ready ring; with `push_on` its turn goes on.
+    /// To those that wait for their turn; with `push_on` its turn goes on.
     pub push: Bit,
+    pub push_list: Bits<3>,
     pub push_on: Bit,
     /// The job was one that may send.
     pub tried: Bit,

@@ -81,6 +81,11 @@ pub struct TxFields {
     udp_length: Signal<Local, Bits<13>>,
     port: Signal<Local, Bits<16>>,
     tos: Signal<Local, Bits<8>>,
+    /// The message is longer than where this class ends.
+    above: [Signal<Local, Bit>; 3],
+    /// Which of the DSCPs; it.
+    size_class: Signal<Local, Bits<3>>,
+    dscp: Signal<Local, Bits<6>>,
     ttl: Signal<Local, Bits<8>>,
     age: Signal<Local, Bits<32>>,
 
@@ -88,6 +93,7 @@ pub struct TxFields {
     ethertype4: Constant<Bits<16>>,
     ethertype6: Constant<Bits<16>>,
     tos_rm: Constant<Bits<8>>,
+    one: Constant<Bits<32>>,
     ttl_rm: Constant<Bits<8>>,
     udp: Constant<Bits<8>>,
     roce_port: Constant<Bits<16>>,
@@ -157,12 +163,16 @@ impl TxFields {
             udp_length: Default::default(),
             port: Default::default(),
             tos: Default::default(),
+            above: Default::default(),
+            size_class: Default::default(),
+            dscp: Default::default(),
             ttl: Default::default(),
             age: Default::default(),
             mapped: Constant::new(0xFFFFu64.into()),
             ethertype4: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
             tos_rm: Constant::new(u64::from(wire::TOS).into()),
+            one: Constant::new(1u64.into()),
             ttl_rm: Constant::new(u64::from(wire::TTL).into()),
             udp: Constant::new(u64::from(wire::IP_UDP).into()),
             roce_port: Constant::new(u64::from(wire::UDP_PORT).into()),
@@ -233,7 +243,27 @@ impl Logic for TxFields {
 
         // Ethernet and IP, both ways.
         self.port.next = self.source_port.val() + bit_cast::<16, 8>(self.ev.val());
-        self.tos.next = self.tos_rm.val();
+        for i in 0..3 {
+            // Above two to the power of n: something at or over bit n, and not that bit alone.
+            self.above[i].next =
+                (self.packet.val().length >> self.settings.val().class_sizes.get_bits::<5>(5 * i)).any()
+                    & (self.packet.val().length
+                        != (self.one.val() << self.settings.val().class_sizes.get_bits::<5>(5 * i)));
+        }
+        self.size_class.next = 0.into();
+        if !self.is_feedback.val() {
+            self.size_class.next = 1
+                + bit_cast::<3, 1>(self.above[0].val().into())
+                + bit_cast::<3, 1>(self.above[1].val().into())
+                + bit_cast::<3, 1>(self.above[2].val().into());
+        }
+        self.dscp.next = self.settings.val().dscp.get_bits::<6>(0);
+        for i in 1..5 {
+            if self.size_class.val().index() == i {
+                self.dscp.next = self.settings.val().dscp.get_bits::<6>(6 * i);
+            }
+        }
+        self.tos.next = self.tos_rm.val() | (bit_cast::<8, 6>(self.dscp.val()) << 2);
         self.ttl.next = self.ttl_rm.val();
         if self.ud.val() {
             self.tos.next = self.packet.val().tag.get_bits::<8>(0);

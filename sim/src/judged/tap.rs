@@ -32,7 +32,7 @@ type Place = fn(&mut Settings) -> &mut u32;
 
 /// Registers that are one number of [`Settings`]; policy, first path and seed are
 /// the others.
-const NUMBERS: [(Reg, Place); 28] = [
+const NUMBERS: [(Reg, Place); 31] = [
     (regs::PATH_COUNT, |s| &mut s.path_count),
     (regs::GAP0, |s| &mut s.gap0),
     (regs::SKEW0, |s| &mut s.skew0),
@@ -61,6 +61,9 @@ const NUMBERS: [(Reg, Place); 28] = [
     (regs::GRANT_QUANTUM, |s| &mut s.grant_quantum),
     (regs::CREDIT_POLICY, |s| &mut s.credit_policy),
     (regs::CREDIT_DELAY, |s| &mut s.credit_delay),
+    (regs::TURN_POLICY, |s| &mut s.turn_policy),
+    (regs::DSCP, |s| &mut s.dscp),
+    (regs::CLASS_SIZES, |s| &mut s.class_sizes),
 ];
 
 /// Registers that make a NIC behave as `settings` say, seed apart.

@@ -147,6 +147,7 @@ pub const JUDGES: &[Judge] = &[
             "nack",
         ],
     },
+    Judge { test: "turn_lists", blocks: &["turn_lists"] },
     Judge { test: "payload_reader", blocks: &["payload_reader", "payload_order", "narrow_payload_reader"] },
     Judge { test: "nic", blocks: &["nic512", "core", "wide_path", "event_map"] },
     Judge { test: "gears", blocks: &["widen", "split"] },

@@ -235,7 +235,7 @@ fn every_writable_register_keeps_its_bits_and_no_others() {
 }
 
 /// Which field of `settings` shows which register.
-const SETTINGS: [(Reg, &str); 34] = [
+const SETTINGS: [(Reg, &str); 37] = [
     (regs::CONTROL, "enable"),
     (regs::LOCAL_IP, "local_ip"),
     (regs::PKEY, "pkey"),
@@ -268,6 +268,9 @@ const SETTINGS: [(Reg, &str); 34] = [
     (regs::RTO_ROUND, "rto_round"),
     (regs::CREDIT_POLICY, "credit_policy"),
     (regs::CREDIT_DELAY, "credit_delay"),
+    (regs::TURN_POLICY, "turn_policy"),
+    (regs::DSCP, "dscp"),
+    (regs::CLASS_SIZES, "class_sizes"),
     (regs::MPL, "mpl"),
     (regs::RELEASE_LOW, "release_low"),
 ];

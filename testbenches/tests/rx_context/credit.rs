@@ -169,6 +169,163 @@ fn gr4_congestion_shrinks_the_credit() {
     });
 }
 
+/// Messages of so many packets, in contexts 0, 1 .. : by which of them each grant was.
+/// There is credit for one grant at a time, and all of it is sent before the next. The first
+/// is to want all of the credit, so that it is granted none before all have come.
+fn order(test: &str, turn_policy: u64, counts: &[u64]) -> Vec<u64> {
+    assert!(counts[0] >= 2 + 16);
+    // Nobody gets a packet beyond the credit.
+    let registers = Registers { credit_limit: 16 * 256, rtt_default: 1000, turn_policy, ..REGISTERS };
+    let order = std::cell::RefCell::new(Vec::new());
+    run(test, registers, |bench, _| {
+        let all: Vec<Packet> = (0..).zip(counts).map(|(c, count)| message(c, count * 256, 2)).collect();
+        for index in 0..2 {
+            for of in &all {
+                bench.data(of, index, 10, 0);
+            }
+        }
+        let mut granted = Vec::new();
+        let mut looked = 0;
+        let mut since = bench.now;
+        while bench.messages.values().any(|m| m.phase == Phase::Open) {
+            bench.clock();
+            let seen = bench.seen.get(looked).cloned();
+            let Some(seen) = seen else {
+                assert!(bench.now < since + 400, "grants dry up");
+                continue;
+            };
+            looked += 1;
+            if seen.flags == GRANT {
+                let of = all[seen.generation as usize - 1000].clone();
+                granted.push(of.context);
+                bench.fill(&of, 0..seen.grant);
+            }
+            since = bench.now;
+        }
+        bench.settle(5000);
+        *order.borrow_mut() = granted;
+    });
+    order.into_inner()
+}
+
+/// What the rules say of that.
+fn ruled(turn_policy: u64, counts: &[u64]) -> Vec<u64> {
+    let list_of = |left| if turn_policy & 2 != 0 { list_of(left) as usize } else { 0 };
+    let mut turns = Turns::default();
+    let mut granted = vec![2; counts.len()];
+    let mut order = Vec::new();
+    let mut chosen = None;
+    for (context, count) in counts.iter().enumerate() {
+        turns.lists[list_of(count - 2)].push_back(context as u64);
+        // The first one is on offer before the others come.
+        chosen.get_or_insert_with(|| turns.choose());
+    }
+    while let Some(list) = chosen {
+        let context = turns.lists[list].pop_front().unwrap();
+        order.push(context);
+        let (granted, count) = (&mut granted[context as usize], counts[context as usize]);
+        *granted = (*granted + 16).min(count);
+        if *granted < count {
+            turns.lists[list_of(count - *granted)].push_back(context);
+        }
+        chosen = turns.lists.iter().any(|list| !list.is_empty()).then(|| turns.choose());
+    }
+    order
+}
+
+//= GR-7 test
+#[test]
+fn gr7_who_has_least_left_is_granted_first() {
+    // 18, 198, 62, 50 and 4198 packets are left: lists 2, 3, 2, 2 and 6.
+    let counts = [20, 200, 64, 52, 4200];
+    let seen = order("least left", 2, &counts);
+    assert_eq!(seen, ruled(2, &counts));
+    // The first comes into list 0 with 2 left; then 2 and 3 take turns in list 2, until 2 goes
+    // before 3 with 14 left. Every fourth turn is that of list 3, of 6, of 3.
+    assert_eq!(seen[..12], [0, 0, 2, 1, 3, 2, 3, 4, 2, 2, 3, 1]);
+}
+
+//= GR-7 test
+#[test]
+fn gr7_without_the_policy_all_take_turns() {
+    let counts = [20, 200, 64, 52, 300];
+    for policy in [0, 1] {
+        let seen = order("in turn", policy, &counts);
+        assert_eq!(seen, ruled(policy, &counts));
+        assert_eq!(seen[..12], [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 1, 2]);
+    }
+}
+
+//= GR-7 test
+#[test]
+fn gr7_messages_of_any_length_go_by_what_is_left() {
+    let rng = &mut Rng::for_test("rx_context::any_length");
+    for _ in 0..4 {
+        let mut counts: Vec<u64> = (0..14).map(|_| 3 + (rng.below(16) << rng.below(8))).collect();
+        counts[0] += 15;
+        let policy = 2 + rng.below(2);
+        assert_eq!(order("any length", policy, &counts), ruled(policy, &counts), "{counts:?}");
+    }
+}
+
+//= GR-7 test
+#[test]
+fn gr7_a_long_message_is_not_starved_by_short_ones() {
+    let registers = Registers { credit_limit: 16 * 256, rtt_default: 1000, turn_policy: 2, ..REGISTERS };
+    run("starved", registers, |bench, rng| {
+        let long = message(15, 1000 * 256, 2);
+        bench.fill(&long, 0..2);
+        let (mut looked, mut grants, mut last, mut short, mut granted) = (0, 0u64, 0, 0, 2);
+        let mut of_context = vec![long.clone(); 16];
+        let mut generation = 2000;
+        while bench.messages[&long.generation].phase == Phase::Open {
+            // Short ones come as others end, and wait before any grant of the long one.
+            for context in 0..8 {
+                if !bench.owners.contains_key(&context) {
+                    let first = message(context, (3 + rng.below(40)) * 256, 2);
+                    let first = Packet { generation, ..first };
+                    generation += 1;
+                    bench.fill(&first, 0..2);
+                    of_context[context as usize] = first;
+                }
+            }
+            bench.clock();
+            while let Some(seen) = bench.seen.get(looked).cloned() {
+                looked += 1;
+                if seen.flags == GRANT {
+                    grants += 1;
+                    let of = bench.messages[&seen.generation].first.clone();
+                    if of.context == long.context {
+                        // The short ones are in lists 0 to 2, two of which may have turns before; at its
+                        // own end it is in one of those itself, and each of them may be in front.
+                        let turns = if list_of(1000 - granted) > 2 { 1 } else { 1 + 8 };
+                        assert!(
+                            grants - last <= turns * 4 * 3,
+                            "{} of others, {granted} to {}",
+                            grants - last,
+                            seen.grant
+                        );
+                        (last, granted) = (grants, seen.grant);
+                    } else {
+                        short += 1;
+                    }
+                    bench.fill(&of, 0..seen.grant);
+                }
+            }
+            assert!(bench.now < 200_000, "the long one starves");
+        }
+        assert!(short > 150, "{short} grants of short ones");
+        for first in &of_context[..8] {
+            while bench.messages[&first.generation].phase == Phase::Open {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(first, 0..grant);
+                bench.ticks(5);
+            }
+        }
+        bench.settle(5000);
+    });
+}
+
 /// GR-1: as many messages as there are contexts, each of the largest window that
 /// a packet can ask for: 4 GiB, which are not nothing.
 #[test]

@@ -91,6 +91,34 @@ pub fn bytes(of: &Packet, from: u64, to: u64) -> u64 {
     (to << of.log2).min(of.length) - (from << of.log2).min(of.length)
 }
 
+/// GR-7: the list of who has so many packets left, by its bounds.
+pub fn list_of(left: u64) -> u64 {
+    [4, 16, 64, 256, 1024, 4096, 16384].iter().filter(|bound| left >= **bound).count() as u64
+}
+
+/// GR-7: the lists of no round, and whose turn it is.
+#[derive(Default)]
+pub struct Turns {
+    pub lists: [VecDeque<u64>; 8],
+    row: u64,
+    last: usize,
+}
+
+impl Turns {
+    /// The list whose head is next; it has had its turn with that.
+    pub fn choose(&mut self) -> usize {
+        let waiting: Vec<usize> = (0..8).filter(|list| !self.lists[*list].is_empty()).collect();
+        if self.row < 3 || waiting.len() == 1 {
+            self.row = (self.row + 1).min(3);
+            return waiting[0];
+        }
+        let others = &waiting[1..];
+        self.row = 0;
+        self.last = *others.iter().find(|list| **list > self.last).unwrap_or(&others[0]);
+        self.last
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Open,

@@ -1,6 +1,7 @@
 //! `rx::Window` on its own, to the longest message there is: no test sends
 //! sixteen million packets.
 
+use super::reference::list_of;
 use tessera_abi::params::{BLOCK_PACKETS, WINDOW_PACKETS};
 use tessera_rtl::prelude::*;
 use tessera_rtl::rx::Window;
@@ -25,6 +26,7 @@ struct Clocked {
     next_base: Signal<Out, Bits<24>>,
     may_grant: Signal<Out, Bit>,
     gap: Signal<Out, Bits<11>>,
+    rest_list: Signal<Out, Bits<3>>,
     at: Signal<Out, Bits<24>>,
     asked: Signal<Out, Bit>,
     window: Window,
@@ -44,6 +46,7 @@ impl Clocked {
             next_base: Default::default(),
             may_grant: Default::default(),
             gap: Default::default(),
+            rest_list: Default::default(),
             at: Default::default(),
             asked: Default::default(),
             window: Window::new(),
@@ -65,6 +68,7 @@ impl Logic for Clocked {
         self.next_base.next = self.window.next_base.val();
         self.may_grant.next = self.window.may_grant.val();
         self.gap.next = self.window.gap.val();
+        self.rest_list.next = self.window.rest_list.val();
         self.at.next = self.window.at.val();
         self.asked.next = self.window.asked.val();
         self.clocked.d.next = self.window.may_grant.val();
@@ -83,6 +87,7 @@ fn edge(rng: &mut Rng, end: u64) -> u64 {
 }
 
 //= GR-2 test
+//= GR-7 test
 #[test]
 fn gr2_the_window_of_the_longest_message_reaches_its_end() {
     let design = tessera_testbenches::design("rx_window", Clocked::new);
@@ -90,12 +95,14 @@ fn gr2_the_window_of_the_longest_message_reaches_its_end() {
         let port = |name: &str| dut.port(name).unwrap();
         let [cumulative, granted, count, step, limit] =
             ["cumulative", "granted", "count", "step", "limit"].map(port);
-        let [base, next_base, may_grant, gap, at, asked] =
-            ["base", "next_base", "may_grant", "gap", "at", "asked"].map(port);
+        let [base, next_base, may_grant, gap, rest_list, at, asked] =
+            ["base", "next_base", "may_grant", "gap", "rest_list", "at", "asked"].map(port);
+        let mut lists = [0; 8];
         for turn in 0..60_000 {
-            let packets = match turn % 3 {
+            let packets = match turn % 4 {
                 0 => MOST - rng.below(2048),
                 1 => 1 + rng.below(4096),
+                2 => 1 + rng.below(1 << 15),
                 _ => 1 + rng.below(MOST),
             };
             let arrived = edge(rng, packets);
@@ -114,6 +121,8 @@ fn gr2_the_window_of_the_longest_message_reaches_its_end() {
             assert_eq!(dut.get(may_grant), u64::from(had < reach), "{case}");
             if had < reach {
                 assert_eq!(dut.get(gap), reach - had, "{case}");
+                assert_eq!(dut.get(rest_list), list_of(packets - had), "{case}");
+                lists[dut.get(rest_list) as usize] += 1;
             }
             let from = first + behind * BLOCK;
             assert_eq!(dut.get(asked), u64::from(from < asks), "{case}: {behind} blocks on, to {asks}");
@@ -121,5 +130,6 @@ fn gr2_the_window_of_the_longest_message_reaches_its_end() {
                 assert_eq!(dut.get(at), from, "{case}");
             }
         }
+        assert!(lists.iter().all(|seen| *seen > 100), "{lists:?}");
     });
 }

@@ -8,4 +8,5 @@ mod network;
 mod paths;
 mod recovery;
 mod sending;
+mod turns;
 mod walks;

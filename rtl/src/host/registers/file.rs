@@ -21,7 +21,7 @@ use crate::wire::Rom;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 44;
+pub const WORDS: usize = 47;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -69,6 +69,9 @@ pub const FILE: [Reg; WORDS] = [
     regs::RECOVER_MESSAGE,   // 41
     regs::INTERRUPT_SEEN,    // 42
     regs::INTERRUPT_DELAY,   // 43
+    regs::TURN_POLICY,       // 44
+    regs::DSCP,              // 45
+    regs::CLASS_SIZES,       // 46
 ];
 
 #[derive(LogicBlock)]
@@ -150,7 +153,7 @@ impl Logic for RegisterFile {
         self.read_at.next = 0.into();
         self.is_written.next = false;
         self.at_reset.next = 0.into();
-        for i in 0..44 {
+        for i in 0..47 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             self.written[i].clock.next = self.clk.val();
@@ -239,6 +242,9 @@ impl Logic for RegisterFile {
         self.taken.d.next.interrupt_seen = self.words[42].q.val().get_bits::<16>(0);
         self.taken.d.next.interrupt_enable = self.words[42].q.val().get_bit(16);
         self.taken.d.next.interrupt_delay = self.words[43].q.val().get_bits::<16>(0);
+        self.taken.d.next.turn_policy = self.words[44].q.val().get_bits::<2>(0);
+        self.taken.d.next.dscp = self.words[45].q.val().get_bits::<30>(0);
+        self.taken.d.next.class_sizes = self.words[46].q.val().get_bits::<15>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;
         }

@@ -1,9 +1,10 @@
-//! The blocks a message is at: how far it may be granted (GR-2), and which block
-//! a NACK asks for.
+//! The blocks a message is at: how far it may be granted (GR-2), by how much it
+//! waits for it (GR-7), and which block a NACK asks for.
 //!
 //! ```text
 //!  cumulative ──> base, next_base ──┬─ + 1024, or count ──> less granted: gap, may_grant
 //!                                   └─ + 256 * step ──> at ──> below limit: asked
+//!  count less granted ──> half the logarithm: rest_list
 //! ```
 //!
 //! A message may have 2^24 - 1 packets, and its window then ends beyond what 24
@@ -26,6 +27,8 @@ pub struct Window {
     pub may_grant: Signal<Out, Bit>,
     /// Packets it may be granted, if it may be.
     pub gap: Signal<Out, Bits<11>>,
+    /// The list of those that have so much left.
+    pub rest_list: Signal<Out, Bits<3>>,
     /// Blocks behind that of `cumulative`, and packets a NACK may ask for.
     pub step: Signal<In, Bits<3>>,
     pub limit: Signal<In, Bits<24>>,
@@ -35,7 +38,7 @@ pub struct Window {
     /// Blocks that the grant is ahead of `base`, two's complement.
     ahead: Signal<Local, Bits<17>>,
     to_reach: Signal<Local, Bits<11>>,
-    to_count: Signal<Local, Bits<11>>,
+    to_count: Signal<Local, Bits<24>>,
     reach: Signal<Local, Bits<25>>,
     from: Signal<Local, Bits<25>>,
 }
@@ -53,6 +56,7 @@ impl Window {
             next_base: Default::default(),
             may_grant: Default::default(),
             gap: Default::default(),
+            rest_list: Default::default(),
             step: Default::default(),
             limit: Default::default(),
             at: Default::default(),
@@ -81,11 +85,34 @@ impl Logic for Window {
         self.may_grant.next =
             (self.granted.val() < self.count.val()) & (self.ahead.val().get_bit(16) | (self.ahead.val() < 4));
         self.to_reach.next = self.base.val().get_bits::<11>(0) + 1024 - self.granted.val().get_bits::<11>(0);
-        self.to_count.next = self.count.val().get_bits::<11>(0) - self.granted.val().get_bits::<11>(0);
+        self.to_count.next = self.count.val() - self.granted.val();
         self.reach.next = bit_cast::<25, 24>(self.base.val()) + 1024;
         self.gap.next = self.to_reach.val();
         if bit_cast::<25, 24>(self.count.val()) < self.reach.val() {
-            self.gap.next = self.to_count.val();
+            self.gap.next = self.to_count.val().get_bits::<11>(0);
+        }
+        // The highest pair of bits that is not 0; 7 for all of the upper ones.
+        self.rest_list.next = 0.into();
+        if self.to_count.val().get_bits::<2>(2).any() {
+            self.rest_list.next = 1.into();
+        }
+        if self.to_count.val().get_bits::<2>(4).any() {
+            self.rest_list.next = 2.into();
+        }
+        if self.to_count.val().get_bits::<2>(6).any() {
+            self.rest_list.next = 3.into();
+        }
+        if self.to_count.val().get_bits::<2>(8).any() {
+            self.rest_list.next = 4.into();
+        }
+        if self.to_count.val().get_bits::<2>(10).any() {
+            self.rest_list.next = 5.into();
+        }
+        if self.to_count.val().get_bits::<2>(12).any() {
+            self.rest_list.next = 6.into();
+        }
+        if self.to_count.val().get_bits::<10>(14).any() {
+            self.rest_list.next = 7.into();
         }
 
         self.from.next = bit_cast::<25, 24>(self.base.val()) + (bit_cast::<25, 3>(self.step.val()) << 8);

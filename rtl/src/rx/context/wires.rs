@@ -319,6 +319,11 @@ impl Part<Wires> for Context {
         self.grant.enter_data.next.in_round = self.fixed.q.val().in_round;
         self.grant.enter_data.next.endpoint = self.fixed.q.val().endpoint;
         self.grant.enter_data.next.round = self.fixed.q.val().round;
+        // GR-7: all in the first list, or by what is left.
+        self.grant.enter_data.next.rest_list = 0.into();
+        if self.settings.val().turn_policy.get_bit(1) {
+            self.grant.enter_data.next.rest_list = self.window.rest_list.val();
+        }
         self.ran_leave.next = false;
         self.grant.hold_off.next = false;
         self.grant.room.next = self.room.q.val();

@@ -312,6 +312,7 @@ impl Logic for Slots {
         }
         self.ring.push.next = self.act.action.val().push;
         self.ring.push_slot.next = self.act.action.val().slot;
+        self.ring.push_list.next = self.act.action.val().push_list;
         self.ring.push_on.next = self.act.action.val().push_on;
         self.free.give.next = self.act.action.val().finish | self.starter.clear_give.val();
         self.free.give_slot.next = self.act.action.val().slot;
@@ -372,7 +373,6 @@ impl Logic for Slots {
         self.flight.landed_slot.next = self.sent.val().slot;
         self.finished.push.next = self.flight.done.val();
         self.finished.push_slot.next = self.flight.done_slot.val();
-        self.finished.push_on.next = false;
         self.failures.in_valid.next = self.failed.val().valid;
         self.failures.in_data.next = self.failed.val().slot;
         self.outlet.clk.next = self.clk.val();

@@ -15,7 +15,7 @@
 //! for a slot that is still in the pipeline waits, and lets the others pass.
 //! Packets come last: there is always a next one, and what goes before them is
 //! what ends messages; it cannot keep them out, because without packets it ends.
-//! Slots with something to send stand in a ring and send one packet a turn, at the end
+//! Slots with something to send stand in lists and send one packet a turn, at the end
 //! of a message what is left of it;
 //! retransmissions come from the retransmit queue, alternating with turns.
 //! Packets on their way are counted apart (`flight`), so a packet costs its
@@ -48,7 +48,7 @@ mod engine;
 use super::words::{Job, SlotState};
 use super::{
     Act, Chooser, Completer, Flight, FreeList, Judge, Nack, Outlet, PacketMaker, Releaser, RequestIntake,
-    RttTable, SlotRing, Starter, Timers, WindowTable,
+    RttTable, SlotRing, Starter, Timers, TurnLists, WindowTable,
 };
 use crate::prelude::*;
 use crate::stream::Fifo;
@@ -129,7 +129,7 @@ pub struct Slots {
     outlet: Outlet,
     intake: RequestIntake,
     free: FreeList,
-    ring: SlotRing,
+    ring: TurnLists,
     finished: SlotRing,
     failures: Fifo<Bits<12>, 8>,
     fails: Dff<Bit>,
@@ -262,7 +262,7 @@ impl Slots {
             outlet: Outlet::new(),
             intake: RequestIntake::new(),
             free: FreeList::new(log2),
-            ring: SlotRing::new(log2),
+            ring: TurnLists::new(log2),
             finished: SlotRing::new(log2),
             failures: Fifo::new(8),
             fails: Default::default(),

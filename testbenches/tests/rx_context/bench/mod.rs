@@ -32,6 +32,7 @@ pub struct Registers {
     pub credit_policy: u64,
     pub credit_delay: u64,
     pub grant_quantum: u64,
+    pub turn_policy: u64,
 }
 
 pub const REGISTERS: Registers = Registers {
@@ -52,6 +53,7 @@ pub const REGISTERS: Registers = Registers {
     credit_policy: 0,
     credit_delay: 100,
     grant_quantum: 16,
+    turn_policy: 0,
 };
 
 /// A place command to come.
@@ -269,6 +271,7 @@ impl<'a> Bench<'a> {
             ("credit_policy", r.credit_policy),
             ("credit_delay", r.credit_delay),
             ("grant_quantum", r.grant_quantum),
+            ("turn_policy", r.turn_policy),
         ] {
             let port = self.dut.port(&format!("settings.{name}")).unwrap();
             self.dut.set(port, value);
