@@ -14,6 +14,7 @@ mod guest;
 mod interval;
 mod model;
 mod mutate;
+mod net;
 mod output;
 mod peers;
 mod prove;
@@ -56,6 +57,7 @@ enum Verb {
     Synth(synth::SynthArgs),
     Route(route::RouteArgs),
     Prove(prove::ProveArgs),
+    Net(net::NetArgs),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Synth(args) => synth::run(&args),
         Verb::Route(args) => route::run(&args),
         Verb::Prove(args) => prove::run(&args),
+        Verb::Net(args) => net::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -59,13 +59,16 @@ struct Outcome {
 const RULES: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("model", &["abi"]),
+    ("check", &["abi", "model"]),
+    ("net", &["abi", "model"]),
+    ("ns3", &["model", "net"]),
     ("rtl", &["abi"]),
     ("driver", &["abi"]),
     ("driver-tokio", &["driver"]),
     ("verbs", &["abi", "driver"]),
     ("sim", &["abi", "rtl", "driver", "model"]),
-    ("testbenches", &["abi", "rtl", "driver", "driver-tokio", "model", "sim", "verbs"]),
-    ("cli", &["abi", "rtl", "driver", "model", "sim"]),
+    ("testbenches", &["abi", "rtl", "driver", "driver-tokio", "model", "net", "sim", "verbs"]),
+    ("cli", &["abi", "rtl", "driver", "model", "net", "sim", "check"]),
 ];
 
 /// Edges between our crates that [`RULES`] does not allow. `dev` edges count:

@@ -1,14 +1,17 @@
-//! `tessera prove`: properties of single blocks, for every input there is.
+//! `tessera prove`: properties of single blocks, for every input there is, and of the
+//! protocol, for every order of events within bounds.
 //!
 //! ```text
 //!   block ──export──> block.v ──┐
 //!   formal/BLOCK.sv ────────────┴──> SymbiYosys ──> holds, or a trace
+//!   scenario ── model ─────────────> stateright ──> holds, or a trace
 //! ```
 //!
 //! What is proved is said in the harnesses; docs/proofs.md has the table.
 
 mod blocks;
 mod harness;
+mod protocol;
 mod sby;
 
 use std::path::PathBuf;
@@ -28,16 +31,19 @@ use crate::output::{self, Failure};
 use crate::run::orphans::Orphans;
 use crate::stop::Stop;
 
-/// Prove properties of single blocks on their exported Verilog
+/// Prove properties of single blocks on their exported Verilog, and of the protocol
 #[derive(Args, Debug)]
 pub struct ProveArgs {
-    /// Blocks [default: all]
+    /// Blocks, or with --protocol scenarios [default: all blocks, and of the protocol what is quick]
     #[arg(value_name = "BLOCK")]
     blocks: Vec<String>,
+    /// The protocol alone: every order of events of the model, within small bounds
+    #[arg(long)]
+    protocol: bool,
     /// Only what takes seconds
     #[arg(long)]
     quick: bool,
-    /// Instead break each block, one mistake at a time, which its proof must notice
+    /// Instead break each block and the protocol, one mistake at a time, which must be noticed
     #[arg(long)]
     broken: bool,
     /// List what would be proved
@@ -46,10 +52,10 @@ pub struct ProveArgs {
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Proofs at once [default: one per processor]
+    /// Proofs at once, and threads of a scenario [default: one per processor]
     #[arg(long, value_name = "N", value_parser = args::jobs)]
     jobs: Option<usize>,
-    /// Seconds that a proof may take
+    /// Seconds that a proof or a scenario may take
     #[arg(long, value_name = "SECONDS", default_value = "1800", value_parser = args::seconds)]
     timeout: usize,
 }
@@ -85,8 +91,10 @@ struct Row {
 
 #[derive(Serialize)]
 struct Report {
-    tools: String,
+    /// What proved the blocks, if any did.
+    tools: Option<String>,
     rows: Vec<Row>,
+    protocol: Vec<protocol::Row>,
 }
 
 impl Work<'_> {
@@ -238,11 +246,30 @@ fn line(row: &Row) -> String {
     format!("{:<12} {:<16} {:>6.1} s  {}", row.block, row.name, row.seconds, row.result)
 }
 
+/// Proves all that is to be proved of blocks; by what, and what came of it.
+fn prove(works: &[Work], args: &ProveArgs) -> Result<(Option<String>, Vec<Row>), Failure> {
+    let prover = tools::prover(&ToolArgs { verilator: None }.options())?;
+    let timeout = Duration::from_secs(args.timeout as u64);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0)).build()?;
+    let done = AtomicUsize::new(0);
+    let rows: Result<Vec<Row>, Failure> = pool.install(|| {
+        let each = |(index, work): (usize, &Work)| {
+            let row = work.run(&prover, timeout, index)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            eprintln!("[{done}/{}] {}", works.len(), line(&row));
+            Ok(row)
+        };
+        works.par_iter().enumerate().map(each).collect()
+    });
+    Ok((Some(prover.versions().to_owned()), rows?))
+}
+
 pub fn run(args: &ProveArgs) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
     }
-    let chosen = chosen(&args.blocks)?;
+    let scenarios = protocol::chosen(args)?;
+    let chosen = if args.protocol { Vec::new() } else { chosen(&args.blocks)? };
     let mut exports = Vec::new();
     for (entry, harness) in &chosen {
         exports.push(if args.list { String::new() } else { harness.probed(&entry.export()?.verilog)? });
@@ -259,30 +286,22 @@ pub fn run(args: &ProveArgs) -> Result<(), Failure> {
         for work in &works {
             println!("{:<12} {:<16} {:<24} {}", work.harness.block, work.name(), work.how(), work.says());
         }
+        protocol::list(&scenarios);
         return Ok(());
     }
-    if works.is_empty() {
+    if works.is_empty() && scenarios.is_empty() {
         return Err(Failure::new("none of these blocks has a quick proof; leave --quick out"));
     }
     // SymbiYosys starts others, which an interrupt ends as well.
     let _adopted = Orphans::adopt();
     let _stop = Stop::watch()?;
     let begun = Instant::now();
-    let prover = tools::prover(&ToolArgs { verilator: None }.options())?;
-    let timeout = Duration::from_secs(args.timeout as u64);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0)).build()?;
-    let done = AtomicUsize::new(0);
-    let rows: Result<Vec<Row>, Failure> = pool.install(|| {
-        let each = |(index, work): (usize, &Work)| {
-            let row = work.run(&prover, timeout, index)?;
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            eprintln!("[{done}/{}] {}", works.len(), line(&row));
-            Ok(row)
-        };
-        works.par_iter().enumerate().map(each).collect()
-    });
-    let rows = rows?;
-    println!("{}", prover.versions());
+    let protocol = protocol::explore(&scenarios, args)?;
+    let (tools, rows) = if works.is_empty() { (None, Vec::new()) } else { prove(&works, args)? };
+    protocol::print(&protocol, &scenarios);
+    if let Some(tools) = &tools {
+        println!("{tools}");
+    }
     for (entry, harness) in &chosen {
         let mut of_block = rows.iter().filter(|row| row.block == entry.name).peekable();
         if of_block.peek().is_some() {
@@ -295,10 +314,12 @@ pub fn run(args: &ProveArgs) -> Result<(), Failure> {
             }
         }
     }
-    let bad = rows.iter().filter(|row| !row.good).count();
-    println!("{} good, {bad} bad, {:.0} s", rows.len() - bad, begun.elapsed().as_secs_f64());
+    let all = rows.iter().map(|row| row.good).chain(protocol.iter().map(|row| row.good));
+    let (good, bad): (Vec<bool>, Vec<bool>) = all.partition(|good| *good);
+    let (good, bad) = (good.len(), bad.len());
+    println!("{good} good, {bad} bad, {:.0} s", begun.elapsed().as_secs_f64());
     if let Some(path) = &args.json {
-        output::write_json(path, &Report { tools: prover.versions().to_owned(), rows })?;
+        output::write_json(path, &Report { tools, rows, protocol })?;
     }
     match bad {
         0 => Ok(()),

@@ -44,6 +44,34 @@ fn blocks_and_values_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn of_the_protocol_what_is_quick_goes_along() {
+    let names = |words: &[&str]| -> Vec<String> {
+        let chosen = protocol::chosen(&args(words)).unwrap_or_else(|failure| panic!("{failure}"));
+        chosen.into_iter().map(|scenario| scenario.name).collect()
+    };
+    let quick = names(&["--quick"]);
+    assert!(!quick.is_empty() && quick == names(&[]) && quick == names(&["--protocol", "--quick"]));
+    assert!(names(&["--protocol"]).len() > quick.len() && names(&["fifo"]).is_empty());
+    assert_eq!(names(&["--protocol", "wrap"]), ["wrap"]);
+    assert_eq!(names(&["--broken"]), names(&["--protocol", "--broken"]));
+    let refused = run(&args(&["--protocol", "fifo"])).unwrap_err().to_string();
+    assert!(refused.contains("scenario fifo") && refused.contains("wrap"), "{refused}");
+    let refused = run(&args(&["--protocol", "--quick", "wrap_deep"])).unwrap_err().to_string();
+    assert!(refused.contains("leave --quick out"), "{refused}");
+}
+
+#[test]
+fn a_scenario_holds_and_a_mistake_in_the_protocol_is_noticed() {
+    for words in [&["--protocol", "short"][..], &["--protocol", "--broken", "no_tombstone"]] {
+        let args = args(words);
+        let scenarios = protocol::chosen(&args).unwrap_or_else(|failure| panic!("{failure}"));
+        let rows = protocol::explore(&scenarios, &args).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(rows.len() == 1 && rows[0].good, "{words:?}: {:?}", rows[0].outcome);
+        assert_eq!(rows[0].outcome.trace.is_empty(), !args.broken);
+    }
+}
+
+#[test]
 fn quick_is_a_part_of_all_and_every_proof_has_a_mistake() {
     let chosen = chosen(&[]).unwrap_or_else(|failure| panic!("{failure}"));
     let count = |quick, broken| chosen.iter().map(|(_, h)| parts(h, quick, broken).len()).sum::<usize>();

@@ -1,0 +1,296 @@
+//! Our own end: the model of the NIC, as the hardware is judged by.
+//!
+//! Nothing of the protocol is here. Messages become send entries and a ring keeps
+//! receives; packets go without bytes ([`Nic::poll_packet`]); time is cut into the
+//! NIC's ticks of 64 ns.
+
+use std::collections::VecDeque;
+
+use tessera_abi::params::Config;
+use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND};
+use tessera_abi::regs::Counter;
+use tessera_abi::status::{Drop, Status};
+use tessera_abi::wire;
+use tessera_model::settings::SettingsError;
+use tessera_model::settings::{Endpoint, Identity, MemoryKey};
+use tessera_model::{Bare, Nic, RecvEntry, SendEntry, Settings};
+
+use crate::fabric::Rate;
+use crate::topology::mix;
+use crate::transport::{Arrived, Departing, Done, End, Message, Tally, Transport, DATA, FRAMING, QUEUES};
+use crate::Ps;
+
+/// Picoseconds of a tick.
+pub const TICK: Ps = 64_000;
+/// The one endpoint of a host: table index 1.
+const ENDPOINT: u32 = 1;
+/// Class selectors (RFC 2474) of what is no DATA, and of DATA from the shortest messages to
+/// the longest.
+const SELECTORS: [u32; 5] = [6, 5, 4, 3, 2];
+const QKEY: u32 = 0x7E55;
+const KEY: u32 = 0x101;
+
+/// Bytes that the hardware holds per message being sent, being received, and ended
+/// (`cargo tessera bench state`).
+const STATE: [f64; 3] = [139.4, 181.4, 27.25];
+
+/// What a host speaks besides its own number.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Sizes.
+    pub config: &'static Config,
+    /// Registers.
+    pub settings: Settings,
+    /// log2 of the payload of a packet.
+    pub payload_log2: u8,
+}
+
+impl Options {
+    /// Registers that suit a network of such a rate and round trip.
+    ///
+    /// Windows and credit are in bandwidth-delay products: an initial window of one
+    /// and a half at most, credit of two, all that is sent unasked of four.
+    pub fn for_network(config: &'static Config, rate: Rate, round_trip: Ps) -> Self {
+        let payload_log2 = 12;
+        let packets_log2 = |packets: u32| u32::from(payload_log2) + packets;
+        let packet = (1u64 << payload_log2) + 150;
+        let product = rate.bytes_in(round_trip);
+        let ticks = (round_trip / TICK) as u32 + 1;
+        let settings = Settings {
+            gap0: ((rate.time_of(packet) * 16).div_ceil(TICK) as u32).max(1),
+            // What queues add that nobody has measured yet.
+            skew0: ticks,
+            guard: (ticks / 4).max(8),
+            d_min: ticks / 2,
+            rtt_default: ticks,
+            answer0: ticks * 2,
+            // More ways than a large fat tree has between two hosts.
+            path_count: 256,
+            initial_window: (product * 3 / 2 / packet).clamp(8, 255) as u32,
+            // Of many short messages twice that is stuck in queues here and there.
+            unsolicited_limit: (product * 4) as u32,
+            credit_limit: (product * 2) as u32,
+            grant_quantum: 4,
+            // Spraying goes round what is marked. What waits at the receiver's own link is what the
+            // credit is for, and is bounded by it.
+            credit_policy: 4,
+            // Short messages first: at senders, receivers and switches.
+            turn_policy: 3,
+            dscp: SELECTORS.iter().rev().fold(0, |all, selector| all << 6 | selector << 3),
+            class_sizes: packets_log2(0) | packets_log2(4) << 5 | packets_log2(7) << 10,
+            ..Settings::default()
+        };
+        Self { config, settings, payload_log2 }
+    }
+}
+
+/// One host.
+pub struct Tessera {
+    nic: Nic,
+    payload_log2: u8,
+    ended: VecDeque<Done>,
+    /// Most messages being sent, being received, and ended but remembered, so far.
+    most: [usize; 3],
+}
+
+impl Tessera {
+    /// Host number `host`.
+    ///
+    /// # Errors
+    /// If a register has a value that no NIC accepts.
+    pub fn new(host: u32, options: &Options) -> Result<Self, SettingsError> {
+        let mac = mac(host);
+        let identity = Identity { mac, ip: address(host), ip6: [0; 16], vlan: 0, pkey: 0xFFFF };
+        // Every NIC draws its own: as many that draw alike would meet on the same paths.
+        let seed = (options.settings.seed ^ mix(host as u64)).max(1);
+        let settings = Settings { seed, ..options.settings };
+        let mut nic = Nic::new(options.config, identity, settings)?;
+        nic.set_endpoint(Endpoint::new(ENDPOINT, QKEY));
+        let everything =
+            MemoryKey { key: KEY, base: 0, length: 1 << 40, pd: 1, local_write: true, remote_write: true };
+        nic.set_key(everything);
+        let mut host = Self { nic, payload_log2: options.payload_log2, ended: VecDeque::new(), most: [0; 3] };
+        for _ in 0..1 << options.config.rx_contexts_log2 {
+            host.post_receive(0);
+        }
+        Ok(host)
+    }
+
+    /// The NIC.
+    pub fn nic(&self) -> &Nic {
+        &self.nic
+    }
+
+    fn post_receive(&mut self, now: u64) {
+        // Refused only for an endpoint that does not exist.
+        let _ = self.nic.post_recv(now, ENDPOINT, RecvEntry::new(0, u32::MAX, KEY));
+    }
+
+    /// Takes what the NIC has written and completed.
+    fn collect(&mut self, now: u64) {
+        while self.nic.poll_write().is_some() {}
+        while let Some(done) = self.nic.poll_completion() {
+            let success = done.status == Status::Success as u8;
+            let end = match done.opcode {
+                DONE_RECV => {
+                    self.post_receive(now);
+                    if !success {
+                        continue;
+                    }
+                    End::Delivered
+                }
+                DONE_SEND if success => End::Acknowledged,
+                _ => End::Failed,
+            };
+            self.ended.push_back(Done { id: done.tag as u32, end });
+        }
+        let now = [
+            self.nic.sender().open_slots(),
+            self.nic.receiver().open_contexts(),
+            self.nic.receiver().tombstones(),
+        ];
+        for (most, now) in self.most.iter_mut().zip(now) {
+            *most = now.max(*most);
+        }
+    }
+}
+
+impl Transport for Tessera {
+    type Header = Bare;
+
+    fn post(&mut self, now: Ps, message: &Message) {
+        let entry = SendEntry {
+            opcode: OP_SEND,
+            immediate: None,
+            round: message.round,
+            payload_log2: self.payload_log2,
+            traffic_class: 0,
+            length: message.bytes,
+            address: 0,
+            lkey: KEY,
+            initial_window: 0,
+            host_recovery: false,
+            hop_limit: 0,
+            vlan: None,
+            tag: message.id as u64,
+            rkey: 0,
+            qkey: QKEY,
+            endpoint: ENDPOINT,
+            mac: mac(message.to),
+            gid: gid(message.to),
+        };
+        let now = ticks(now);
+        if self.nic.post_send(now, ENDPOINT, entry).is_err() {
+            self.ended.push_back(Done { id: message.id, end: End::Failed });
+        }
+        self.collect(now);
+    }
+
+    fn round(&mut self, now: Ps, id: u16, messages: u16) {
+        // Refused only for an endpoint that does not exist.
+        let _ = self.nic.register_round(ticks(now), ENDPOINT, id, messages);
+    }
+
+    fn receive(&mut self, now: Ps, packet: &Arrived<Bare>) {
+        // Without its payload a packet is none: switches here cut nothing that may not be.
+        if packet.trimmed {
+            return;
+        }
+        let now = ticks(now);
+        // Why it was dropped is counted.
+        let _ = self.nic.handle_packet(now, &packet.header, packet.ce);
+        self.collect(now);
+    }
+
+    fn expire(&mut self, now: Ps) {
+        let now = ticks(now);
+        self.nic.handle_timeout(now);
+        self.collect(now);
+    }
+
+    fn deadline(&self) -> Option<Ps> {
+        self.nic.poll_timeout().map(|tick| tick.saturating_mul(TICK))
+    }
+
+    fn transmit(&mut self, now: Ps) -> Option<Departing<Bare>> {
+        let now = ticks(now);
+        let header = self.nic.poll_packet(now)?;
+        self.collect(now);
+        let to = host_of(&header.route.dst_gid);
+        let from = host_of(&header.route.src_gid);
+        Some(Departing {
+            to,
+            bytes: header.frame_len() as u32 + FRAMING,
+            label: mix((from as u64) << 40 | (to as u64) << 16 | header.route.sport as u64),
+            class: class(header.route.tos),
+            payload: header.payload > 0,
+            trimmable: false,
+            header,
+        })
+    }
+
+    fn take_done(&mut self) -> Option<Done> {
+        self.ended.pop_front()
+    }
+
+    fn tally(&self) -> Tally {
+        let counters = self.nic.counters();
+        let of = |counter| counters.of(counter) as u64;
+        let bytes = STATE.iter().zip(self.most).map(|(bytes, most)| bytes * most as f64);
+        Tally {
+            sent: of(Counter::TxData) + of(Counter::TxRetransmitted),
+            again: of(Counter::TxRetransmitted),
+            twice: counters.dropped(Drop::Duplicate) as u64,
+            control: of(Counter::TxFeedback) + of(Counter::TxProbe) + of(Counter::TxRelease),
+            timeouts: of(Counter::NackExpiries) + of(Counter::BackstopExpiries),
+            misses: 0,
+            state: bytes.sum::<f64>() as u64,
+        }
+    }
+}
+
+/// The queue of a DSCP: of classes of messages, the one of the shortest first.
+fn class(tos: u8) -> u8 {
+    let selector = u32::from(tos >> 5);
+    let place = SELECTORS[1..].iter().position(|&other| selector >= other);
+    DATA + place.map_or(QUEUES - 1, |place| place as u8)
+}
+
+fn mac(host: u32) -> [u8; 6] {
+    let [a, b, c, d] = host.to_be_bytes();
+    [2, 0, a, b, c, d]
+}
+
+fn ticks(now: Ps) -> u64 {
+    now / TICK
+}
+
+fn gid(host: u32) -> [u8; 16] {
+    wire::ipv4_gid(address(host))
+}
+
+fn address(host: u32) -> [u8; 4] {
+    let [_, high, middle, low] = (host + 1).to_be_bytes();
+    [10, high, middle, low]
+}
+
+fn host_of(gid: &[u8; 16]) -> u32 {
+    u32::from_be_bytes([0, gid[13], gid[14], gid[15]]) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_go_by_class_selector() {
+        let options =
+            Options::for_network(&tessera_abi::params::NIC128, Rate::of_gbps(400).unwrap(), 7_500_000);
+        let tos = |length| options.settings.tos(length);
+        let lengths = [0, 4096, 4097, 1 << 16, 1 << 17, 1 << 19, 1 << 20];
+        assert_eq!(lengths.map(|length| class(tos(Some(length)))), [1, 1, 2, 2, 3, 3, 4]);
+        assert_eq!(class(tos(None)), DATA);
+        // Without classes all share the last.
+        assert_eq!(class(0x02), DATA + QUEUES - 1);
+    }
+}
