@@ -63,8 +63,8 @@ fn descriptors(dut: &Dut, tasks: &[Task], idle: Pattern, rng: &mut Rng) -> Strea
     driver
 }
 
-/// Every length up to two lines and a bit, the longest, others; apart from each other, so that
-/// an error is one descriptor's.
+/// Every length up to two lines and a bit, the longest, others; apart from each other with a
+/// line between, so that an error, or a byte behind the end, is one descriptor's.
 fn tasks(longest: usize, rng: &mut Rng) -> Vec<Task> {
     let lengths =
         (1..=300).chain([longest; 20]).chain((0..120).map(|_| rng.range(1..longest as u64 + 1) as usize));
@@ -72,10 +72,12 @@ fn tasks(longest: usize, rng: &mut Rng) -> Vec<Task> {
     for i in (1..lengths.len()).rev() {
         lengths.swap(i, rng.below(i as u64 + 1) as usize);
     }
+    const APART: u64 = 1 << 13;
+    let offsets = APART - 64 - longest as u64 + 1;
     lengths
         .iter()
         .enumerate()
-        .map(|(i, &len)| ((i as u64) << 13 | rng.below(4096), len, i as u64 & 0xFF))
+        .map(|(i, &len)| (i as u64 * APART + rng.below(offsets), len, i as u64 & 0xFF))
         .collect()
 }
 

@@ -2,10 +2,12 @@
 
 use rand_pcg::rand_core::{Rng as _, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sha2::{Digest, Sha256};
 use std::hash::{BuildHasher, RandomState};
 
-/// The seed of a test: `TESSERA_SEED` (decimal or 0x hexadecimal), or a fresh
-/// one. Prints it with the name of the test.
+/// The seed of a test: `TESSERA_SEED` (decimal or 0x hexadecimal); else, with a text in
+/// `TESSERA_SEEDS`, what that text and the name of the test make; else a fresh one. Prints it
+/// with the name of the test.
 ///
 /// # Panics
 /// If `TESSERA_SEED` is not a number: running with another seed than the one
@@ -15,10 +17,19 @@ pub fn seed(test: &str) -> u64 {
         Ok(text) if !text.is_empty() => {
             parse(&text).unwrap_or_else(|| panic!("TESSERA_SEED={text} is not a number of 64 bits"))
         }
-        _ => RandomState::new().hash_one(std::time::SystemTime::now()),
+        _ => match std::env::var("TESSERA_SEEDS") {
+            Ok(text) if !text.is_empty() => of_text(&text, test),
+            _ => RandomState::new().hash_one(std::time::SystemTime::now()),
+        },
     };
     eprintln!("{test}: TESSERA_SEED={seed:#018x}");
     seed
+}
+
+/// The same in every version and on every platform.
+fn of_text(text: &str, test: &str) -> u64 {
+    let digest = Sha256::new().chain_update(text).chain_update([0]).chain_update(test).finalize();
+    u64::from_le_bytes(digest[..8].try_into().expect("32 bytes"))
 }
 
 fn parse(text: &str) -> Option<u64> {
@@ -111,6 +122,15 @@ mod tests {
     }
 
     const EXPECTED: [u64; 2] = [15_803_641_690_485_367_939, 2_537_432_388_316_380_799];
+
+    #[test]
+    fn a_text_and_a_name_are_a_seed() {
+        // The first eight bytes of SHA-256 of "tree\0test", as `sha256sum` gives them.
+        assert_eq!(of_text("tree", "test"), EXPECTED_OF_TEXT);
+        assert_ne!(of_text("tree", "tests"), of_text("treet", "ests"));
+    }
+
+    const EXPECTED_OF_TEXT: u64 = u64::from_be_bytes([0xc5, 0x6c, 0x30, 0xef, 0x89, 0x50, 0x86, 0x2f]);
 
     #[test]
     fn draws_stay_in_their_range_and_reach_its_ends() {
