@@ -13,7 +13,7 @@ use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire;
 use tessera_model::settings::SettingsError;
 use tessera_model::settings::{Endpoint, Identity, MemoryKey};
-use tessera_model::{Bare, Nic, RecvEntry, SendEntry, Settings};
+use tessera_model::{Bare, Nic, PathPolicy, RecvEntry, SendEntry, Settings};
 
 use crate::fabric::Rate;
 use crate::topology::mix;
@@ -49,7 +49,7 @@ impl Options {
     /// Registers that suit a network of such a rate and round trip.
     ///
     /// Windows and credit are in bandwidth-delay products: an initial window of one
-    /// and a half at most, credit of two, all that is sent unasked of four.
+    /// and a half at most, credit of six, all that is sent unasked of four (decision 0069).
     pub fn for_network(config: &'static Config, rate: Rate, round_trip: Ps) -> Self {
         let payload_log2 = 12;
         let packets_log2 = |packets: u32| u32::from(payload_log2) + packets;
@@ -64,15 +64,18 @@ impl Options {
             d_min: ticks / 2,
             rtt_default: ticks,
             answer0: ticks * 2,
-            // More ways than a large fat tree has between two hosts.
+            // More ways than a large fat tree has between two hosts, in turn: those that came back
+            // clean are few, and many senders meet on them.
+            path_policy: PathPolicy::RoundRobin,
             path_count: 256,
             initial_window: (product * 3 / 2 / packet).clamp(8, 255) as u32,
             // Of many short messages twice that is stuck in queues here and there.
             unsolicited_limit: (product * 4) as u32,
-            credit_limit: (product * 2) as u32,
+            // More than fills the link: some of those who are granted are busy with others.
+            credit_limit: (product * 6) as u32,
             grant_quantum: 4,
-            // Spraying goes round what is marked. What waits at the receiver's own link is what the
-            // credit is for, and is bounded by it.
+            // Spraying leaves few marks but those of the receiver's own link. What waits there is what
+            // the credit is for, and is bounded by it.
             credit_policy: 4,
             // Short messages first: at senders, receivers and switches.
             turn_policy: 3,

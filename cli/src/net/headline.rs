@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use tessera_net::case::headline::cases;
+use tessera_net::case::headline::cases_of_seeds;
 use tessera_net::case::results::{Results, Run};
 use tessera_net::case::Case;
 use tessera_sim::progress::Progress;
@@ -14,12 +14,12 @@ use crate::output::{self, Failure};
 use crate::sweep::{lock, words};
 
 pub fn run(args: &HeadlineArgs) -> Result<(), Failure> {
-    let all = cases(args.extent(), args.seed);
+    let all = cases_of_seeds(args.extent(), args.seed, args.seeds);
     let mut wanted = all.clone();
-    if let Some(only) = &args.only {
-        wanted.retain(|case| case.name().contains(only.as_str()));
+    if !args.only.is_empty() {
+        wanted.retain(|case| args.only.iter().any(|only| case.name().contains(only.as_str())));
         if wanted.is_empty() {
-            let example = all[0].name();
+            let (only, example) = (args.only.join("\" or \""), all[0].name());
             return Err(Failure::new(format!(
                 "no case is named like \"{only}\"; names are such as \"{example}\""
             )));
@@ -30,7 +30,8 @@ pub fn run(args: &HeadlineArgs) -> Result<(), Failure> {
     }
     if args.list {
         for (number, case) in wanted.iter().enumerate() {
-            println!("{:>4}  {}  ({} hosts)", number + 1, case.name(), case.hosts());
+            let (name, seed) = case.id();
+            println!("{:>4}  {name}  ({} hosts, seed {seed})", number + 1, case.hosts());
         }
         return Ok(());
     }
@@ -52,14 +53,17 @@ pub fn run(args: &HeadlineArgs) -> Result<(), Failure> {
     results.revision = revision;
     let before = results.runs.len();
     wanted.retain(|case| !results.has(case));
-    println!("{} cases to run, {before} in the file already, seed {}", wanted.len(), args.seed);
+    let last = args.seed.wrapping_add(u64::from(args.seeds) - 1);
+    let seeds =
+        if args.seeds == 1 { format!("seed {last}") } else { format!("seeds {} to {last}", args.seed) };
+    println!("{} cases to run, {before} in the file already, {seeds}", wanted.len());
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     run_all(&wanted, jobs, |run| {
         report::line(&run);
         results.runs.push(run);
         results.sort_like(&all);
         match &args.json {
-            Some(path) => output::write_json(path, &results),
+            Some(path) => report::write_json(path, &results),
             None => Ok(()),
         }
     })?;

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use tessera_net::case::headline::Extent;
-use tessera_net::case::results::{Results, Shard};
+use tessera_net::case::results::Results;
+use tessera_net::case::shard::Shard;
 
 use crate::output::{self, Failure};
 
@@ -36,8 +37,8 @@ enum Verb {
 /// beside each counterpart
 #[derive(Args, Debug)]
 pub struct HeadlineArgs {
-    /// 32 hosts instead of 128, and fewer loads: minutes
-    #[arg(long, conflicts_with = "full")]
+    /// 32 hosts instead of 128, and fewer loads: minutes. With --full all cases on 32 hosts
+    #[arg(long)]
     quick: bool,
     /// More loads and losses, and our NIC less one of its mechanisms each
     #[arg(long)]
@@ -48,12 +49,15 @@ pub struct HeadlineArgs {
     /// Run only a part of the cases, such as 2/8
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Only cases whose name contains this, such as "web search" or "SRD"
+    /// Only cases whose name contains this, such as "web search" or "SRD"; given again, that too
     #[arg(long, value_name = "TEXT")]
-    only: Option<String>,
+    only: Vec<String>,
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// So many seeds, from that on: figures are medians over them, with the range
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: u32,
     /// Cases run at once [default: one per processor]
     #[arg(long, value_parser = crate::args::jobs)]
     jobs: Option<usize>,
@@ -67,11 +71,7 @@ pub struct HeadlineArgs {
 
 impl HeadlineArgs {
     fn extent(&self) -> Extent {
-        match (self.quick, self.full) {
-            (true, _) => Extent::Quick,
-            (_, true) => Extent::Full,
-            _ => Extent::Usual,
-        }
+        Extent { quick: self.quick, full: self.full }
     }
 }
 

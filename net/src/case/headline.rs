@@ -1,10 +1,11 @@
 //! The cases whose figures docs/scale.md has, and what is demanded of them.
 //!
-//! | extent | network | for |
-//! |---|---|---|
-//! | quick | leaf-spine of 32 hosts | a look, minutes |
-//! | usual | fat tree of 128 hosts | the figures |
-//! | full | the same, more loads and losses, parts of our NIC switched off | the whole table |
+//! | extent | network | cases | for |
+//! |---|---|---|---|
+//! | quick | leaf-spine of 32 hosts | few | a look, minutes |
+//! | usual | fat tree of 128 hosts | | the figures |
+//! | full | the same | more loads and losses, parts of our NIC switched off | the whole table |
+//! | full and quick | leaf-spine of 32 hosts | those of full | the same in an hour |
 //!
 //! All links have 400 Gb/s, switches 2 MB of buffer per port, of which a queue may have
 //! what is free, and mark from 100 to 400 KB.
@@ -17,14 +18,21 @@ use crate::traffic::alltoall::Mixture;
 use crate::traffic::sizes::Published;
 
 /// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// 32 hosts in place of 128, and fewer messages.
+    pub quick: bool,
+    /// More loads and losses, and our NIC less one of its mechanisms each.
+    pub full: bool,
+}
+
+impl Extent {
     /// Minutes.
-    Quick,
+    pub const QUICK: Self = Self { quick: true, full: false };
     /// The figures.
-    Usual,
+    pub const USUAL: Self = Self { quick: false, full: false };
     /// Everything.
-    Full,
+    pub const FULL: Self = Self { quick: false, full: true };
 }
 
 /// Numbers of peers at which goodput is looked at.
@@ -37,9 +45,10 @@ const PEERS_GROUP: &str = "peers";
 
 /// The network of an extent, without loss.
 pub fn make(extent: Extent, seed: u64) -> Make {
-    let (shape, ports) = match extent {
-        Extent::Quick => (Shape::LeafSpine { leaves: 4, hosts: 8, spines: 8 }, 16),
-        Extent::Usual | Extent::Full => (Shape::FatTree { k: 8 }, 8),
+    let (shape, ports) = if extent.quick {
+        (Shape::LeafSpine { leaves: 4, hosts: 8, spines: 8 }, 16)
+    } else {
+        (Shape::FatTree { k: 8 }, 8)
     };
     let switching = Switching { buffer: ports * (2 << 20), ..Switching::default() };
     Make { shape: Some(shape), switching, seed, ..Make::default() }
@@ -69,7 +78,7 @@ impl Groups {
     }
 
     fn arrivals(&mut self, all: &[Protocol]) {
-        let (quick, full) = (self.extent == Extent::Quick, self.extent == Extent::Full);
+        let Extent { quick, full } = self.extent;
         let make = self.make.clone();
         let mut kinds = vec![(Published::WebSearch, "web search", 80, if quick { 2000 } else { 10_000 })];
         kinds.push((Published::AliStorage, "storage", 80, if quick { 6000 } else { 40_000 }));
@@ -78,7 +87,7 @@ impl Groups {
         }
         if full {
             for percent in [30, 50, 90] {
-                kinds.push((Published::WebSearch, "web search", percent, 10_000));
+                kinds.push((Published::WebSearch, "web search", percent, if quick { 2000 } else { 10_000 }));
             }
         }
         for (sizes, name, percent, messages) in kinds {
@@ -88,8 +97,8 @@ impl Groups {
     }
 
     fn collectives(&mut self, all: &[Protocol]) {
-        let full = self.extent == Extent::Full;
-        let iterations = if self.extent == Extent::Quick { 3 } else { 5 };
+        let Extent { quick, full } = self.extent;
+        let iterations = if quick { 3 } else { 5 };
         let losses: &[f64] = if full { &[0.0, 0.001, 0.01] } else { &[0.0, 0.001] };
         for &loss in losses {
             let make = self.with_loss(loss);
@@ -99,7 +108,7 @@ impl Groups {
                 ("all to all of 64 KiB", Load::AllToAll { bytes: 65_536, iterations: 3 * iterations }),
                 ("mixture of experts", Load::Experts { mixture: Mixture::default(), iterations }),
             ];
-            if self.extent != Extent::Quick {
+            if !quick || full {
                 let bytes = 64 << 20;
                 loads.push(("ring all-reduce of 64 MiB", Load::Ring { bytes, lanes: 1, iterations: 1 }));
                 loads.push(("halving and doubling, 64 MiB", Load::Halving { bytes, iterations: 1 }));
@@ -114,7 +123,7 @@ impl Groups {
     }
 
     fn patterns(&mut self, all: &[Protocol]) {
-        let quick = self.extent == Extent::Quick;
+        let quick = self.extent.quick;
         let make = self.make.clone();
         let fan_in = if quick { 24 } else { 64 };
         let incast = Load::Incast { fan_in, bytes: 200_000, times: if quick { 3 } else { 10 } };
@@ -133,7 +142,7 @@ impl Groups {
 
     fn peers(&mut self) {
         let make = self.make.clone();
-        let messages = if self.extent == Extent::Quick { 20_000 } else { 100_000 };
+        let messages = if self.extent.quick { 20_000 } else { 100_000 };
         for peers in PEERS {
             // A packet per message, and each to another peer: what a cache of connections likes least.
             let load = Load::Peers { peers, bytes: 4096, under_way: 128, messages };
@@ -142,11 +151,17 @@ impl Groups {
     }
 }
 
-/// All cases of an extent.
+/// All cases of an extent, of so many seeds from the first on: one seed after the other, so
+/// that of what is stopped some seeds are whole.
+pub fn cases_of_seeds(extent: Extent, first: u64, seeds: u32) -> Vec<Case> {
+    (0..u64::from(seeds)).flat_map(|more| cases(extent, first.wrapping_add(more))).collect()
+}
+
+/// All cases of an extent, of one seed.
 pub fn cases(extent: Extent, seed: u64) -> Vec<Case> {
     let mut all = vec![Protocol::Tessera];
     all.extend(Protocol::COUNTERPARTS);
-    if extent == Extent::Full {
+    if extent.full {
         // One of them is among the counterparts.
         all.extend(&Protocol::ABLATIONS[1..]);
     }
@@ -171,9 +186,10 @@ mod tests {
 
     #[test]
     fn every_case_has_a_name_of_its_own_and_can_be_made() {
-        for extent in [Extent::Quick, Extent::Usual, Extent::Full] {
-            let cases = cases(extent, 1);
-            let names: BTreeSet<String> = cases.iter().map(Case::name).collect();
+        let both = Extent { quick: true, full: true };
+        for extent in [Extent::QUICK, Extent::USUAL, Extent::FULL, both] {
+            let cases = cases_of_seeds(extent, 1, 3);
+            let names: BTreeSet<_> = cases.iter().map(Case::id).collect();
             assert_eq!(names.len(), cases.len());
             for case in &cases {
                 case.make.round_trip(4226, 150).unwrap();

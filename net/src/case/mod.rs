@@ -10,6 +10,7 @@ pub mod headline;
 mod load;
 mod protocol;
 pub mod results;
+pub mod shard;
 
 pub use load::{Carried, Load};
 pub use protocol::Protocol;
@@ -138,6 +139,11 @@ impl Case {
     /// Its name: that of its group and of its protocol.
     pub fn name(&self) -> String {
         format!("{}: {}", self.group, self.protocol.name())
+    }
+
+    /// What tells it from all others: its name, and its seed.
+    pub fn id(&self) -> (String, u64) {
+        (self.name(), self.make.seed)
     }
 
     /// Hosts of its network.

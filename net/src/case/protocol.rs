@@ -28,8 +28,10 @@ pub enum Protocol {
     NoRounds,
     /// The same over one path per pair.
     OnePath,
-    /// The same over all paths in turn, whatever comes back.
-    Oblivious,
+    /// The same over paths that came back without a mark, as long as there are any.
+    Recycle,
+    /// The same with a credit of two bandwidth-delay products.
+    SmallCredit,
     /// The same without lending credit of messages that nothing comes of.
     NoLending,
     /// The same with its credit cut at every mark.
@@ -75,11 +77,12 @@ impl Protocol {
     ];
 
     /// Our NIC less one of its mechanisms each.
-    pub const ABLATIONS: [Self; 10] = [
+    pub const ABLATIONS: [Self; 11] = [
         Self::FixedInterval,
         Self::NoRounds,
         Self::OnePath,
-        Self::Oblivious,
+        Self::Recycle,
+        Self::SmallCredit,
         Self::NoLending,
         Self::CreditByMarks,
         Self::NoCredit,
@@ -95,7 +98,8 @@ impl Protocol {
             Self::FixedInterval => "UD, fixed RTO",
             Self::NoRounds => "without rounds",
             Self::OnePath => "one path",
-            Self::Oblivious => "oblivious spraying",
+            Self::Recycle => "recycled paths",
+            Self::SmallCredit => "credit of two products",
             Self::NoLending => "without lending",
             Self::CreditByMarks => "credit cut by marks",
             Self::NoCredit => "without credit",
@@ -141,7 +145,8 @@ impl Protocol {
             }
             Self::NoRounds => settings.ld_policy = 1,
             Self::OnePath => settings.path_count = 1,
-            Self::Oblivious => settings.path_policy = PathPolicy::RoundRobin,
+            Self::Recycle => settings.path_policy = PathPolicy::Recycle,
+            Self::SmallCredit => settings.credit_limit = rate.bytes_in(2 * trip) as u32,
             Self::NoLending => settings.credit_policy &= !4,
             Self::CreditByMarks => settings.credit_policy |= 1,
             Self::NoCredit => {
