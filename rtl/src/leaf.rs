@@ -207,6 +207,7 @@ pub struct ForwardRam<T: Synth, const A: usize> {
     pub read_data: Signal<Out, T>,
     _depth_log2: usize,
     _block: bool,
+    _plain: bool,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -226,6 +227,7 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
             read_data: Signal::default(),
             _depth_log2: depth_log2,
             _block: false,
+            _plain: false,
             _words: std::collections::BTreeMap::new(),
         }
     }
@@ -234,6 +236,13 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
     pub fn in_block(mut self) -> Self {
         self._block = true;
         self
+    }
+
+    /// The same in a block RAM, of an owner that reads no word in the clock of its write: nothing goes past,
+    /// and what such a read returns is not to be used.
+    pub fn in_plain_block(mut self) -> Self {
+        self._plain = true;
+        self.in_block()
     }
 
     /// Whether it lies in LUTs.
@@ -286,6 +295,18 @@ impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
                  \x20 at <= read_address[{top}:0];\n\
                  end\n\
                  assign read_data = mem[at];\n{unused}"
+            )
+        } else if self._plain {
+            let collision = garbled("stored", top);
+            format!(
+                "// cell: plain_ram_{width}x{words}\n\
+                 (* ram_style = \"block\"{UNCHECKED} *) reg [{msb}:0] mem [0:{last}];\n\
+                 reg [{msb}:0] stored;\n\
+                 always @(posedge clock) begin\n\
+                 \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
+                 \x20 stored <= mem[read_address[{top}:0]];\n{collision}\
+                 end\n\
+                 assign read_data = stored;\n{unused}"
             )
         } else {
             let collision = garbled("stored", top);
