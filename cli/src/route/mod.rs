@@ -17,7 +17,7 @@ use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
-use crate::synth::quoted;
+use crate::synth::{quoted, whole_ecp5};
 use harness::{harness, Own, TOP};
 
 /// Place and route a block, or any Verilog, in a Lattice ECP5: the clock it closes
@@ -47,6 +47,9 @@ pub struct RouteArgs {
     /// Clock to try for, MHz
     #[arg(long, value_name = "MHZ", default_value_t = 100.0)]
     frequency: f64,
+    /// How to route: router1 by time, wire after wire; router2 all at once, for what is full
+    #[arg(long, value_enum, default_value_t)]
+    router: Router,
     /// Where placement begins
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
@@ -77,6 +80,24 @@ enum Device {
     #[value(name = "85k")]
     #[serde(rename = "85k")]
     E85,
+}
+
+/// nextpnr's routers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Router {
+    #[default]
+    Router1,
+    Router2,
+}
+
+impl Router {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Router1 => "router1",
+            Self::Router2 => "router2",
+        }
+    }
 }
 
 /// The speed grade that clocks are told of.
@@ -180,6 +201,7 @@ struct Routed {
     speed_grade: &'static str,
     yosys: String,
     nextpnr: String,
+    router: Router,
     /// With the harness: LUT4 (with RAM and carries, as placed), FF, block RAM, multipliers.
     used: BTreeMap<&'static str, usize>,
     available: BTreeMap<&'static str, usize>,
@@ -244,6 +266,7 @@ impl Mapped<'_> {
             .args([device, "--package", package, "--speed", SPEED, "--lpf-allow-unconstrained"])
             .args(["--json", "mapped.json", "--report", &format!("{seed}.report")])
             .args(["--textcfg", &format!("{seed}.config"), "--seed", &seed.to_string()])
+            .args(["--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
         let _progress = Progress::start(format!("placing and routing, seed {seed}"));
         tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.log")))?;
@@ -376,9 +399,9 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::new(error.to_string()))?;
     output::write(&folder.join("harness.v"), &harness.verilog)?;
     let map = format!(
-        "{read}read_verilog {}\nsynth_ecp5 -nowidelut -top {TOP} -json {}\ntee -q -o {} stat -json\n",
+        "{read}read_verilog {}\n{}\ntee -q -o {} stat -json\n",
         at("harness.v")?,
-        at("mapped.json")?,
+        whole_ecp5(TOP, &format!("-nowidelut -json {}", at("mapped.json")?)),
         at("mapped.stat")?
     );
     script("map", map, format!("mapping {top} to ECP5"))?;
@@ -414,6 +437,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         speed_grade: SPEED,
         yosys: yosys.version().to_owned(),
         nextpnr: placer.version().to_owned(),
+        router: args.router,
         used,
         available: RESOURCES.into_iter().zip(device.has()).collect(),
         harness: harness.own,
@@ -455,6 +479,7 @@ mod tests {
             clock: None,
             device: Device::E25,
             frequency: 100.0,
+            router: Router::Router2,
             seed: 3,
             seeds: 2,
             bitstream: Some(folder.join("pair.bit")),

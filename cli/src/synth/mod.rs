@@ -96,7 +96,7 @@ impl Target {
         match self {
             Self::UltrascalePlus => xilinx("xcup"),
             Self::Series7 => xilinx("xc7"),
-            Self::Ecp5 => format!("synth_ecp5 -top {top}"),
+            Self::Ecp5 => whole_ecp5(top, ""),
         }
     }
 
@@ -135,6 +135,20 @@ impl Target {
     fn is_timed(self) -> bool {
         self != Self::Ecp5
     }
+}
+
+/// How often constants may go from a memory to the next: what a packet says is kept in six, one after another.
+const MEMORIES_IN_A_ROW: usize = 8;
+
+/// What maps a design as one to an ECP5. Yosys drops bits of a memory that are always written the same, but
+/// looks for them once, and not through the undefined word of a write that is none: so that of what a
+/// configuration leaves out all memories and the registers behind them would stay.
+pub(crate) fn whole_ecp5(top: &str, options: &str) -> String {
+    let memories = "opt_mem\nopt\n".repeat(MEMORIES_IN_A_ROW);
+    format!(
+        "hierarchy -check -top {top}\nproc\nflatten\nopt_expr -mux_undef\nopt\n{memories}\
+         synth_ecp5 -top {top} {options}"
+    )
 }
 
 /// A figure and what it should be at most.
@@ -177,11 +191,12 @@ struct Mapped {
 /// Gates below which a module is no block of its own.
 const SMALLEST: usize = 60;
 /// Modules that are none either: the exporter's leaves.
-const LEAVES: [&str; 12] = [
+const LEAVES: [&str; 13] = [
     "tessera_dff_*",
     "tessera_delay_*",
     "tessera_sdp_ram_*",
     "tessera_forward_ram_*",
+    "tessera_plain_ram_*",
     "tessera_byte_ram_*",
     "tessera_lut_ram_*",
     "tessera_xor_*",
