@@ -2,6 +2,7 @@
 //!
 //! A configuration is data: one source, one Verilog export per configuration.
 
+use crate::regs::{self, Reg};
 use crate::wire;
 
 /// Core clocks per tick. A tick is the unit of every timestamp and interval:
@@ -115,6 +116,20 @@ pub struct Config {
     pub write_tags_log2: usize,
     /// Messages may be recovered by the host; without, each is by the NIC, and areas stay empty.
     pub host_recovery: bool,
+    /// Wide words wait in block RAMs, a clock longer, where LUTs are scarcer than those.
+    pub scarce_luts: bool,
+    /// Words of a table entry that are kept: all, or those that hold something.
+    pub table_words: usize,
+    /// IPv6 beside IPv4; without, its frames are not ours, and sends to its addresses are refused.
+    pub ipv6: bool,
+    /// 802.1Q tags; without, tagged frames are not ours, and sends with a tag are refused.
+    pub vlan: bool,
+    /// Rounds of collectives; without, none is registered, and a message of one is a message of none.
+    pub rounds: bool,
+    /// Turns by what is left of a message (TURN_POLICY), and DSCPs by its length (CLASS_SIZES).
+    pub classes: bool,
+    /// Policy `weighted`, and counters of what happened to each entropy value.
+    pub path_tables: bool,
 }
 
 /// 512-bit streams, 4096 messages each way: 128 Gb/s at 250 MHz.
@@ -143,6 +158,13 @@ pub const NIC512: Config = Config {
     tagged_log2: 12,
     write_tags_log2: 6,
     host_recovery: true,
+    scarce_luts: false,
+    table_words: regs::TABLE_WORDS,
+    ipv6: true,
+    vlan: true,
+    rounds: true,
+    classes: true,
+    path_tables: true,
 };
 
 /// 256-bit streams, 1024 messages each way: 64 Gb/s at 250 MHz.
@@ -171,6 +193,13 @@ pub const NIC256: Config = Config {
     tagged_log2: 12,
     write_tags_log2: 6,
     host_recovery: true,
+    scarce_luts: false,
+    table_words: regs::TABLE_WORDS,
+    ipv6: true,
+    vlan: true,
+    rounds: true,
+    classes: true,
+    path_tables: true,
 };
 
 /// 128-bit streams, 256 messages each way: for a small FPGA.
@@ -199,6 +228,13 @@ pub const NIC128: Config = Config {
     tagged_log2: 9,
     write_tags_log2: 5,
     host_recovery: true,
+    scarce_luts: false,
+    table_words: regs::TABLE_WORDS,
+    ipv6: true,
+    vlan: true,
+    rounds: true,
+    classes: true,
+    path_tables: true,
 };
 
 /// 64-bit streams, 64 messages each way, neither tags nor host recovery: for a small FPGA, at its speed.
@@ -227,6 +263,13 @@ pub const NIC64: Config = Config {
     tagged_log2: 0,
     write_tags_log2: 4,
     host_recovery: false,
+    scarce_luts: true,
+    table_words: regs::TABLE_WORDS_USED,
+    ipv6: false,
+    vlan: false,
+    rounds: false,
+    classes: false,
+    path_tables: false,
 };
 
 /// The smallest sizes at which every rule can still be met: for proofs, and for
@@ -256,6 +299,13 @@ pub const TINY: Config = Config {
     tagged_log2: 3,
     write_tags_log2: 1,
     host_recovery: true,
+    scarce_luts: false,
+    table_words: regs::TABLE_WORDS,
+    ipv6: true,
+    vlan: true,
+    rounds: true,
+    classes: true,
+    path_tables: true,
 };
 
 /// Every configuration that can be exported.
@@ -274,8 +324,46 @@ impl Config {
                 | (self.rq_prefetch_log2 as u32) << 16
                 | (self.tagged_log2 as u32) << 24
                 | (self.host_recovery as u32) << 31,
-            self.tombstones as u32,
+            self.tombstones as u32 | self.left_out(),
         ]
+    }
+
+    /// The bits of SIZES2 for parts that are left out.
+    const fn left_out(&self) -> u32 {
+        let mut bits = 0;
+        if !self.ipv6 {
+            bits |= regs::sizes2::NO_IPV6;
+        }
+        if !self.vlan {
+            bits |= regs::sizes2::NO_VLAN;
+        }
+        if !self.rounds {
+            bits |= regs::sizes2::NO_ROUNDS;
+        }
+        if !self.classes {
+            bits |= regs::sizes2::NO_CLASSES;
+        }
+        if !self.path_tables {
+            bits |= regs::sizes2::NO_PATH_TABLES;
+        }
+        bits
+    }
+
+    /// The bits of a register that the host can set. The others keep what a reset gives them, whatever is
+    /// written: zero, but in registers of parts that this configuration has not.
+    pub fn settable(&self, reg: &Reg) -> u32 {
+        let ip6 = [regs::LOCAL_IP6_0, regs::LOCAL_IP6_1, regs::LOCAL_IP6_2, regs::LOCAL_IP6_3];
+        let left_out = (!self.ipv6 && ip6.contains(reg))
+            || (!self.vlan && *reg == regs::VLAN)
+            || (!self.rounds && *reg == regs::RTO_ROUND)
+            || (!self.classes && [regs::TURN_POLICY, regs::CLASS_SIZES].contains(reg));
+        if left_out {
+            0
+        } else if !self.path_tables && *reg == regs::PATH_POLICY {
+            regs::PATH_WEIGHTED - 1
+        } else {
+            u32::MAX >> (32 - reg.width)
+        }
     }
 
     /// Tagged receives in place at most.

@@ -70,7 +70,7 @@ registers! {
     ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major in the upper half, minor in the lower; a driver refuses another major";
     SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
     SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16], tagged receives [28:24], 0 for none; [31] = 1: messages may be recovered by the host";
-    SIZES2 = 0x010, Ro 32, 0, "tombstones";
+    SIZES2 = 0x010, Ro 32, 0, "[15:0] tombstones; parts that are left out: [16] IPv6, [17] VLAN tags, [18] rounds, [19] TURN_POLICY and CLASS_SIZES, [20] policy weighted and the counters of paths. Registers of such parts keep their reset value";
     CONTROL = 0x020, Rw 1, 0, "bit 0: enable; packets are refused while 0";
     STATUS = 0x024, Ro 1, 0, "bit 0: ready, tables are cleared after reset";
     LOCAL_MAC_LO = 0x030, Rw 32, 0, "last four bytes of the MAC address, first of them in the upper byte";
@@ -139,6 +139,22 @@ registers! {
     INTERRUPT_COUNT = 0x13C, Ro 16, 0, "completion entries whose writes to host memory are over, wrapping; RESET does not set it back";
 }
 
+/// SIZES2: tombstones, and the parts that are left out.
+pub mod sizes2 {
+    /// The number of tombstones.
+    pub const TOMBSTONES: u32 = 0xFFFF;
+    /// IPv4 only.
+    pub const NO_IPV6: u32 = 1 << 16;
+    /// No 802.1Q tags.
+    pub const NO_VLAN: u32 = 1 << 17;
+    /// No rounds of collectives.
+    pub const NO_ROUNDS: u32 = 1 << 18;
+    /// TURN_POLICY and CLASS_SIZES stay as a reset leaves them.
+    pub const NO_CLASSES: u32 = 1 << 19;
+    /// Neither policy `weighted` nor counters of entropy values.
+    pub const NO_PATH_TABLES: u32 = 1 << 20;
+}
+
 /// INTERRUPT_SEEN: the interrupt is enabled.
 pub const INTERRUPT_ENABLE: u32 = 1 << 16;
 
@@ -161,6 +177,8 @@ pub const CREDIT_FLOOR: u32 = 2 << crate::params::MAX_PAYLOAD_LOG2;
 pub const TABLE_DATA: u32 = 0x140;
 /// Words of a table entry.
 pub const TABLE_WORDS: usize = 16;
+/// Words of it that have fields.
+pub const TABLE_WORDS_USED: usize = 9;
 /// First counter: 32 bits each, wrapping, in [`Counter`] order.
 pub const COUNTERS: u32 = 0x400;
 
@@ -395,8 +413,9 @@ mod tests {
                 );
             }
             let last = fields[fields.len() - 1];
-            assert!(last.lsb + last.width <= 32 * TABLE_WORDS);
+            assert!(last.lsb + last.width <= 32 * TABLE_WORDS_USED);
         }
+        const { assert!(TABLE_WORDS_USED <= TABLE_WORDS) };
     }
 
     #[test]

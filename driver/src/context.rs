@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tessera_abi::params::CLOCKS_PER_TICK;
-use tessera_abi::regs::{self, table, Access as RegAccess, Counter, Reg};
+use tessera_abi::regs::{self, sizes2, table, Access as RegAccess, Counter, Reg};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire::{gid_ipv4, ipv4_gid, MAX_REMEMBERED};
 
 use crate::completion::CompletionQueue;
 use crate::device::{Device, DeviceError};
 use crate::endpoint::{Endpoint, EndpointOptions};
-use crate::error::{CreateError, OpenError, RegisterError};
+use crate::error::{CreateError, LeftOut, OpenError, RegisterError};
 use crate::event::Watcher;
 use crate::memory::{Access, DmaMemory, Mapping, MemoryRegion};
 use crate::outstanding::Outstanding;
@@ -107,6 +107,8 @@ pub(crate) struct Shared {
     keys: usize,
     /// The NIC has room for tagged receives.
     pub(crate) tags: bool,
+    /// Parts that the NIC was built without, bits of SIZES2.
+    left_out: u32,
 }
 
 impl std::fmt::Debug for Shared {
@@ -337,6 +339,15 @@ impl Shared {
         Ok(self.wait_until(ready)?.is_some())
     }
 
+    /// Whether the NIC has all of the parts, which are bits of SIZES2.
+    #[inline]
+    pub(crate) fn has(&self, parts: u32) -> Result<(), LeftOut> {
+        match self.left_out & parts {
+            0 => Ok(()),
+            part => Err(LeftOut::of(part)),
+        }
+    }
+
     /// The NIC has forgotten every table entry.
     pub(crate) fn forget(&self) {
         let mut tables = self.tables();
@@ -470,6 +481,11 @@ impl Context {
         }
         let sizes0 = device.read(regs::SIZES0.offset)?;
         let sizes1 = device.read(regs::SIZES1.offset)?;
+        let left_out = device.read(regs::SIZES2.offset)? & !sizes2::TOMBSTONES;
+        let asked = [(sizes2::NO_IPV6, options.ip6.is_some()), (sizes2::NO_VLAN, options.vlan.is_some())];
+        if let Some((part, _)) = asked.into_iter().find(|(part, asked)| *asked && left_out & part != 0) {
+            return Err(LeftOut::of(part).into());
+        }
         let logs = [sizes0 >> 24 & 0x1F, sizes1 & 0x1F, sizes1 >> 8 & 0x1F];
         // Of numbers and keys eight bits are the index, of doorbells a page.
         if logs.iter().any(|&log2| log2 > 8) {
@@ -494,6 +510,7 @@ impl Context {
             cqs,
             keys,
             tags: sizes1 >> 24 & 0x1F != 0,
+            left_out,
             options,
         };
         //= RS-1

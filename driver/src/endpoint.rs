@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tessera_abi::queue::{self, send};
-use tessera_abi::regs::{self, table};
+use tessera_abi::regs::{self, sizes2, table};
 use tessera_abi::wire::{gid_ipv4, packet_count};
 
 use crate::completion::CompletionQueue;
@@ -429,6 +429,9 @@ impl Endpoint {
         if gid_ipv4(&to.gid).is_none() && self.shared.options.ip6.is_none() {
             return Err(PostError::NoIp6);
         }
+        if to.vlan.is_some() {
+            self.shared.has(sizes2::NO_VLAN)?;
+        }
         Ok(())
     }
 
@@ -466,6 +469,7 @@ impl Endpoint {
     /// endpoints share a place; 0 messages forgets the step. Nothing but the time
     /// of retransmissions depends on it.
     pub fn register_round(&self, id: u16, messages: u16) -> Result<(), PostError> {
+        self.shared.has(sizes2::NO_ROUNDS)?;
         let _alive = self.shared.lives.alive(self.life)?;
         let value = u32::from(messages) << 16 | u32::from(id);
         Ok(self.shared.device.write(self.doorbell(regs::DOORBELL_ROUND), value)?)

@@ -1,7 +1,29 @@
 //! One error per operation. Refusals only: a request that was accepted and then
 //! failed comes back as a completion with its [`Status`](crate::Status).
 
+use tessera_abi::regs::sizes2;
+
 use crate::device::DeviceError;
+
+/// The NIC was built without a part (SIZES2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this NIC was built without {0} (SIZES2): do without, or take a configuration that has that")]
+pub struct LeftOut(pub &'static str);
+
+impl LeftOut {
+    /// What bits of SIZES2 stand for: the lowest of them.
+    pub(crate) fn of(parts: u32) -> Self {
+        let names = [
+            (sizes2::NO_IPV6, "IPv6"),
+            (sizes2::NO_VLAN, "VLAN tags"),
+            (sizes2::NO_ROUNDS, "rounds of collectives"),
+            (sizes2::NO_CLASSES, "turns and DSCPs by the length of a message"),
+            (sizes2::NO_PATH_TABLES, "weights and counters of paths"),
+        ];
+        let name = names.into_iter().find(|(part, _)| parts & part != 0);
+        Self(name.map_or("a part that this driver does not know", |(_, name)| name))
+    }
+}
 
 /// Why a device could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +35,9 @@ pub enum OpenError {
     /// The IPv6 address is no host's.
     #[error("{} is no IPv6 address of a host; give it in `ip` if it is IPv4", std::net::Ipv6Addr::from(*.0))]
     Ip6([u8; 16]),
+    /// An address of a kind that the NIC does not have.
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
     /// Not a Tessera block.
     #[error("register MAGIC reads {0:#010x}, not {expected:#010x}: this is not a Tessera NIC", expected = tessera_abi::regs::MAGIC_VALUE)]
     NotTessera(u32),
@@ -202,6 +227,9 @@ pub enum PostError {
     /// The destination is of a family that this NIC has no address of.
     #[error("the destination is an IPv6 address and this NIC has none; open it with `ip6`")]
     NoIp6,
+    /// What the NIC does not have.
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
     /// A datagram longer than the path takes.
     #[error("a datagram of {len} bytes does not fit a path MTU of {mtu}; send a message instead")]
     TooLongForMtu {

@@ -58,7 +58,9 @@ pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompl
 pub use context::{setting, Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};
 pub use endpoint::{Endpoint, EndpointKind, EndpointOptions};
-pub use error::{CreateError, DestroyError, OpenError, PollError, PostError, RegisterError, ResetError};
+pub use error::{
+    CreateError, DestroyError, LeftOut, OpenError, PollError, PostError, RegisterError, ResetError,
+};
 pub use event::EventError;
 pub use list::{devices, devices_at, DeviceAttributes, ListedDevice};
 pub use memory::{Access, DmaMemory, MemoryRegion, RemoteMemory};

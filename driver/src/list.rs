@@ -118,6 +118,16 @@ pub struct DeviceAttributes {
     /// It lets software recover messages whose receive has a chunk area; else it recovers them itself, and the
     /// area stays empty.
     pub host_recovery: bool,
+    /// It knows IPv6; else IPv4 only.
+    pub ipv6: bool,
+    /// It sends and accepts frames with 802.1Q tags.
+    pub vlan: bool,
+    /// Rounds of collectives may be registered; else a message of a round is one of none.
+    pub rounds: bool,
+    /// It has what [`Context::set_short_first`] and classes of [`Context::set_dscps`] take.
+    pub classes: bool,
+    /// It has paths by weight, and counts what happens to each entropy value.
+    pub path_tables: bool,
     /// Places for messages being received and for what is remembered of those that ended.
     pub tombstones: usize,
     /// Most entries of a ring or a completion queue.
@@ -144,7 +154,7 @@ impl DeviceAttributes {
 
     fn read(read: impl Fn(Reg) -> Result<u32, DeviceError>) -> Result<Self, DeviceError> {
         let version = read(regs::ABI_VERSION)?;
-        let (sizes0, sizes1) = (read(regs::SIZES0)?, read(regs::SIZES1)?);
+        let (sizes0, sizes1, sizes2) = (read(regs::SIZES0)?, read(regs::SIZES1)?, read(regs::SIZES2)?);
         let size = |word: u32, lsb: u32| 1_usize << (word >> lsb & 0x1F);
         let max_payload = 1 << MAX_PAYLOAD_LOG2;
         Ok(Self {
@@ -158,7 +168,12 @@ impl DeviceAttributes {
             receive_prefetch: size(sizes1, 16),
             tagged_receives: if sizes1 >> 24 & 0x1F == 0 { 0 } else { size(sizes1, 24) },
             host_recovery: sizes1 >> 31 != 0,
-            tombstones: read(regs::SIZES2)? as usize,
+            ipv6: sizes2 & regs::sizes2::NO_IPV6 == 0,
+            vlan: sizes2 & regs::sizes2::NO_VLAN == 0,
+            rounds: sizes2 & regs::sizes2::NO_ROUNDS == 0,
+            classes: sizes2 & regs::sizes2::NO_CLASSES == 0,
+            path_tables: sizes2 & regs::sizes2::NO_PATH_TABLES == 0,
+            tombstones: (sizes2 & regs::sizes2::TOMBSTONES) as usize,
             max_entries: MAX_ENTRIES,
             max_payload,
             max_message: MAX_PACKETS.saturating_mul(max_payload),

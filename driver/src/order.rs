@@ -1,9 +1,10 @@
 //! Whose packets go first: DSCPs by length of message, turns by what is left.
 
-use tessera_abi::regs;
+use tessera_abi::regs::{self, sizes2};
 
 use crate::context::Context;
 use crate::device::DeviceError;
+use crate::error::LeftOut;
 
 /// DSCPs (0..64, RFC 2474) of the frames that a NIC sends; which queue each has is the
 /// network's business. Those of datagrams are in their requests.
@@ -39,6 +40,9 @@ pub enum DscpError {
     /// It has five bits.
     #[error("a class ends at 2^{0} bytes: the logarithm must be 0 to 31")]
     Length(u8),
+    /// The NIC knows no classes.
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -70,6 +74,9 @@ impl Context {
     /// packets have gone changes too.
     pub fn set_dscps(&self, dscps: &Dscps) -> Result<(), DscpError> {
         let (word, lengths) = words(dscps)?;
+        if dscps.messages.iter().any(|dscp| *dscp != dscps.messages[0]) {
+            self.shared.has(sizes2::NO_CLASSES)?;
+        }
         self.write(regs::CLASS_SIZES, lengths)?;
         Ok(self.write(regs::DSCP, word)?)
     }
@@ -77,10 +84,13 @@ impl Context {
     /// Whether messages with little left go before others: packets of those that this NIC
     /// sends, grants to those that it receives. Off after reset: each in its turn. Who waits
     /// already keeps his place.
-    pub fn set_short_first(&self, sends: bool, grants: bool) -> Result<(), DeviceError> {
+    pub fn set_short_first(&self, sends: bool, grants: bool) -> Result<(), DscpError> {
+        if sends || grants {
+            self.shared.has(sizes2::NO_CLASSES)?;
+        }
         let policy =
             if sends { regs::TURNS_BY_LEFT } else { 0 } | if grants { regs::GRANTS_BY_LEFT } else { 0 };
-        self.write(regs::TURN_POLICY, policy)
+        Ok(self.write(regs::TURN_POLICY, policy)?)
     }
 }
 

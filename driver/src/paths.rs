@@ -1,9 +1,10 @@
 //! Paths: what became of each entropy value, and how packets are shared out.
 
-use tessera_abi::regs::{self, path, table, PathCounter};
+use tessera_abi::regs::{self, path, sizes2, table, PathCounter};
 
 use crate::context::{Context, Word};
 use crate::device::DeviceError;
+use crate::error::LeftOut;
 
 /// What happened to one entropy value since reset (32 bits each, wrapping).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct PathUse {
     pub ce: u32,
 }
 
-/// Why paths could not be weighted.
+/// Why paths could not be weighted or looked at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
@@ -27,6 +28,9 @@ pub enum PathError {
     /// There are not that many entropy values.
     #[error("{0} weights were given; a NIC has 256 paths at most")]
     TooMany(usize),
+    /// The NIC has neither weights nor counters of paths.
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -61,7 +65,8 @@ fn places(weights: &[u32]) -> [u8; path::PLACES] {
 
 impl Context {
     /// What happened to an entropy value.
-    pub fn path_use(&self, ev: u8) -> Result<PathUse, DeviceError> {
+    pub fn path_use(&self, ev: u8) -> Result<PathUse, PathError> {
+        self.shared.has(sizes2::NO_PATH_TABLES)?;
         let read = |counter| self.shared.device.read(regs::path_counter(counter, ev));
         Ok(PathUse {
             sent: read(PathCounter::Sent)?,
@@ -80,6 +85,7 @@ impl Context {
         if weights.iter().all(|&weight| weight == 0) {
             return Err(PathError::NoWeight);
         }
+        self.shared.has(sizes2::NO_PATH_TABLES)?;
         let life = self.shared.lives.now()?;
         for (index, k) in places(weights).into_iter().enumerate() {
             self.shared.write_table(life, table::PATH, index, Word::new().with(path::K, k.into()))?;

@@ -178,6 +178,7 @@ impl Nic {
     /// refused entry ends in a completion, as from hardware.
     pub fn post_send(&mut self, now: Ticks, number: u32, entry: SendEntry) -> Result<u16, PostError> {
         let endpoint = self.endpoint(number)?;
+        let entry = entry.as_taken_by(&self.sizes);
         let next = self.sends.entry(endpoint.index()).or_default();
         let index = *next;
         *next = next.wrapping_add(1);
@@ -243,7 +244,9 @@ impl Nic {
         messages: u16,
     ) -> Result<(), PostError> {
         let endpoint = self.endpoint(number)?;
-        self.receiver.register_round(now, (endpoint.index() as u8, id), messages);
+        if self.sizes.rounds {
+            self.receiver.register_round(now, (endpoint.index() as u8, id), messages);
+        }
         Ok(())
     }
 
@@ -259,7 +262,8 @@ impl Nic {
     //= RX-7
     pub fn handle_frame(&mut self, now: Ticks, frame: &[u8]) -> Result<(), Drop> {
         self.out.counters.event(Counter::RxFrames);
-        let judged = rx_parse::judge(frame, &self.identity, |index| self.endpoints.get(&index).copied());
+        let find = |index| self.endpoints.get(&index).copied();
+        let judged = rx_parse::judge(frame, &self.sizes, &self.identity, find);
         self.take(now, judged)
     }
 

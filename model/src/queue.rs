@@ -1,5 +1,6 @@
 //! Queue entries as values; the layout is that of [`tessera_abi::queue`].
 
+use tessera_abi::params::Config;
 use tessera_abi::queue::{self, done, recv, send};
 use tessera_abi::wire::{self, MessageId};
 
@@ -117,6 +118,18 @@ impl SendEntry {
         put(&mut b, send::MAC, &self.mac);
         put(&mut b, send::GID, &self.gid);
         b
+    }
+
+    /// What a NIC of `sizes` makes of it: a round means nothing to one without rounds, and an address
+    /// of a kind that it does not have makes no sense.
+    pub fn as_taken_by(self, sizes: &Config) -> Self {
+        let reached =
+            (sizes.ipv6 || wire::gid_ipv4(&self.gid).is_some()) && (sizes.vlan || self.vlan.is_none());
+        Self {
+            payload_log2: if reached { self.payload_log2 } else { 0 },
+            round: self.round.filter(|_| sizes.rounds),
+            ..self
+        }
     }
 
     /// A write, else a send.

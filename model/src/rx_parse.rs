@@ -7,7 +7,7 @@
 //! ```
 
 use tessera_abi::icrc;
-use tessera_abi::params::{MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
+use tessera_abi::params::{Config, MAX_PAYLOAD_LOG2, MAX_UNTAGGED_FRAME, MIN_PAYLOAD_LOG2};
 use tessera_abi::status::Drop;
 use tessera_abi::wire::{self, DataHeader, FeedbackHeader, Form, ReleaseHeader, Trh};
 
@@ -110,18 +110,19 @@ fn ipv6(ip: &[u8], identity: &Identity) -> Ip {
     }
 }
 
-/// Judges `frame` (no FCS). `endpoint_of` looks a table index up.
+/// Judges `frame` (no FCS) as a NIC of `sizes` does. `endpoint_of` looks a table index up.
 //= RX-1
 //= RX-2
 pub fn judge<'a>(
     frame: &'a [u8],
+    sizes: &Config,
     identity: &Identity,
     endpoint_of: impl Fn(u16) -> Option<Endpoint>,
 ) -> Result<Inbound<'a>, Drop> {
-    let tagged = frame.len() >= 18 && u16_at(frame, 12) == wire::ETHERTYPE_VLAN;
+    let tagged = sizes.vlan && frame.len() >= 18 && u16_at(frame, 12) == wire::ETHERTYPE_VLAN;
     let tag = if tagged { wire::VLAN_LEN } else { 0 };
     let ethertype = if frame.len() >= 18 { u16_at(frame, 12 + tag) } else { 0 };
-    let form = Form { tagged, v6: ethertype == wire::ETHERTYPE_IPV6 };
+    let form = Form { tagged, v6: sizes.ipv6 && ethertype == wire::ETHERTYPE_IPV6 };
     let (ip_at, udp_at, bth_at, deth_at) = (form.ip_at(), form.udp_at(), form.bth_at(), form.deth_at());
     if frame.len() < form.trh_at() + wire::ICRC_LEN || frame.len() - tag > MAX_UNTAGGED_FRAME {
         return Err(Drop::Frame);
@@ -202,8 +203,12 @@ pub fn judge<'a>(
         }
         wire::TYPE_DATA | wire::TYPE_PROBE => {
             let (bytes, rest) = rest.split_first_chunk().ok_or(Drop::Trh)?;
-            let header = DataHeader::parse(bytes);
+            let mut header = DataHeader::parse(bytes);
             let payload = fields(&header, rest, pad)?;
+            if !sizes.rounds {
+                header.flags &= !wire::flag::ROUND;
+                header.round = 0;
+            }
             Ok(Inbound::Data(origin, header, payload))
         }
         _ => Err(Drop::Trh),

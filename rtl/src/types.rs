@@ -10,6 +10,13 @@
 //! significant position; bitmaps hold index `base + i` in bit `i`.
 
 use rust_hdl::prelude::*;
+use tessera_abi::params::Config;
+
+/// What stands above an IPv4 address in a GID inside: what the wire and the host see too, but zeros in a
+/// configuration without IPv6, where all that is behind them is dropped.
+pub fn gid_prefix(config: &Config) -> Constant<Bits<96>> {
+    Constant::new(if config.ipv6 { 0xFFFFu64 } else { 0 }.into())
+}
 
 /// One beat of a byte stream. Byte 0 is `tdata[7:0]`; `tkeep` is contiguous
 /// from bit 0 and all ones but on the last beat.

@@ -15,6 +15,7 @@ pub mod tabulation;
 use std::sync::OnceLock;
 
 use tessera_abi::params::{Config, CONFIGS, NIC512};
+use tessera_abi::wire::Form;
 use tessera_rtl::prelude::Block;
 use tessera_rtl::{emit, export};
 use tessera_sim::verilator::{BuildOptions, Design, Model};
@@ -44,6 +45,17 @@ pub fn config() -> &'static Config {
         }),
         _ => &NIC512,
     }
+}
+
+/// The forms of frames that [`config`]'s NIC knows: first over IPv4 without a tag, last with all that it has.
+pub fn forms() -> Vec<Form> {
+    let knows = |form: &Form| (config().ipv6 || !form.v6) && (config().vlan || !form.tagged);
+    Form::ALL.into_iter().filter(knows).collect()
+}
+
+/// The form that is asked for, as far as [`config`]'s NIC has it.
+pub fn nearest(form: Form) -> Form {
+    Form { v6: form.v6 && config().ipv6, tagged: form.tagged && config().vlan }
 }
 
 /// [`config`]'s whole NIC: its exported Verilog.

@@ -39,7 +39,7 @@ impl Side {
         let options = ContextOptions {
             mac,
             ip,
-            ip6: Some(ip6(nic)),
+            ip6: crate::config().ipv6.then(|| ip6(nic)),
             vlan: None,
             seed: 5 + nic as u32,
             settings: settings.to_vec(),

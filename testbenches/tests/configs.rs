@@ -9,8 +9,8 @@ use tessera_abi::params::{Config, CONFIGS, TINY};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{
-    Access, ChunkOptions, CreateError, DmaMemory, EndpointOptions, RecvRequest, SendRequest, Status,
-    WorkCompletion,
+    Access, AddressHandle, ChunkOptions, CreateError, DmaMemory, EndpointOptions, PostError, RecvRequest,
+    SendRequest, Status, WorkCompletion,
 };
 use tessera_rtl::export;
 use tessera_rtl::memories::memories;
@@ -125,6 +125,66 @@ fn what_is_left_out(session: &mut Session, config: &Config) {
     assert!(config.host_recovery, "the area was written");
 }
 
+/// What asks for a part that is not there is refused by the driver; what the driver would not do, by the NIC.
+fn parts(session: &Session, config: &Config) {
+    let context = session.hosts[0].context.clone();
+    let cq = context.create_cq(16).unwrap();
+    let mut endpoint = context.alloc_pd().create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
+    let sizes = context.attributes().unwrap();
+    assert_eq!(
+        (sizes.ipv6, sizes.vlan, sizes.rounds, sizes.classes, sizes.path_tables, sizes.tombstones),
+        (config.ipv6, config.vlan, config.rounds, config.classes, config.path_tables, config.tombstones)
+    );
+    // Registers of what is left out say what a reset gave them.
+    for reg in regs::MAP.iter().filter(|reg| reg.access == regs::Access::Rw && reg.offset < 0x100) {
+        let bits = config.settable(reg);
+        if bits == u32::MAX >> (32 - reg.width) || *reg == regs::SEED {
+            continue;
+        }
+        let before = context.read(*reg).unwrap();
+        context.write(*reg, !reg.reset).unwrap();
+        let value = context.read(*reg).unwrap();
+        assert_eq!(value, !reg.reset & bits | reg.reset & !bits, "{}", reg.name);
+        context.write(*reg, before).unwrap();
+    }
+    let registered = endpoint.register_round(1, 2);
+    assert_eq!(registered.is_ok(), config.rounds, "{registered:?}");
+    let weighted = context.weight_paths(&[1, 2]);
+    assert_eq!(weighted.is_ok(), config.path_tables, "{weighted:?}");
+    assert_eq!(context.path_use(0).is_ok(), config.path_tables);
+    let short = context.set_short_first(true, true);
+    assert_eq!(short.is_ok(), config.classes, "{short:?}");
+    if config.classes {
+        context.set_short_first(false, false).unwrap();
+    }
+    if config.path_tables {
+        context.write(regs::PATH_POLICY, regs::PATH_POLICY.reset).unwrap();
+    }
+    // Sends to where it cannot send.
+    assert_eq!(endpoint.address_at(1).is_some(), config.ipv6);
+    let peer = endpoint.address();
+    let region = session.register(0, &DmaMemory::new(64), Access::READ).unwrap();
+    let tagged = SendRequest {
+        work_id: 1,
+        region: &region,
+        range: 0..64,
+        to: peer.on_vlan(5),
+        tag: 0,
+        immediate: None,
+        round: Some(3),
+        payload_size: 256,
+    };
+    if !config.vlan {
+        let posted = endpoint.post_send(&tagged);
+        assert!(matches!(posted, Err(PostError::LeftOut(_))), "{posted:?}");
+    }
+    if !config.ipv6 {
+        let to = AddressHandle { gid: [0x20; 16], ..peer };
+        let posted = endpoint.post_send(&SendRequest { to, ..tagged });
+        assert_eq!(posted, Err(PostError::NoIp6));
+    }
+}
+
 fn delivers_files(config: &'static Config) {
     let export = export::nic(config, "").unwrap_or_else(|error| panic!("{error}"));
     delivers_files_as(config, &Design::from(&export), &NicOptions::default());
@@ -206,6 +266,7 @@ fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions)
         let nic = &cluster.nics()[nic];
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
     }
+    parts(&session, config);
     what_is_left_out(&mut session, config);
 }
 

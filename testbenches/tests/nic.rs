@@ -4,7 +4,6 @@
 
 use tessera_abi::regs::{self, endpoint, Counter};
 use tessera_abi::status::Drop as DropReason;
-use tessera_abi::wire::Form;
 use tessera_driver::{Access, AddressHandle, DmaMemory, EndpointOptions, Status};
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss, PacketClass};
@@ -128,7 +127,7 @@ fn every_size_arrives_at_every_payload_size() {
 #[test]
 fn messages_cross_in_every_form() {
     let seed = tessera_testbenches::seed("nic::forms");
-    for form in Form::ALL {
+    for form in tessera_testbenches::forms() {
         let faults = Faults { loss: Loss::Uniform(0.02), corrupt: 0.005, ..Faults::default() };
         let mut session = session(2, faults, &NicOptions::default(), seed, 1024);
         session.speak(form.v6, form.tagged.then_some(0x123)).unwrap();
@@ -145,6 +144,9 @@ fn messages_cross_in_every_form() {
 #[test]
 fn vlans_are_apart() {
     let mut pair = pair(&[(regs::T_OPEN, 2000), (regs::MAX_RETRY, 200)]);
+    if !tessera_testbenches::config().vlan {
+        return; // What it says to a tag: configs.rs.
+    }
     pair.b.context.write(regs::VLAN, 0x124).unwrap();
     let to = pair.b.endpoint.address().on_vlan(0x123);
     assert_eq!(end_of_send(&mut pair.a, to, 100, 2000), Status::Unheard);

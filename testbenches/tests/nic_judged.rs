@@ -37,7 +37,14 @@ fn open(settings: &Settings, options: EndpointOptions, seed: u64) -> (Judged, [H
     let hosts = [0, 1].map(|nic| {
         let (mac, ip) = addresses(nic);
         let settings = registers(settings);
-        let own = ContextOptions { mac, ip, ip6: Some(ip6(nic)), vlan: None, seed: 1 + nic as u32, settings };
+        let own = ContextOptions {
+            mac,
+            ip,
+            ip6: config.ipv6.then(|| ip6(nic)),
+            vlan: None,
+            seed: 1 + nic as u32,
+            settings,
+        };
         let context = Context::open(judged.cluster().device(nic), own).unwrap();
         let pd = context.alloc_pd();
         let cq = context.create_cq(1024).unwrap();

@@ -2,6 +2,7 @@
 //! comes, nothing else changes, and nothing waits.
 
 use std::collections::VecDeque;
+use tessera_abi::params::NIC512;
 use tessera_abi::wire::ICRC_LEN;
 use tessera_rtl::wire::narrow::{NarrowVlanInsert, NarrowVlanStrip};
 use tessera_rtl::wire::{VlanInsert, VlanStrip};
@@ -10,18 +11,18 @@ use tessera_sim::verilator::{Design, Dut};
 use tessera_testbenches::packets::{self, WIDE};
 
 fn strip() -> Design {
-    tessera_testbenches::design("vlan_strip", VlanStrip::new)
+    tessera_testbenches::design("vlan_strip", || VlanStrip::new(&NIC512))
 }
 
 fn narrow_strip() -> Design {
-    tessera_testbenches::design("narrow_vlan_strip", NarrowVlanStrip::new)
+    tessera_testbenches::design("narrow_vlan_strip", || NarrowVlanStrip::new(&NIC512))
 }
 
 /// The block, and how many tags may be ahead.
 fn insert(size: usize) -> (Design, usize) {
     match size {
-        WIDE => (tessera_testbenches::design("vlan_insert", VlanInsert::new), 32),
-        _ => (tessera_testbenches::design("narrow_vlan_insert", NarrowVlanInsert::new), 16),
+        WIDE => (tessera_testbenches::design("vlan_insert", || VlanInsert::new(&NIC512)), 32),
+        _ => (tessera_testbenches::design("narrow_vlan_insert", || NarrowVlanInsert::new(&NIC512)), 16),
     }
 }
 

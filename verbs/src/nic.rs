@@ -9,8 +9,8 @@ use std::time::Duration;
 use tessera_abi::regs;
 use tessera_driver::remote::{self, Identity, Remote, ANY};
 use tessera_driver::{
-    open_socket, setting, socket, AddressError, Context, ContextOptions, CreateError, DeviceError, PostError,
-    RegisterError,
+    open_socket, setting, socket, AddressError, Context, ContextOptions, CreateError, DeviceAttributes,
+    DeviceError, PostError, RegisterError,
 };
 
 use crate::memory::Registered;
@@ -189,7 +189,8 @@ impl Nic {
         let settings = std::env::var(SET).unwrap_or_default();
         let settings = settings.split(',').filter(|text| !text.is_empty()).map(setting);
         let settings = settings.collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let options = ContextOptions { mac, ip, ip6: Some(ip6), vlan: None, seed, settings };
+        let has_ip6 = DeviceAttributes::of(&*remote).map_err(refused)?.ipv6;
+        let options = ContextOptions { mac, ip, ip6: has_ip6.then_some(ip6), vlan: None, seed, settings };
         let context = Context::open(remote.clone(), options).map_err(refused)?;
         let sizes = || -> Result<Sizes, DeviceError> {
             let (sizes0, sizes1) = (context.read(regs::SIZES0)?, context.read(regs::SIZES1)?);

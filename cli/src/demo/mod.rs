@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use tessera_abi::params::{Config, CLOCK_MHZ};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
-use tessera_driver::{DeviceError, PathUse};
+use tessera_driver::{PathError, PathUse};
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{Capture, DeadPath, FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
@@ -210,7 +210,7 @@ fn cluster(args: &DemoArgs, model: &Model) -> Result<SharedCluster, RunError> {
 }
 
 /// What became of an entropy value at all NICs together.
-fn paths_of(session: &Session, ev: u8) -> Result<PathShare, DeviceError> {
+fn paths_of(session: &Session, ev: u8) -> Result<PathShare, PathError> {
     let mut all = PathShare { ev, ..PathShare::default() };
     for host in &session.hosts {
         let PathUse { sent, clean, ce } = host.context.path_use(ev)?;
@@ -262,7 +262,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         *sum = session.sum(regs::counter(counter as u32))?;
     }
     let overflow = session.sum(regs::counter(DropReason::Overflow as u32))?;
-    let paths = (0..args.paths as u8).map(|ev| paths_of(&session, ev)).collect::<Result<Vec<_>, _>>()?;
+    let counted = if session.hosts[0].context.attributes()?.path_tables { args.paths as u8 } else { 0 };
+    let paths = (0..counted).map(|ev| paths_of(&session, ev)).collect::<Result<Vec<_>, _>>()?;
     let mut locked = session.cluster.lock();
     locked.fabric_mut().finish_capture()?;
     let faults: u64 = locked.nics().iter().map(|nic| nic.dma_faults()).sum();

@@ -55,7 +55,7 @@ pub const BLOCKS: &[Entry] = &[
     entry!("axi_read", AxiRead::<64, 8>::new),
     entry!("axi_write", AxiWrite::<64, 8>::new),
     entry!("registers", || Registers::new(&TINY)),
-    entry!("vlan_insert", VlanInsert::new),
+    entry!("vlan_insert", || VlanInsert::new(&TINY)),
 ];
 
 impl Entry {

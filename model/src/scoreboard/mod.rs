@@ -259,7 +259,7 @@ impl Scoreboard {
                 bench.summary.frames += 1;
                 let endpoints = &bench.setup.endpoints;
                 let find = |index: u16| endpoints.iter().find(|e| e.index() == index).copied();
-                match rx_parse::judge(frame, &bench.setup.identity, find) {
+                match rx_parse::judge(frame, &bench.setup.config, &bench.setup.identity, find) {
                     Ok(Judged::Data(origin, header, payload)) => {
                         receiving.arrived(bench, &origin, &header, payload);
                     }
@@ -324,6 +324,7 @@ impl Scoreboard {
                 }
             }
             Event::PostedSend { endpoint, index, entry, payload } => {
+                let entry = &entry.as_taken_by(&bench.setup.config);
                 match Datagrams::endpoint(bench, endpoint) {
                     Some(local) => datagrams.posted_send(local, index, entry, payload),
                     None => sending.posted(bench, endpoint, index, entry, payload),

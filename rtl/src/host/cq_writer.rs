@@ -192,6 +192,8 @@ pub struct CqWriter {
     at_message: Constant<Bits<9>>,
     at_peer: Constant<Bits<9>>,
     at_gid: Constant<Bits<9>>,
+    has_v6: Constant<Bit>,
+    mapped: Constant<Bits<96>>,
     at_time: Constant<Bits<9>>,
     at_ring: Constant<Bits<9>>,
     at_phase: Constant<Bits<9>>,
@@ -333,6 +335,8 @@ impl CqWriter {
             at_message: at(done::MESSAGE),
             at_peer: at(done::PEER_ENDPOINT),
             at_gid: at(done::PEER_GID),
+            has_v6: Constant::new(config.ipv6),
+            mapped: Constant::new(0xFFFFu64.into()),
             at_time: at(done::TIMESTAMP),
             at_ring: at(done::RING),
             at_phase: at(done::PHASE),
@@ -497,6 +501,9 @@ impl Logic for CqWriter {
 
         // The entry.
         self.gid.value.next = self.word.q.val().peer_gid;
+        if !self.has_v6.val() & self.word.q.val().peer_gid.any() {
+            self.gid.value.next = self.word.q.val().peer_gid | (bit_cast::<128, 96>(self.mapped.val()) << 32);
+        }
         self.opcode.next = self.sent.val();
         if self.word.q.val().receive {
             self.opcode.next = self.received.val() + bit_cast::<8, 2>(self.word.q.val().event);

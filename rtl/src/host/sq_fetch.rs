@@ -154,7 +154,12 @@ pub struct SqFetch {
     smallest: Constant<Bits<8>>,
     largest: Constant<Bits<8>>,
     has_imm: Constant<Bits<8>>,
+    /// Nothing in a NIC without rounds, as the round's bits.
     in_round: Constant<Bits<8>>,
+    round_bits: Constant<Bits<16>>,
+    has_v6: Constant<Bit>,
+    has_tags: Constant<Bit>,
+    mapped: Constant<Bits<96>>,
     host_recovery: Constant<Bits<8>>,
     most_packets: Constant<Bits<25>>,
     success: Constant<Bits<8>>,
@@ -286,7 +291,11 @@ impl SqFetch {
             smallest: Constant::new(u64::from(params::MIN_PAYLOAD_LOG2).into()),
             largest: Constant::new(u64::from(params::MAX_PAYLOAD_LOG2).into()),
             has_imm: Constant::new(u64::from(queue::SEND_IMM).into()),
-            in_round: Constant::new(u64::from(queue::SEND_ROUND).into()),
+            in_round: Constant::new(u64::from(if config.rounds { queue::SEND_ROUND } else { 0 }).into()),
+            round_bits: Constant::new(if config.rounds { 0xFFFFu64 } else { 0 }.into()),
+            has_v6: Constant::new(config.ipv6),
+            has_tags: Constant::new(config.vlan),
+            mapped: Constant::new(0xFFFFu64.into()),
             host_recovery: Constant::new(u64::from(queue::SEND_HOST_RECOVERY).into()),
             most_packets: Constant::new(u64::from(params::MAX_PACKETS).into()),
             success: status(Status::Success),
@@ -534,7 +543,10 @@ impl Logic for SqFetch {
                     & (self.opcode.val() != self.op_write.val()))
                     | (self.is_datagram.q.val() & (self.opcode.val() != self.op_ud.val()))
                     | (self.payload.val() < self.smallest.val())
-                    | (self.payload.val() > self.largest.val());
+                    | (self.payload.val() > self.largest.val())
+                    | (!self.has_v6.val()
+                        & (self.gid.reversed.val().get_bits::<96>(32) != self.mapped.val()))
+                    | (!self.has_tags.val() & ((self.flags.val() & self.has_vlan.val()) != 0));
                 self.count.d.next = self.packets.val().get_bits::<25>(0);
                 if self.length.val() == 0 {
                     self.count.d.next = 1.into();
@@ -564,8 +576,16 @@ impl Logic for SqFetch {
                     self.out.d.next.ud = self.is_datagram.q.val();
                     self.out.d.next.vlan = self.first.q.val().get_bits::<16>(self.at_vlan.val().index());
                     self.out.d.next.vlan_valid = (self.flags.val() & self.has_vlan.val()) != 0;
+                    if !self.has_tags.val() {
+                        self.out.d.next.vlan = 0.into();
+                        self.out.d.next.vlan_valid = false;
+                    }
                     self.out.d.next.dst_mac = self.mac.reversed.val().get_bits::<48>(0);
                     self.out.d.next.dst_gid = self.gid.reversed.val();
+                    if !self.has_v6.val() {
+                        self.out.d.next.dst_gid =
+                            bit_cast::<128, 32>(self.gid.reversed.val().get_bits::<32>(0));
+                    }
                     self.out.d.next.dst_endpoint = self.to.val().get_bits::<24>(0);
                     self.out.d.next.qkey = self.first.q.val().get_bits::<32>(self.at_qkey.val().index());
                     self.out.d.next.address = self.address.val();
@@ -600,7 +620,8 @@ impl Logic for SqFetch {
                     self.out.d.next.has_imm = (self.flags.val() & self.has_imm.val()) != 0;
                     self.out.d.next.in_round = (self.flags.val() & self.in_round.val()) != 0;
                     self.out.d.next.host_recovery = (self.flags.val() & self.host_recovery.val()) != 0;
-                    self.out.d.next.round = self.first.q.val().get_bits::<16>(self.at_round.val().index());
+                    self.out.d.next.round = self.first.q.val().get_bits::<16>(self.at_round.val().index())
+                        & self.round_bits.val();
                     // The next entry's first beat moves up in the same clock.
                     self.reader.beat_ready.next = true;
                     self.first.d.next = self.reader.beat_data.val();

@@ -19,6 +19,7 @@ use crate::host::cleared_ram::ClearedRam;
 use crate::host::registers::DOORBELL_KIND_ROUND;
 use crate::prelude::*;
 use crate::types::Doorbell;
+use tessera_abi::params::Config;
 
 /// A registered round, at place endpoint XOR low half of id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -70,11 +71,12 @@ pub struct Rounds {
     write_at: Signal<Local, Bits<8>>,
     entry: Signal<Local, RoundEntry>,
     this_doorbell: Constant<Bits<2>>,
+    exists: Constant<Bit>,
 }
 
 impl Rounds {
-    /// No rounds.
-    pub fn new() -> Self {
+    /// No rounds; none that can be registered in a configuration without.
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -108,13 +110,8 @@ impl Rounds {
             write_at: Default::default(),
             entry: Default::default(),
             this_doorbell: Constant::new(DOORBELL_KIND_ROUND.into()),
+            exists: Constant::new(config.rounds),
         }
-    }
-}
-
-impl Default for Rounds {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -149,7 +146,8 @@ impl Logic for Rounds {
         self.endpoint.d.next = self.done_endpoint.val();
         self.id.d.next = self.done_id.val();
         self.counted.next = self.counts.read_data.val();
-        self.mine.next = self.counted.val().valid
+        self.mine.next = self.exists.val()
+            & self.counted.val().valid
             & (self.counted.val().endpoint == self.endpoint.q.val())
             & (self.counted.val().id == self.id.q.val())
             & self.counted.val().left.any();
@@ -183,7 +181,10 @@ impl Logic for Rounds {
             self.entry.next.left = self.bell.q.val().more;
             self.entry.next.halvings = 0.into();
         }
-        if self.doorbell.val().valid & (self.doorbell.val().kind == self.this_doorbell.val()) {
+        if self.exists.val()
+            & self.doorbell.val().valid
+            & (self.doorbell.val().kind == self.this_doorbell.val())
+        {
             self.bell.d.next = self.doorbell.val();
         }
         self.counts.write_enable.next = self.write.val();
@@ -198,7 +199,8 @@ impl Logic for Rounds {
         self.asked_id.d.next = self.query_id.val();
         self.known.next = self.answers.read_data.val();
         self.halvings.next = 0.into();
-        if self.known.val().valid
+        if self.exists.val()
+            & self.known.val().valid
             & (self.known.val().endpoint == self.asked_endpoint.q.val())
             & (self.known.val().id == self.asked_id.q.val())
         {

@@ -168,6 +168,8 @@ pub struct GrantOrder {
     shrinks: Signal<Local, Bit>,
     no_round: Constant<Bits<9>>,
     this_doorbell: Constant<Bits<2>>,
+    /// Rounds may be registered.
+    has_rounds: Constant<Bit>,
 }
 
 impl GrantOrder {
@@ -239,6 +241,7 @@ impl GrantOrder {
             shrinks: Default::default(),
             no_round: Constant::new(256u64.into()),
             this_doorbell: Constant::new(DOORBELL_KIND_ROUND.into()),
+            has_rounds: Constant::new(config.rounds),
         }
     }
 }
@@ -283,7 +286,18 @@ impl Logic for GrantOrder {
         }
         self.places.read_address.next = self.at.val();
         self.place.next = self.places.read_data.val();
-        self.mine.next = self.entering.q.val().in_round
+        if !self.has_rounds.val() {
+            self.place.next.valid = false;
+            self.place.next.endpoint = 0.into();
+            self.place.next.id = 0.into();
+            self.place.next.age = 0.into();
+            self.place.next.some = false;
+            self.place.next.ringed = false;
+            self.place.next.head = 0.into();
+            self.place.next.tail = 0.into();
+        }
+        self.mine.next = self.has_rounds.val()
+            & self.entering.q.val().in_round
             & self.place.val().valid
             & (self.place.val().endpoint == self.entering.q.val().endpoint)
             & (self.place.val().id == self.entering.q.val().round);
@@ -297,6 +311,9 @@ impl Logic for GrantOrder {
             if self.mine.val() {
                 self.list_at.next = bit_cast::<9, 8>(self.at.val());
             }
+        }
+        if !self.has_rounds.val() {
+            self.list_at.next = self.no_round.val();
         }
         // Of no round.
         self.rest_at.next = self.serving_rest.q.val();
@@ -521,18 +538,24 @@ impl Logic for GrantOrder {
                 self.oldest_age.d.next = self.age.val();
             }
         }
-        if self.search.val() {
+        if self.has_rounds.val() & self.search.val() {
             self.known.d.next = false;
             self.scanning.d.next = true;
             self.scan_at.d.next = 0.into();
             self.fresh.d.next = false;
         }
 
+        if !self.has_rounds.val() {
+            self.known.d.next = false;
+        }
         if self.leave.val() {
             self.offered.d.next = false;
             self.leaving.d.next = true;
         }
-        if self.doorbell.val().valid & (self.doorbell.val().kind == self.this_doorbell.val()) {
+        if self.has_rounds.val()
+            & self.doorbell.val().valid
+            & (self.doorbell.val().kind == self.this_doorbell.val())
+        {
             self.bell.d.next = self.doorbell.val();
         }
 

@@ -213,7 +213,7 @@ impl NarrowPath {
             payload_reader: NarrowPayloadReader::new(config),
             tx_build: NarrowTxBuild::new(config),
             icrc_insert: NarrowIcrcInsert::new(),
-            vlan_insert: NarrowVlanInsert::new(),
+            vlan_insert: NarrowVlanInsert::new(config),
         }
     }
 }

@@ -212,7 +212,7 @@ impl WidePath {
             payload_reader: PayloadReader::new(config),
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),
-            vlan_insert: VlanInsert::new(),
+            vlan_insert: VlanInsert::new(config),
         }
     }
 }

@@ -14,7 +14,8 @@
 use super::layout::{Ip4Word, Ip6Word, TransportWord};
 use super::vlan_strip::Tag;
 use crate::prelude::*;
-use crate::types::Settings;
+use crate::types::{gid_prefix, Settings};
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 /// Where a packet came from.
@@ -60,12 +61,14 @@ pub struct RxAddress {
     extensions: [Constant<Bits<8>>; 6],
     everywhere: Constant<Bits<32>>,
     mapped: Constant<Bits<96>>,
+    /// What an IPv4 address becomes a GID with.
+    prefix: Constant<Bits<96>>,
     congested: Constant<Bits<2>>,
     eth_len: Constant<Bits<17>>,
 }
 
 impl RxAddress {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             settings: Default::default(),
             ip4: Default::default(),
@@ -94,6 +97,7 @@ impl RxAddress {
             extensions: wire::IPV6_EXTENSIONS.map(|next| Constant::new(u64::from(next).into())),
             everywhere: Constant::new(u64::from(u32::MAX).into()),
             mapped: Constant::new(0xFFFFu64.into()),
+            prefix: gid_prefix(config),
             congested: Constant::new(u64::from(wire::ECN_CE).into()),
             eth_len: Constant::new((wire::ETH_LEN as u64).into()),
         }
@@ -157,7 +161,7 @@ impl Logic for RxAddress {
                 | self.wrong_port.val();
             self.odd.next = self.odd4.val();
             self.sender.next.gid =
-                bit_cast::<128, 32>(self.ip4.val().src) | (bit_cast::<128, 96>(self.mapped.val()) << 32);
+                bit_cast::<128, 32>(self.ip4.val().src) | (bit_cast::<128, 96>(self.prefix.val()) << 32);
             self.sender.next.ce = self.ip4.val().tos.get_bits::<2>(0) == self.congested.val();
             self.frame_len.next = self.total4.val() + self.eth_len.val();
             self.udp_len.next = self.total4.val() - 20;

@@ -20,6 +20,7 @@ use super::layout::{FromWire, Ip4Word, Ip6Word, TransportWord};
 use super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::types::TableWrite;
+use tessera_abi::params::Config;
 use tessera_abi::regs::{endpoint, table};
 use tessera_abi::wire;
 
@@ -73,12 +74,13 @@ pub struct RxHeads {
     index: Signal<Local, Bits<8>>,
     is_ud: Signal<Local, Bit>,
     ethertype6: Constant<Bits<16>>,
+    has_v6: Constant<Bit>,
     with_imm: Constant<Bits<8>>,
     endpoint_table: Constant<Bits<4>>,
 }
 
 impl RxHeads {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -108,6 +110,7 @@ impl RxHeads {
             index: Default::default(),
             is_ud: Default::default(),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
+            has_v6: Constant::new(config.ipv6),
             with_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
         }
@@ -145,7 +148,7 @@ impl Logic for RxHeads {
         self.six.d.next = self.whole.val().get_bits::<432>(0);
         self.ip4.next = self.four.q.val();
         self.ip6.next = self.six.q.val();
-        self.is_six.next = self.six.q.val().ethertype == self.ethertype6.val();
+        self.is_six.next = self.has_v6.val() & (self.six.q.val().ethertype == self.ethertype6.val());
         self.rest.next = self.whole.val().get_bits::<704>(272);
         if self.is_six.val() {
             self.rest.next = self.whole.val().get_bits::<704>(432);

@@ -134,6 +134,9 @@ pub struct RxParse {
     right: Signal<Local, Bit>,
     accepted: Signal<Local, Bit>,
     imm_flag: Constant<Bits<8>>,
+    /// What a NIC without rounds does not see of a packet.
+    flag_bits: Constant<Bits<8>>,
+    round_bits: Constant<Bits<16>>,
 }
 
 impl RxParse {
@@ -182,7 +185,7 @@ impl RxParse {
             drop_trh: Default::default(),
             drop_fields: Default::default(),
             drop_disabled: Default::default(),
-            strip: VlanStrip::new(),
+            strip: VlanStrip::new(config),
             beat_valid: Default::default(),
             beat: Default::default(),
             keep: Default::default(),
@@ -197,8 +200,8 @@ impl RxParse {
             ended_bad: Default::default(),
             last_beat: Default::default(),
             last_bytes: Default::default(),
-            heads: RxHeads::new(),
-            addressed: RxAddress::new(),
+            heads: RxHeads::new(config),
+            addressed: RxAddress::new(config),
             judge: RxJudge::new(config.endpoints_log2, 64),
             late_beat: Delay::new(6),
             late_arrival: Delay::new(6),
@@ -222,6 +225,8 @@ impl RxParse {
             right: Default::default(),
             accepted: Default::default(),
             imm_flag: Constant::new(u64::from(wire::flag::IMM).into()),
+            flag_bits: Constant::new(u64::from(if config.rounds { !0 } else { !wire::flag::ROUND }).into()),
+            round_bits: Constant::new(if config.rounds { 0xFFFFu64 } else { 0 }.into()),
         }
     }
 }
@@ -360,7 +365,7 @@ impl Logic for RxParse {
         self.words.in_data.next.ud = self.judge.verdict.val().ud;
         self.words.in_data.next.probe = self.judge.verdict.val().probe;
         self.words.in_data.next.release = self.judge.verdict.val().release;
-        self.words.in_data.next.flags = self.trh.q.val().flags;
+        self.words.in_data.next.flags = self.trh.q.val().flags & self.flag_bits.val();
         self.words.in_data.next.ev = self.trh.q.val().ev;
         self.words.in_data.next.payload_log2 = self.trh.q.val().payload_log2;
         self.words.in_data.next.traffic_class = self.trh.q.val().traffic_class;
@@ -374,7 +379,7 @@ impl Logic for RxParse {
         self.words.in_data.next.rkey = self.trh.q.val().rkey;
         self.words.in_data.next.denied = false;
         self.words.in_data.next.imm = self.trh.q.val().imm;
-        self.words.in_data.next.round = self.trh.q.val().round;
+        self.words.in_data.next.round = self.trh.q.val().round & self.round_bits.val();
         self.words.in_data.next.rtt = self.trh.q.val().rtt;
         self.words.in_data.next.timestamp = self.trh.q.val().timestamp;
         self.words.in_data.next.arrival = self.late_arrival.q.val();

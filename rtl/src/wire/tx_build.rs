@@ -141,7 +141,7 @@ impl TxBuild {
             tag_data: Default::default(),
             choice: TxChoice::new(config),
             beats_out: TxBeats::new(),
-            headers: TxHead::new(),
+            headers: TxHead::new(config),
             b_valid: Default::default(),
             b_head: Default::default(),
             b_ticket: Default::default(),

@@ -24,7 +24,8 @@ use super::endpoint_keys::KeyWord;
 use super::layout::{DataWord, FeedbackWord, Ip4Word, Ip6Word, ToWire, TransportWord};
 use super::tx_beats::Ticket;
 use crate::prelude::*;
-use crate::types::{Settings, TxFeedback, TxPacket};
+use crate::types::{gid_prefix, Settings, TxFeedback, TxPacket};
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 /// Headers in the order of their bytes, none where it belongs yet.
@@ -89,6 +90,7 @@ pub struct TxFields {
     ttl: Signal<Local, Bits<8>>,
     age: Signal<Local, Bits<32>>,
 
+    /// Above the IPv4 address of a GID that holds one.
     mapped: Constant<Bits<96>>,
     ethertype4: Constant<Bits<16>>,
     ethertype6: Constant<Bits<16>>,
@@ -118,7 +120,7 @@ pub struct TxFields {
 }
 
 impl TxFields {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         let [v4, _, v6, _] = wire::Form::ALL;
         let starts = [
             v4.trh_at() + wire::TRH_DATA_LEN,
@@ -168,7 +170,7 @@ impl TxFields {
             dscp: Default::default(),
             ttl: Default::default(),
             age: Default::default(),
-            mapped: Constant::new(0xFFFFu64.into()),
+            mapped: gid_prefix(config),
             ethertype4: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
             tos_rm: Constant::new(u64::from(wire::TOS).into()),

@@ -16,6 +16,7 @@ use super::tx_beats::Ticket;
 use super::tx_fields::TxFields;
 use crate::prelude::*;
 use crate::types::{Settings, TxFeedback, TxPacket};
+use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
 pub struct TxHead {
@@ -48,7 +49,7 @@ pub struct TxHead {
 }
 
 impl TxHead {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             settings: Default::default(),
             is_feedback: Default::default(),
@@ -65,7 +66,7 @@ impl TxHead {
             ip_length: Default::default(),
             fixed_sum: Default::default(),
             dst_ip: Default::default(),
-            fields: TxFields::new(),
+            fields: TxFields::new(config),
             sealed: Default::default(),
             behind: Default::default(),
             rear: Default::default(),

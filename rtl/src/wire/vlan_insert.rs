@@ -18,6 +18,7 @@ use super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::Beat;
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 #[derive(LogicBlock)]
@@ -53,10 +54,11 @@ pub struct VlanInsert {
     front: Signal<Local, Bits<128>>,
     tci: Signal<Local, Bits<16>>,
     tpid: Constant<Bits<32>>,
+    has_tags: Constant<Bit>,
 }
 
 impl VlanInsert {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -86,6 +88,7 @@ impl VlanInsert {
             tci: Default::default(),
             // The byte that comes first is the lower one.
             tpid: Constant::new(u64::from(wire::ETHERTYPE_VLAN.swap_bytes()).into()),
+            has_tags: Constant::new(config.vlan),
         }
     }
 }
@@ -106,7 +109,7 @@ impl Logic for VlanInsert {
         self.tags.out_ready.next = self.take.val() & !self.begun.q.val();
         self.moves.next = self.has_tag.q.val();
         if !self.begun.q.val() {
-            self.moves.next = self.tags.out_data.val().valid;
+            self.moves.next = self.has_tags.val() & self.tags.out_data.val().valid;
         }
         self.tci.next = (self.tags.out_data.val().tci << 8) | (self.tags.out_data.val().tci >> 8);
         self.front.next = bit_cast::<128, 96>(self.frame_data.val().tdata.get_bits::<96>(0))

@@ -17,6 +17,7 @@
 
 use super::cells::KeepBytes;
 use crate::prelude::*;
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 /// An 802.1Q tag.
@@ -65,10 +66,12 @@ pub struct VlanStrip {
     moved_keep: Signal<Local, Bits<64>>,
     counts: Signal<Local, Bits<64>>,
     tpid: Constant<Bits<16>>,
+    /// Without, a tag is a type that nobody knows.
+    has_tags: Constant<Bit>,
 }
 
 impl VlanStrip {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -103,6 +106,7 @@ impl VlanStrip {
             counts: Default::default(),
             // The byte that comes first is the lower one.
             tpid: Constant::new(u64::from(wire::ETHERTYPE_VLAN.swap_bytes()).into()),
+            has_tags: Constant::new(config.vlan),
         }
     }
 }
@@ -113,7 +117,7 @@ impl Logic for VlanStrip {
         dff_setup!(self, clk, held_valid, held, keep, last, user, arrival, first, next_first, tag);
 
         self.present.next = self.tag.q.val();
-        if self.first.q.val() {
+        if self.first.q.val() & self.has_tags.val() {
             self.present.next.valid = self.held.q.val().get_bits::<16>(96) == self.tpid.val();
             self.present.next.tci = (bit_cast::<16, 8>(self.held.q.val().get_bits::<8>(112)) << 8)
                 | bit_cast::<16, 8>(self.held.q.val().get_bits::<8>(120));

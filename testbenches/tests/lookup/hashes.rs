@@ -13,7 +13,7 @@ const TABLES: usize = 33;
 type Key = (u128, u128, u128);
 
 fn design() -> Design {
-    tessera_testbenches::design("lookup_hash", || LookupHash::new(13))
+    tessera_testbenches::design("lookup_hash", || LookupHash::new(13, true))
 }
 
 fn reset(dut: &mut Dut) {
@@ -99,7 +99,7 @@ fn every_bit_of_the_key_counts_as_in_the_reference() {
 /// What a small table does not ask for is zero.
 #[test]
 fn fewer_bits_are_the_same_ones() {
-    let design = tessera_testbenches::design("lookup_hash_7", || LookupHash::new(7));
+    let design = tessera_testbenches::design("lookup_hash_7", || LookupHash::new(7, true));
     tb::run("lookup::fewer", &design, |dut, rng| {
         reset(dut);
         let seed = rng.bits(32) as u32;

@@ -10,7 +10,7 @@ mod shape;
 mod tails;
 
 use bench::*;
-use tessera_abi::params::MAX_PACKETS;
+use tessera_abi::params::{Config, MAX_PACKETS};
 use tessera_abi::wire::{self, Form, Trh};
 use tessera_sim::tb::{self, cycle, Pattern, Rng};
 use tessera_sim::verilator::Dut;
@@ -341,6 +341,40 @@ fn an_index_beyond_the_table_is_no_endpoint() {
                         bench.expect(&packet, &route, arrival);
                     }
                     bench.expect_nothing_more();
+                }
+            }
+        });
+    }
+}
+
+/// Decision 0069: a NIC without IPv6 and tags knows neither EtherType; of a GID it keeps the IPv4 address, of a
+/// round nothing.
+#[test]
+fn forms_that_are_left_out_are_not_ours() {
+    for beat in [64, 16] {
+        let config = Config { ipv6: false, vlan: false, rounds: false, ..small() };
+        tb::run(&format!("rx_parse::left_out {beat}"), &design_of(beat, &config), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for form in Form::ALL {
+                for flags in [0, wire::flag::ROUND] {
+                    let mut packet = packets::data(rng, 9);
+                    if let Trh::Data(header) = &mut packet.trh {
+                        header.flags = flags;
+                        header.round = 77;
+                    }
+                    let route = packets::route_in(form, &THERE, &HERE, 0, 0);
+                    bench.input.send(packets::frame(&route, &packet));
+                    bench.results.clear();
+                    bench.run(1);
+                    let known = form == Form::ALL[0];
+                    let outcome = if known { "rx_data" } else { "drop_not_ours" };
+                    assert_eq!(bench.results.pop_front(), Some(outcome), "{form:?}");
+                    while bench.payload.take().is_some() {}
+                    let Some(word) = bench.data.take() else { continue };
+                    let gid = [word.word.bits(65, 64), word.word.bits(129, 64)];
+                    assert_eq!(gid, [u64::from(u32::from_be_bytes(THERE.ip)), 0]);
+                    let get = |name: &str| bench.data.shape().get(&word.word, name);
+                    assert_eq!((get("flags"), get("round")), (0, 0));
                 }
             }
         });

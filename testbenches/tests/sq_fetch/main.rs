@@ -5,10 +5,11 @@ mod lives;
 mod pace;
 mod quota;
 
-use bench::{any, design, designs, plain, verdict, Bench, Key, Send, KEY};
+use bench::{any, design, designs, plain, small, verdict, Bench, Key, Send, KEY};
 use tessera_abi::params::MAX_PACKETS;
 use tessera_abi::queue;
 use tessera_abi::status::Status;
+use tessera_abi::wire;
 use tessera_sim::tb::{self, Pattern};
 
 #[test]
@@ -114,6 +115,33 @@ fn refusals_have_their_status_and_order() {
         }
         bench.ring(3);
         bench.drain(2000);
+    });
+}
+
+/// Decision 0069: a NIC without them refuses IPv6 addresses and tags, and a round means nothing.
+#[test]
+fn what_is_left_out_is_refused() {
+    tb::run("sq_fetch::small", &small(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.small = true;
+        bench.key(KEY);
+        bench.endpoint(3, 0x8000, 6, true);
+        let good = Send { length: 100, payload_log2: 10, address: KEY.base, ..plain(rng) };
+        for _ in 0..40 {
+            let mut gid = wire::ipv4_gid(rng.bytes(4).try_into().unwrap());
+            if rng.chance(0.4) {
+                gid[rng.below(12) as usize] ^= 1 << rng.below(8);
+            }
+            let mut flags = queue::SEND_ROUND * rng.below(2) as u8;
+            if rng.chance(0.3) {
+                flags |= queue::SEND_VLAN;
+            }
+            let entry =
+                Send { gid, flags, vlan: rng.bits(16) as u16, round: rng.bits(16) as u16, ..good.clone() };
+            bench.post(3, entry, false);
+        }
+        bench.ring(3);
+        bench.drain(3000);
     });
 }
 

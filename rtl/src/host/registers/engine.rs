@@ -75,7 +75,8 @@ impl Logic for Registers {
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
         self.bell_rq.next = (self.page_at.val() == self.rq_at.val())
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
-        self.bell_round.next = (self.page_at.val() == self.round_at.val())
+        self.bell_round.next = self.has_rounds.val()
+            & (self.page_at.val() == self.round_at.val())
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_endpoints.val()) == 0);
         self.bell_cq.next = (self.page_at.val() == self.cq_at.val())
             & ((bit_cast::<16, 8>(self.page.val()) & self.beyond_cqs.val()) == 0);
@@ -92,7 +93,8 @@ impl Logic for Registers {
             | ((self.entry_table.val() == self.mr_table.val())
                 & ((self.entry_index.val() & self.beyond_mrs.val()) == 0))
             // Its copy would cost a kilobit per place: written, never read.
-            | ((self.entry_table.val() == self.path_table.val())
+            | (self.has_places.val()
+                & (self.entry_table.val() == self.path_table.val())
                 & self.w_data.q.val().get_bit(31)
                 & (self.entry_index.val().get_bits::<8>(8) == 0));
         self.obey.next = self.known_entry.val() & !self.busy.val();
@@ -105,11 +107,12 @@ impl Logic for Registers {
         self.asked.d.next = false;
         self.answered.d.next = self.asked.q.val();
         if self.asked.q.val() {
-            self.data.d.next = self.copies.read_data.val();
+            self.data.d.next = self.copies.read_data.val() & self.entry_bits.val();
         }
         self.word_at.next = bit_cast::<9, 4>(self.aw_at.q.val().get_bits::<4>(2)) << 5;
         self.window.next = self.word_ones.val() << self.word_at.val();
-        self.placed.next = bit_cast::<512, 32>(self.w_data.q.val()) << self.word_at.val();
+        self.placed.next =
+            (bit_cast::<512, 32>(self.w_data.q.val()) << self.word_at.val()) & self.entry_bits.val();
         self.write_out.d.next.valid = false;
         self.bell.d.next.valid = false;
         self.fence_out.d.next = false;
@@ -218,7 +221,8 @@ impl Logic for Registers {
                     self.all_ready.d.next = false;
                 }
                 if self.to_data.q.val() {
-                    self.data.d.next = (self.data.q.val() & !self.window.val()) | self.placed.val();
+                    self.data.d.next =
+                        (self.data.q.val() & !self.window.val() & self.entry_bits.val()) | self.placed.val();
                 }
                 if self.to_command.q.val() {
                     self.command.d.next = self.w_data.q.val();
@@ -319,15 +323,15 @@ impl Logic for Registers {
         self.r_in_data.next = self.ar_at.q.val().get_bits::<15>(6) == self.data_base.val().get_bits::<15>(6);
         self.r_in_counters.next =
             self.ar_at.q.val().get_bits::<13>(8) == self.counters_base.val().get_bits::<13>(8);
-        self.r_in_paths.next = (self.ar_at.q.val().get_bits::<9>(12)
-            == self.paths_base.val().get_bits::<9>(12))
+        self.r_in_paths.next = self.has_places.val()
+            & (self.ar_at.q.val().get_bits::<9>(12) == self.paths_base.val().get_bits::<9>(12))
             & (self.ar_at.q.val().get_bits::<2>(10) != 3);
         self.r_page.next = self.ar_at.q.val().get_bits::<8>(12);
         self.r_page_at.next = self.ar_at.q.val().get_bits::<12>(0);
         self.r_in_page.next = self.ar_at.q.val().get_bit(20)
             & ((((self.r_page_at.val() == self.sq_at.val())
                 | (self.r_page_at.val() == self.rq_at.val())
-                | (self.r_page_at.val() == self.round_at.val()))
+                | (self.has_rounds.val() & (self.r_page_at.val() == self.round_at.val())))
                 & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_endpoints.val()) == 0))
                 | ((self.r_page_at.val() == self.cq_at.val())
                     & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_cqs.val()) == 0)));

@@ -18,6 +18,7 @@
 use crate::prelude::*;
 use crate::types::Settings;
 use crate::wire::Rom;
+use tessera_abi::params::Config;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
@@ -91,6 +92,7 @@ pub struct RegisterFile {
     /// RECOVER_MESSAGE.
     pub message: Signal<Out, Bits<32>>,
     words: [Dff<Bits<32>>; WORDS],
+    word: [Signal<Local, Bits<32>>; WORDS],
     taken: Dff<Settings>,
     /// The words as they were written, by position.
     shadow: LutRam<Bits<32>, 6>,
@@ -105,15 +107,14 @@ pub struct RegisterFile {
     offset: [Constant<Bits<21>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
-}
-
-/// A mask of the lowest bits.
-fn ones(width: usize) -> u64 {
-    u64::from(u32::MAX) >> (32 - width)
+    /// What a reset sets of the bits that the host cannot.
+    lasting: [Constant<Bits<32>>; WORDS],
 }
 
 impl RegisterFile {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
+        let bits = |reg: &Reg| u64::from(config.settable(reg));
+        let lasting = |reg: &Reg| u64::from(reg.reset & !config.settable(reg));
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -127,17 +128,19 @@ impl RegisterFile {
             settings: Default::default(),
             message: Default::default(),
             words: std::array::from_fn(|_| Dff::default()),
+            word: std::array::from_fn(|_| Default::default()),
             taken: Default::default(),
             shadow: LutRam::new(),
-            widths: Rom::new((0..64).map(|at| FILE.get(at).map_or(0, |reg| ones(reg.width))).collect()),
+            widths: Rom::new((0..64).map(|at| FILE.get(at).map_or(0, bits)).collect()),
             written: std::array::from_fn(|_| Dff::default()),
             write_at: Default::default(),
             read_at: Default::default(),
             is_written: Default::default(),
             at_reset: Default::default(),
             offset: FILE.map(|reg| Constant::new(u64::from(reg.offset).into())),
-            mask: FILE.map(|reg| Constant::new(ones(reg.width).into())),
+            mask: FILE.map(|reg| Constant::new(bits(&reg).into())),
             reset: FILE.map(|reg| Constant::new(u64::from(reg.reset).into())),
+            lasting: FILE.map(|reg| Constant::new(lasting(&reg).into())),
         }
     }
 }
@@ -156,13 +159,14 @@ impl Logic for RegisterFile {
         for i in 0..47 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
+            self.word[i].next = self.words[i].q.val() | self.lasting[i].val();
             self.written[i].clock.next = self.clk.val();
             self.written[i].d.next = self.written[i].q.val();
             if self.write_address.val() == self.offset[i].val() {
                 self.writable.next = true;
                 self.write_at.next = self.write_at.val() | i.to_bits();
                 if self.write.val() {
-                    self.written[i].d.next = true;
+                    self.written[i].d.next = self.mask[i].val().any();
                     self.words[i].d.next = self.write_data.val() & self.mask[i].val();
                 }
             }
@@ -176,7 +180,7 @@ impl Logic for RegisterFile {
                 }
             }
             if self.rst.val() {
-                self.words[i].d.next = self.reset[i].val();
+                self.words[i].d.next = self.reset[i].val() & self.mask[i].val();
                 self.written[i].d.next = false;
             }
         }
@@ -189,62 +193,62 @@ impl Logic for RegisterFile {
         if self.is_written.val() {
             self.value.next = self.shadow.read_data.val();
         }
-        self.message.next = self.words[41].q.val();
+        self.message.next = self.word[41].val();
 
-        self.taken.d.next.enable = self.words[0].q.val().get_bit(0);
+        self.taken.d.next.enable = self.word[0].val().get_bit(0);
         self.taken.d.next.local_mac =
-            (bit_cast::<48, 32>(self.words[2].q.val()) << 32) | bit_cast::<48, 32>(self.words[1].q.val());
-        self.taken.d.next.local_ip = self.words[3].q.val();
-        self.taken.d.next.local_ip6 = (bit_cast::<128, 32>(self.words[33].q.val()) << 96)
-            | (bit_cast::<128, 32>(self.words[34].q.val()) << 64)
-            | (bit_cast::<128, 32>(self.words[35].q.val()) << 32)
-            | bit_cast::<128, 32>(self.words[36].q.val());
-        self.taken.d.next.vlan_id = self.words[37].q.val().get_bits::<12>(0);
-        self.taken.d.next.vlan_any = self.words[37].q.val().get_bit(12);
-        self.taken.d.next.pkey = self.words[4].q.val().get_bits::<16>(0);
-        self.taken.d.next.seed = self.words[5].q.val();
-        if self.words[5].q.val() == 0 {
+            (bit_cast::<48, 32>(self.word[2].val()) << 32) | bit_cast::<48, 32>(self.word[1].val());
+        self.taken.d.next.local_ip = self.word[3].val();
+        self.taken.d.next.local_ip6 = (bit_cast::<128, 32>(self.word[33].val()) << 96)
+            | (bit_cast::<128, 32>(self.word[34].val()) << 64)
+            | (bit_cast::<128, 32>(self.word[35].val()) << 32)
+            | bit_cast::<128, 32>(self.word[36].val());
+        self.taken.d.next.vlan_id = self.word[37].val().get_bits::<12>(0);
+        self.taken.d.next.vlan_any = self.word[37].val().get_bit(12);
+        self.taken.d.next.pkey = self.word[4].val().get_bits::<16>(0);
+        self.taken.d.next.seed = self.word[5].val();
+        if self.word[5].val() == 0 {
             self.taken.d.next.seed = 1.into();
         }
-        self.taken.d.next.path_policy = self.words[6].q.val().get_bits::<3>(0);
-        self.taken.d.next.path_count = self.words[7].q.val().get_bits::<9>(0);
-        self.taken.d.next.path_base = self.words[8].q.val().get_bits::<8>(0);
-        self.taken.d.next.gap0 = self.words[9].q.val().get_bits::<16>(0);
-        self.taken.d.next.skew0 = self.words[10].q.val().get_bits::<16>(0);
-        self.taken.d.next.skew_max = self.words[11].q.val().get_bits::<16>(0);
-        self.taken.d.next.guard = self.words[12].q.val().get_bits::<16>(0);
-        self.taken.d.next.d_min = self.words[13].q.val().get_bits::<16>(0);
-        self.taken.d.next.rtt_default = self.words[14].q.val().get_bits::<16>(0);
-        self.taken.d.next.rto = self.words[15].q.val().get_bits::<24>(0);
-        self.taken.d.next.max_retry = self.words[16].q.val().get_bits::<8>(0);
-        self.taken.d.next.t_open = self.words[17].q.val().get_bits::<24>(0);
-        self.taken.d.next.grant_wait = self.words[18].q.val().get_bits::<24>(0);
-        self.taken.d.next.rx_give_up = self.words[19].q.val().get_bits::<24>(0);
-        self.taken.d.next.time_wait = self.words[20].q.val().get_bits::<24>(0);
-        self.taken.d.next.mpl = self.words[21].q.val().get_bits::<24>(0);
-        self.taken.d.next.release_low = self.words[40].q.val().get_bits::<3>(0);
-        self.taken.d.next.busy_wait = self.words[22].q.val().get_bits::<24>(0);
-        self.taken.d.next.nack_burst = self.words[23].q.val().get_bits::<3>(0);
-        self.taken.d.next.ack_every = self.words[24].q.val().get_bits::<8>(0);
-        self.taken.d.next.initial_window = self.words[25].q.val().get_bits::<8>(0);
-        self.taken.d.next.unsolicited_limit = self.words[26].q.val();
-        self.taken.d.next.credit_limit = self.words[27].q.val();
-        self.taken.d.next.grant_quantum = self.words[28].q.val().get_bits::<8>(0);
-        if self.words[28].q.val().get_bits::<8>(0) == 0 {
+        self.taken.d.next.path_policy = self.word[6].val().get_bits::<3>(0);
+        self.taken.d.next.path_count = self.word[7].val().get_bits::<9>(0);
+        self.taken.d.next.path_base = self.word[8].val().get_bits::<8>(0);
+        self.taken.d.next.gap0 = self.word[9].val().get_bits::<16>(0);
+        self.taken.d.next.skew0 = self.word[10].val().get_bits::<16>(0);
+        self.taken.d.next.skew_max = self.word[11].val().get_bits::<16>(0);
+        self.taken.d.next.guard = self.word[12].val().get_bits::<16>(0);
+        self.taken.d.next.d_min = self.word[13].val().get_bits::<16>(0);
+        self.taken.d.next.rtt_default = self.word[14].val().get_bits::<16>(0);
+        self.taken.d.next.rto = self.word[15].val().get_bits::<24>(0);
+        self.taken.d.next.max_retry = self.word[16].val().get_bits::<8>(0);
+        self.taken.d.next.t_open = self.word[17].val().get_bits::<24>(0);
+        self.taken.d.next.grant_wait = self.word[18].val().get_bits::<24>(0);
+        self.taken.d.next.rx_give_up = self.word[19].val().get_bits::<24>(0);
+        self.taken.d.next.time_wait = self.word[20].val().get_bits::<24>(0);
+        self.taken.d.next.mpl = self.word[21].val().get_bits::<24>(0);
+        self.taken.d.next.release_low = self.word[40].val().get_bits::<3>(0);
+        self.taken.d.next.busy_wait = self.word[22].val().get_bits::<24>(0);
+        self.taken.d.next.nack_burst = self.word[23].val().get_bits::<3>(0);
+        self.taken.d.next.ack_every = self.word[24].val().get_bits::<8>(0);
+        self.taken.d.next.initial_window = self.word[25].val().get_bits::<8>(0);
+        self.taken.d.next.unsolicited_limit = self.word[26].val();
+        self.taken.d.next.credit_limit = self.word[27].val();
+        self.taken.d.next.grant_quantum = self.word[28].val().get_bits::<8>(0);
+        if self.word[28].val().get_bits::<8>(0) == 0 {
             self.taken.d.next.grant_quantum = 1.into();
         }
-        self.taken.d.next.ld_policy = self.words[29].q.val().get_bits::<2>(0);
-        self.taken.d.next.ld_fixed = self.words[30].q.val().get_bits::<16>(0);
-        self.taken.d.next.answer0 = self.words[31].q.val().get_bits::<16>(0);
-        self.taken.d.next.rto_round = self.words[32].q.val().get_bits::<24>(0);
-        self.taken.d.next.credit_policy = self.words[38].q.val().get_bits::<3>(0);
-        self.taken.d.next.credit_delay = self.words[39].q.val().get_bits::<16>(0);
-        self.taken.d.next.interrupt_seen = self.words[42].q.val().get_bits::<16>(0);
-        self.taken.d.next.interrupt_enable = self.words[42].q.val().get_bit(16);
-        self.taken.d.next.interrupt_delay = self.words[43].q.val().get_bits::<16>(0);
-        self.taken.d.next.turn_policy = self.words[44].q.val().get_bits::<2>(0);
-        self.taken.d.next.dscp = self.words[45].q.val().get_bits::<30>(0);
-        self.taken.d.next.class_sizes = self.words[46].q.val().get_bits::<15>(0);
+        self.taken.d.next.ld_policy = self.word[29].val().get_bits::<2>(0);
+        self.taken.d.next.ld_fixed = self.word[30].val().get_bits::<16>(0);
+        self.taken.d.next.answer0 = self.word[31].val().get_bits::<16>(0);
+        self.taken.d.next.rto_round = self.word[32].val().get_bits::<24>(0);
+        self.taken.d.next.credit_policy = self.word[38].val().get_bits::<3>(0);
+        self.taken.d.next.credit_delay = self.word[39].val().get_bits::<16>(0);
+        self.taken.d.next.interrupt_seen = self.word[42].val().get_bits::<16>(0);
+        self.taken.d.next.interrupt_enable = self.word[42].val().get_bit(16);
+        self.taken.d.next.interrupt_delay = self.word[43].val().get_bits::<16>(0);
+        self.taken.d.next.turn_policy = self.word[44].val().get_bits::<2>(0);
+        self.taken.d.next.dscp = self.word[45].val().get_bits::<30>(0);
+        self.taken.d.next.class_sizes = self.word[46].val().get_bits::<15>(0);
         if self.rst.val() {
             self.taken.d.next.enable = false;
         }

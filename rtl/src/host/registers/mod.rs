@@ -286,9 +286,19 @@ pub struct Registers {
     /// Places of the largest table, log2.
     table_log2: Constant<Bits<4>>,
     path_table: Constant<Bits<4>>,
+    /// Rounds may be registered; paths have places and counters.
+    has_rounds: Constant<Bit>,
+    has_places: Constant<Bit>,
     word_ones: Constant<Bits<512>>,
+    /// Of an entry, the bits that are kept.
+    entry_bits: Constant<Bits<512>>,
     all_bytes: Constant<Bits<4>>,
     slverr: Constant<Bits<2>>,
+}
+
+/// The lowest bits of an entry.
+fn ones(width: usize) -> Bits<512> {
+    (0..width).fold(0u64.into(), |bits: Bits<512>, bit| bits.replace_bit(bit, true))
 }
 
 impl Registers {
@@ -349,7 +359,7 @@ impl Registers {
             tombstones: Default::default(),
             interrupt_count: Default::default(),
             ready: Default::default(),
-            file: RegisterFile::new(),
+            file: RegisterFile::new(config),
             counters: Counters::new(),
             path_counters: PathCounters::new(),
             copies: ClearedRam::new(2 + table_log2, "block").fed_zeros(),
@@ -457,7 +467,10 @@ impl Registers {
             mr_table: Constant::new(u64::from(regs::table::MR).into()),
             table_log2: Constant::new((table_log2 as u64).into()),
             path_table: Constant::new(u64::from(regs::table::PATH).into()),
+            has_rounds: Constant::new(config.rounds),
+            has_places: Constant::new(config.path_tables),
             word_ones: Constant::new(u64::from(u32::MAX).into()),
+            entry_bits: Constant::new(ones(32 * config.table_words)),
             all_bytes: Constant::new(0xFu64.into()),
             slverr: Constant::new(2u64.into()),
         }

@@ -111,6 +111,10 @@ impl Logic for Interval {
         if self.again.q.val() {
             self.fetched.next = self.word.q.val();
         }
+        if !self.has_rounds.val() {
+            self.fetched.next.in_round = false;
+            self.fetched.next.round = 0.into();
+        }
         self.sources.read_address.next = self.fetched.val().hash;
         if self.job.q.val().opened {
             self.sources.read_address.next = self.job.q.val().hash;

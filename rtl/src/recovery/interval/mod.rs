@@ -342,6 +342,7 @@ pub struct Interval {
     late_max: Constant<Bits<24>>,
     answer_max: Constant<Bits<16>>,
     contexts_mask: Constant<Bits<12>>,
+    has_rounds: Constant<Bit>,
 }
 
 impl Interval {
@@ -487,6 +488,7 @@ impl Interval {
             sample_max: Constant::new(0xF_FFFFu64.into()),
             late_max: Constant::new(0xFF_FF00u64.into()),
             answer_max: Constant::new(0xFFFFu64.into()),
+            has_rounds: Constant::new(config.rounds),
             contexts_mask: Constant::new(((1u64 << contexts) - 1).into()),
         }
     }

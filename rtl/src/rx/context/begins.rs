@@ -61,6 +61,26 @@ impl Part<Begins> for Context {
                 self.next_fixed.next = self.fixed.q.val();
             }
         }
+        // What is zero in every word, but goes round from word to register to word.
+        if !self.has_v6.val() {
+            self.next_fixed.next.src_gid =
+                bit_cast::<128, 32>(self.next_fixed.val().src_gid.get_bits::<32>(0));
+        }
+        if !self.has_tags.val() {
+            self.next_live.next.vlan = 0.into();
+            self.next_live.next.vlan_valid = false;
+        }
+        if !self.has_rounds.val() {
+            self.next_fixed.next.in_round = false;
+            self.next_fixed.next.round = 0.into();
+        }
+        if !self.recovers.val() {
+            self.next_fixed.next.host = false;
+        }
+        self.next_live.next.block0 = self.next_live.val().block0 & self.block_bits.val();
+        self.next_live.next.block1 = self.next_live.val().block1 & self.block_bits.val();
+        self.next_live.next.block2 = self.next_live.val().block2 & self.block_bits.val();
+        self.next_live.next.block3 = self.next_live.val().block3 & self.block_bits.val();
         self.next_open.next =
             (self.next_word.val().state == 1) & !(self.intake.same.val() & self.complete.val());
         self.next_own.live.next = self.next_word.val();

@@ -18,6 +18,11 @@
 use super::HashSeed;
 use crate::prelude::*;
 
+/// Bits of a piece of the key.
+const PIECE: usize = 5;
+/// Where the GID stands in it.
+const GID_AT: usize = 36;
+
 #[derive(LogicBlock)]
 pub struct LookupHash {
     pub clk: Signal<In, Clock>,
@@ -36,13 +41,16 @@ pub struct LookupHash {
     /// Sums of every sixth table up to here.
     sums: [Signal<Local, Bits<26>>; 39],
     total: Signal<Local, Bits<26>>,
-    /// Bits of both hashes that are wanted.
-    wanted: Constant<Bits<26>>,
+    /// Bits of both hashes that are wanted of each piece.
+    wanted: [Constant<Bits<26>>; 33],
 }
 
 impl LookupHash {
     /// Hashes of `bits` bits each, 13 at most; above are zeros, and no memory for them.
-    pub fn new(bits: usize) -> Self {
+    ///
+    /// Without IPv6 the upper bits of a GID are zeros, and the pieces of key that have no others count for
+    /// nothing.
+    pub fn new(bits: usize, ipv6: bool) -> Self {
         assert!((1..=13).contains(&bits), "a hash of {bits} bits: from 1 to 13 are there");
         let one = (1u64 << bits) - 1;
         let wanted = one << 13 | one;
@@ -62,7 +70,10 @@ impl LookupHash {
             key: Default::default(),
             sums: std::array::from_fn(|_| Default::default()),
             total: Default::default(),
-            wanted: Constant::new(wanted.into()),
+            wanted: std::array::from_fn(|at| {
+                let counts = ipv6 || PIECE * at < GID_AT + 32;
+                Constant::new(if counts { wanted } else { 0 }.into())
+            }),
         }
     }
 }
@@ -86,9 +97,10 @@ impl Logic for LookupHash {
             self.tables[i].clock.next = self.clk.val();
             self.tables[i].write_enable.next = self.filler.row.val().get_bit(i);
             self.tables[i].write_address.next = self.filler.at.val();
-            self.tables[i].write_data.next = self.filler.word.val() & self.wanted.val();
+            self.tables[i].write_data.next = self.filler.word.val() & self.wanted[0].val();
             self.tables[i].read_address.next = self.key.val().get_bits::<5>(5 * i);
-            self.sums[i + 6].next = self.sums[i].val() ^ self.tables[i].read_data.val();
+            self.sums[i + 6].next =
+                self.sums[i].val() ^ (self.tables[i].read_data.val() & self.wanted[i].val());
         }
         self.total.next = self.sums[33].val()
             ^ self.sums[34].val()

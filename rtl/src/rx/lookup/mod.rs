@@ -362,7 +362,7 @@ impl Lookup {
             opened: Default::default(),
             ud_receive: Default::default(),
             ready: Default::default(),
-            hash: LookupHash::new(config.table_sets_log2),
+            hash: LookupHash::new(config.table_sets_log2, config.ipv6),
             tables: LookupTables::new(config.table_sets_log2),
             ends: LookupEnds::new(config.rx_contexts_log2),
             tally: LookupTally::new(),

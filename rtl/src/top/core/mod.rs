@@ -307,7 +307,11 @@ impl Core {
             send_ends: Merge::default(),
             without_context: Merge::default(),
             answers: Merge::default(),
-            feedback_fifo: Fifo::new(config.answers_log2),
+            feedback_fifo: if config.scarce_luts {
+                Fifo::new(config.answers_log2).late_in_block()
+            } else {
+                Fifo::new(config.answers_log2)
+            },
             path_scheduler: PathScheduler::new(),
             interrupts: Interrupts::new(),
             event_map: EventMap::new(),

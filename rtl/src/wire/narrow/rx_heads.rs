@@ -26,6 +26,7 @@ use super::super::rx_heads::Start;
 use super::super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::types::TableWrite;
+use tessera_abi::params::Config;
 use tessera_abi::regs::{endpoint, table};
 use tessera_abi::wire;
 
@@ -83,12 +84,13 @@ pub struct NarrowRxHeads {
     rest: Signal<Local, Bits<704>>,
     is_ud: Signal<Local, Bit>,
     ethertype6: Constant<Bits<16>>,
+    has_v6: Constant<Bit>,
     with_imm: Constant<Bits<8>>,
     endpoint_table: Constant<Bits<4>>,
 }
 
 impl NarrowRxHeads {
-    pub fn new(endpoints_log2: usize) -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             table_write: Default::default(),
@@ -109,7 +111,7 @@ impl NarrowRxHeads {
             low: Default::default(),
             middle: Default::default(),
             high: Default::default(),
-            datagrams: ForwardRam::new(endpoints_log2),
+            datagrams: ForwardRam::new(config.endpoints_log2),
             fresh: Default::default(),
             kind: Default::default(),
             four: Default::default(),
@@ -124,6 +126,7 @@ impl NarrowRxHeads {
             rest: Default::default(),
             is_ud: Default::default(),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
+            has_v6: Constant::new(config.ipv6),
             with_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
         }
@@ -154,7 +157,7 @@ impl Logic for NarrowRxHeads {
         self.six.d.next = self.whole.val().get_bits::<432>(0);
         self.ip4.next = self.four.q.val();
         self.ip6.next = self.six.q.val();
-        self.is_six.next = self.six.q.val().ethertype == self.ethertype6.val();
+        self.is_six.next = self.has_v6.val() & (self.six.q.val().ethertype == self.ethertype6.val());
 
         // `place` counts as if every frame were of IPv4.
         self.turned.next = (self.beat.val() >> 16) | (self.beat.val() << 112);

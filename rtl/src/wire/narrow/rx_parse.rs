@@ -155,6 +155,9 @@ pub struct NarrowRxParse {
     place: Signal<Local, Bits<4>>,
     in_group: Signal<Local, Bits<6>>,
     imm_flag: Constant<Bits<8>>,
+    /// What a NIC without rounds does not see of a packet.
+    flag_bits: Constant<Bits<8>>,
+    round_bits: Constant<Bits<16>>,
 }
 
 impl NarrowRxParse {
@@ -203,7 +206,7 @@ impl NarrowRxParse {
             drop_trh: Default::default(),
             drop_fields: Default::default(),
             drop_disabled: Default::default(),
-            strip: NarrowVlanStrip::new(),
+            strip: NarrowVlanStrip::new(config),
             beat_valid: Default::default(),
             beat: Default::default(),
             keep: Default::default(),
@@ -219,8 +222,8 @@ impl NarrowRxParse {
             ended_arrival: Default::default(),
             last_beat: Default::default(),
             last_bytes: Default::default(),
-            heads: NarrowRxHeads::new(config.endpoints_log2),
-            addressed: RxAddress::new(),
+            heads: NarrowRxHeads::new(config),
+            addressed: RxAddress::new(config),
             judge: RxJudge::new(config.endpoints_log2, 16),
             held: Default::default(),
             held_sender: Default::default(),
@@ -233,7 +236,11 @@ impl NarrowRxParse {
             answer: Default::default(),
             payload: NarrowRxPayload::new(config),
             words: Fifo::new(words_log2),
-            answers: Fifo::new(answers_log2),
+            answers: if config.scarce_luts {
+                Fifo::new(answers_log2).late_in_block()
+            } else {
+                Fifo::new(answers_log2)
+            },
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
@@ -244,6 +251,8 @@ impl NarrowRxParse {
             place: Default::default(),
             in_group: Default::default(),
             imm_flag: Constant::new(u64::from(wire::flag::IMM).into()),
+            flag_bits: Constant::new(u64::from(if config.rounds { !0 } else { !wire::flag::ROUND }).into()),
+            round_bits: Constant::new(if config.rounds { 0xFFFFu64 } else { 0 }.into()),
         }
     }
 }
@@ -393,7 +402,7 @@ impl Logic for NarrowRxParse {
         self.words.in_data.next.ud = self.judge.verdict.val().ud;
         self.words.in_data.next.probe = self.judge.verdict.val().probe;
         self.words.in_data.next.release = self.judge.verdict.val().release;
-        self.words.in_data.next.flags = self.trh.q.val().flags;
+        self.words.in_data.next.flags = self.trh.q.val().flags & self.flag_bits.val();
         self.words.in_data.next.ev = self.trh.q.val().ev;
         self.words.in_data.next.payload_log2 = self.trh.q.val().payload_log2;
         self.words.in_data.next.traffic_class = self.trh.q.val().traffic_class;
@@ -407,7 +416,7 @@ impl Logic for NarrowRxParse {
         self.words.in_data.next.rkey = self.trh.q.val().rkey;
         self.words.in_data.next.denied = false;
         self.words.in_data.next.imm = self.trh.q.val().imm;
-        self.words.in_data.next.round = self.trh.q.val().round;
+        self.words.in_data.next.round = self.trh.q.val().round & self.round_bits.val();
         self.words.in_data.next.rtt = self.trh.q.val().rtt;
         self.words.in_data.next.timestamp = self.trh.q.val().timestamp;
         self.words.in_data.next.arrival = self.held.q.val().arrival;

@@ -123,7 +123,7 @@ impl NarrowTxBuild {
             tag_valid: Default::default(),
             tag_data: Default::default(),
             choice: TxChoice::new(config),
-            fields: TxFields::new(),
+            fields: TxFields::new(config),
             beats_out: NarrowTxBeats::new(),
             src_sum: Default::default(),
             dst_sum: Default::default(),

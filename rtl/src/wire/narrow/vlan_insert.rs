@@ -19,6 +19,7 @@ use super::super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::NarrowBeat;
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 #[derive(LogicBlock)]
@@ -54,10 +55,11 @@ pub struct NarrowVlanInsert {
     front: Signal<Local, Bits<32>>,
     tci: Signal<Local, Bits<16>>,
     tpid: Constant<Bits<32>>,
+    has_tags: Constant<Bit>,
 }
 
 impl NarrowVlanInsert {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -87,6 +89,7 @@ impl NarrowVlanInsert {
             tci: Default::default(),
             // The byte that comes first is the lower one.
             tpid: Constant::new(u64::from(wire::ETHERTYPE_VLAN.swap_bytes()).into()),
+            has_tags: Constant::new(config.vlan),
         }
     }
 }
@@ -107,7 +110,7 @@ impl Logic for NarrowVlanInsert {
         self.tags.out_ready.next = self.take.val() & !self.begun.q.val();
         self.moves.next = self.has_tag.q.val();
         if !self.begun.q.val() {
-            self.moves.next = self.tags.out_data.val().valid;
+            self.moves.next = self.has_tags.val() & self.tags.out_data.val().valid;
         }
         self.tci.next = (self.tags.out_data.val().tci << 8) | (self.tags.out_data.val().tci >> 8);
         self.front.next = self.tpid.val() | (bit_cast::<32, 16>(self.tci.val()) << 16);

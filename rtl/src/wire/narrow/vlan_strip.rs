@@ -17,6 +17,7 @@
 
 use super::super::vlan_strip::Tag;
 use crate::prelude::*;
+use tessera_abi::params::Config;
 use tessera_abi::wire;
 
 #[derive(LogicBlock)]
@@ -55,10 +56,12 @@ pub struct NarrowVlanStrip {
     moved: Signal<Local, Bits<128>>,
     moved_keep: Signal<Local, Bits<16>>,
     tpid: Constant<Bits<16>>,
+    /// Without, a tag is a type that nobody knows.
+    has_tags: Constant<Bit>,
 }
 
 impl NarrowVlanStrip {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -91,6 +94,7 @@ impl NarrowVlanStrip {
             moved_keep: Default::default(),
             // The byte that comes first is the lower one.
             tpid: Constant::new(u64::from(wire::ETHERTYPE_VLAN.swap_bytes()).into()),
+            has_tags: Constant::new(config.vlan),
         }
     }
 }
@@ -101,7 +105,7 @@ impl Logic for NarrowVlanStrip {
         dff_setup!(self, clk, held_valid, held, keep, last, user, arrival, first, next_first, tag);
 
         self.present.next = self.tag.q.val();
-        if self.first.q.val() {
+        if self.first.q.val() & self.has_tags.val() {
             self.present.next.valid = self.held.q.val().get_bits::<16>(96) == self.tpid.val();
             self.present.next.tci = (bit_cast::<16, 8>(self.held.q.val().get_bits::<8>(112)) << 8)
                 | bit_cast::<16, 8>(self.held.q.val().get_bits::<8>(120));
