@@ -49,7 +49,7 @@ impl Options {
     /// Registers that suit a network of such a rate and round trip.
     ///
     /// Windows and credit are in bandwidth-delay products: an initial window of one
-    /// and a half at most, credit of six, all that is sent unasked of four (decision 0069).
+    /// and a half at most, credit of six, all that is sent unasked of four (decision 0070).
     pub fn for_network(config: &'static Config, rate: Rate, round_trip: Ps) -> Self {
         let payload_log2 = 12;
         let packets_log2 = |packets: u32| u32::from(payload_log2) + packets;

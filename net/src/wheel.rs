@@ -132,12 +132,6 @@ impl<E: Copy> Wheel<E> {
         }
     }
 
-    /// The event that [`pop`](Self::pop) will give some turns later, if it is that near.
-    #[inline]
-    pub fn ahead(&self, turns: usize) -> Option<&E> {
-        self.sorted.get(self.taken + turns).map(|(_, event)| event)
-    }
-
     /// Turns to the next bucket that holds something; false without any.
     fn advance(&mut self) -> bool {
         let near = self.next_occupied();

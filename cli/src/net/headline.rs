@@ -123,9 +123,10 @@ fn run_all(
     failed.map_or(Ok(()), Err)
 }
 
-fn left(begun: Instant, done: f64, total: f64) -> String {
+/// How long the rest will take, if it goes on as it has.
+pub fn left(begun: Instant, done: f64, total: f64) -> String {
     if done == 0.0 {
         return String::new();
     }
-    format!(", about {} left", words(begun.elapsed().as_secs_f64() * (total - done) / done))
+    format!(", about {} left", words(begun.elapsed().as_secs_f64() * (total - done).max(0.0) / done))
 }

@@ -1,6 +1,7 @@
 //! `tessera net run`: one load on one network, as the options say.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use tessera_net::case::results::{Results, Run};
@@ -11,7 +12,7 @@ use tessera_net::topology::Shape;
 use tessera_net::traffic::sizes::Published;
 use tessera_sim::progress::Progress;
 
-use super::report;
+use super::{headline, report};
 use crate::output::{self, Failure};
 
 /// Run one load on one network
@@ -179,12 +180,14 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             Case { group: group.clone(), protocol, make: make.clone(), load: load.clone(), until: None };
         let total = case.load.messages(case.hosts());
         let progress = Progress::start(format!("{} on {} hosts", protocol.name(), case.hosts()));
+        let begun = Instant::now();
         let outcome = case.run(&mut |look| {
             progress.detail(format_args!(
-                ", {} us simulated, {} of about {total} messages, {:.1} million events",
+                ", {} us simulated, {} of about {total} messages, {:.1} million events{}",
                 look.now / 1_000_000,
                 look.delivered,
-                look.events as f64 / 1e6
+                look.events as f64 / 1e6,
+                headline::left(begun, look.delivered as f64, total as f64)
             ));
             true
         })?;
