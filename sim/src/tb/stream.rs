@@ -298,6 +298,8 @@ pub struct StreamMonitor {
     /// Offered at the last edge and not taken.
     waiting: Option<Transfer>,
     holds: bool,
+    /// Clocks for which it takes nothing, whatever its gate says.
+    closed: u64,
     total: u64,
 }
 
@@ -328,8 +330,14 @@ impl StreamMonitor {
             received: VecDeque::new(),
             waiting: None,
             holds: true,
+            closed: 0,
             total: 0,
         })
+    }
+
+    /// Takes nothing in the next so many clocks.
+    pub fn close(&mut self, clocks: u64) {
+        self.closed = self.closed.max(clocks);
     }
 
     /// For a stream that may change or withdraw what it offers.
@@ -373,8 +381,10 @@ impl StreamMonitor {
 impl Agent for StreamMonitor {
     fn drive(&mut self, dut: &mut Dut) {
         if let Some(ready) = self.ports.ready {
-            dut.set(ready, self.gate.is_open());
+            let open = self.gate.is_open() && self.closed == 0;
+            dut.set(ready, open);
         }
+        self.closed = self.closed.saturating_sub(1);
     }
 
     fn sample(&mut self, dut: &Dut) {

@@ -180,6 +180,8 @@ pub struct Bench<'a> {
     /// Ends to be told, and when one was.
     pub ends: VecDeque<u8>,
     pub ended_at: u64,
+    /// When one was refused last.
+    pub refused_at: u64,
     /// Requests handed over and not ended, by endpoint.
     pub held: BTreeMap<u8, u64>,
 }
@@ -214,6 +216,7 @@ impl<'a> Bench<'a> {
             ended,
             ends: VecDeque::new(),
             ended_at: 0,
+            refused_at: 0,
             held: BTreeMap::new(),
             dut,
         }
@@ -303,11 +306,13 @@ impl<'a> Bench<'a> {
     pub fn clock(&mut self) {
         self.dut.set(self.ended[0], 0u64);
         // One writer takes ends and refusals, one in two clocks.
-        if self.dut.cycles() - self.ended_at >= 6 {
+        let now = self.dut.cycles();
+        if now - self.ended_at >= 6 && now - self.refused_at >= 2 {
             if let Some(index) = self.ends.pop_front() {
                 self.dut.set(self.ended[0], 1u64);
                 self.dut.set(self.ended[1], u64::from(index));
-                self.ended_at = self.dut.cycles();
+                self.ended_at = now;
+                self.refusals.close(2);
             }
         }
         cycle(self.dut, &mut [&mut self.dma, &mut self.host, &mut self.requests, &mut self.refusals]);
@@ -318,6 +323,8 @@ impl<'a> Bench<'a> {
         while let Some((clock, transfer)) = self.refusals.take_timed() {
             let shape = self.refusals.shape().clone();
             self.judge(clock, &shape, &transfer.word, false);
+            self.refused_at = now;
+            self.refusals.close(1);
         }
     }
 
