@@ -52,8 +52,8 @@ fn every_mutant_of_a_fifo_is_noticed() {
         arguments: ["a_fifo_keeps_its_words", "--exact"].map(String::from).into(),
         directory: env!("CARGO_MANIFEST_DIR").into(),
         folder: folder.join("run"),
-        // With another, one of the few mutants that change nothing may be drawn.
-        seed: 2,
+        // With another, one of those that change nothing may be drawn: in what only `late_in_block` wants, say.
+        seed: 6,
     };
     let prepare = |known: &BTreeSet<String>| {
         let ready = bench.prepare(&[("fifo", Count::Exactly(MUTANTS))], known, &folder.join("designs"));
