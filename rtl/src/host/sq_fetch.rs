@@ -24,8 +24,9 @@
 //! on the way here are dropped without a completion, but for the one that
 //! already stands at `request` or `refused`.
 //!
-//! Contract: `ended` and a taken `refused` come two clocks apart on average, and each
-//! at most every second clock; one entry per three clocks, sustained, and with single entries of
+//! Contract: two clocks at least are between one that is `ended` or taken as `refused` and the next
+//! of either: one block writes the completions of both, and a place for each is all that waits to be
+//! counted; one entry per three clocks, sustained, and with single entries of
 //! many endpoints one per four; 66 reads and 128 entries in flight cover a DMA
 //! latency of 250 clocks. From the last beat and status to `request`: 4 clocks.
 //!
