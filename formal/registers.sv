@@ -41,7 +41,7 @@ module proof (
   wire s_axil_awready, s_axil_wready, s_axil_bvalid, s_axil_arready, s_axil_rvalid;
   wire [1:0] s_axil_bresp, s_axil_rresp;
   wire [31:0] s_axil_rdata, now;
-  wire [812:0] settings;
+  wire [836:0] settings;
   wire [524:0] table_write;
   wire [42:0] doorbell;
   wire [8:0] reclaim;

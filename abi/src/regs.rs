@@ -89,6 +89,7 @@ registers! {
     TURN_POLICY = 0x06C, Rw 2, 0, "who goes first by how much is left of his message (TX-17, GR-7): bit 0 packets of this NIC's senders, bit 1 grants of its receiver; else in turn";
     DSCP = 0x070, Rw 30, 0, "[5:0] DSCP of FEEDBACK, PROBE and RELEASE; of DATA [11:6], [17:12], [23:18], [29:24]: of the classes 0 to 3 of CLASS_SIZES";
     CLASS_SIZES = 0x074, Rw 15, 0x7FFF, "three logarithms of bytes, [4:0], [9:5], [14:10]; the class of a message is how many of them its length is above";
+    CREDIT_EACH = 0x078, Rw 24, 0xFF_FFFF, "granted bytes not yet arrived of one message above which it waits for no grant (GR-8); 0xFFFFFF = never";
     GAP0 = 0x080, Rw 16, 128, "packet gap before the first sample, 1/16 tick";
     SKEW0 = 0x084, Rw 16, 160, "path skew before the first sample, ticks";
     SKEW_MAX = 0x088, Rw 16, 512, "cap of the measured skew, ticks";

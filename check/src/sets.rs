@@ -220,6 +220,14 @@ fn quick() -> Vec<Scenario> {
             ..base("credit", "two messages, credit for one packet")
         },
         Scenario {
+            sizes: SMALL,
+            settings: Settings { credit_each: 0, ..one_by_one },
+            messages: vec![send(0, 1, 3)],
+            losses: 1,
+            reaches: &["success", "grant"],
+            ..base("each", "a grant only once all before has come")
+        },
+        Scenario {
             messages: vec![send(0, 1, 2), send(2, 1, 2)],
             at_start: 2,
             losses: 1,

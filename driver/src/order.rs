@@ -26,8 +26,8 @@ impl Dscps {
     }
 
     /// Class selectors: CS6 for control, CS5 for messages up to 4 KiB, CS4 up to 64 KiB,
-    /// CS3 up to 512 KiB, CS2 for the longest.
-    pub const SHORT_FIRST: Self = Self { control: 48, messages: [40, 32, 24, 16], longer_than: [12, 16, 19] };
+    /// CS3 up to 1 MiB, CS2 for the longest.
+    pub const SHORT_FIRST: Self = Self { control: 48, messages: [40, 32, 24, 16], longer_than: [12, 16, 20] };
 }
 
 /// Why DSCPs could not be set.
@@ -104,7 +104,7 @@ mod tests {
         let (dscps, lengths) = words(&Dscps::SHORT_FIRST).unwrap();
         let class = |place: u32| dscps >> (6 * place) & 0x3F;
         assert_eq!([0, 1, 2, 3, 4].map(class), [48, 40, 32, 24, 16]);
-        assert_eq!([0, 5, 10].map(|at| lengths >> at & 0x1F), [12, 16, 19]);
+        assert_eq!([0, 5, 10].map(|at| lengths >> at & 0x1F), [12, 16, 20]);
         assert_eq!(words(&Dscps::all(64)), Err(DscpError::Dscp(64)));
         let long = Dscps { longer_than: [12, 32, 20], ..Dscps::all(0) };
         assert_eq!(words(&long), Err(DscpError::Length(32)));

@@ -481,7 +481,8 @@ impl Receiver {
             let Some(context) = self.contexts[id as usize].as_mut() else { return };
             let limit = grant::limit(context.count, context.cumulative());
             //= GR-5
-            if context.lends(&self.settings) {
+            //= GR-8
+            if context.lends(&self.settings) || context.owed() > self.settings.credit_each.into() {
                 context.queued = false;
                 self.credit.dequeue(now);
                 continue;

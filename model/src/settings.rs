@@ -78,6 +78,8 @@ pub struct Settings {
     pub unsolicited_limit: u32,
     /// Granted bytes not yet arrived.
     pub credit_limit: u32,
+    /// A context that is owed more waits for no grant.
+    pub credit_each: u32,
     /// What moves the credit: bit 0 CE, bit 1 delay, bit 2 lending.
     pub credit_policy: u32,
     /// Skew sample that counts as congestion.
@@ -150,6 +152,7 @@ impl Default for Settings {
             initial_window: regs::INITIAL_WINDOW.reset,
             unsolicited_limit: regs::UNSOLICITED_LIMIT.reset,
             credit_limit: regs::CREDIT_LIMIT.reset,
+            credit_each: regs::CREDIT_EACH.reset,
             credit_policy: regs::CREDIT_POLICY.reset,
             credit_delay: regs::CREDIT_DELAY.reset,
             grant_quantum: regs::GRANT_QUANTUM.reset,
@@ -196,6 +199,7 @@ impl Settings {
             ("LD_POLICY", self.ld_policy, 2),
             ("INITIAL_WINDOW", self.initial_window, 255),
             ("GRANT_QUANTUM", self.grant_quantum, 255),
+            ("CREDIT_EACH", self.credit_each, regs::CREDIT_EACH.reset),
             ("TURN_POLICY", self.turn_policy, 3),
             ("DSCP", self.dscp, (1 << 30) - 1),
             ("CLASS_SIZES", self.class_sizes, (1 << 15) - 1),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tessera_abi::params::Config;
 use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND};
-use tessera_abi::regs::Counter;
+use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::{Drop, Status};
 use tessera_abi::wire;
 use tessera_model::settings::SettingsError;
@@ -49,7 +49,8 @@ impl Options {
     /// Registers that suit a network of such a rate and round trip.
     ///
     /// Windows and credit are in bandwidth-delay products: an initial window of one
-    /// and a half at most, credit of six, all that is sent unasked of four (decision 0070).
+    /// and a half at most, credit of four, one and a half of it for a message, all that is sent
+    /// unasked of four (decisions 0070, 0071).
     pub fn for_network(config: &'static Config, rate: Rate, round_trip: Ps) -> Self {
         let payload_log2 = 12;
         let packets_log2 = |packets: u32| u32::from(payload_log2) + packets;
@@ -72,7 +73,9 @@ impl Options {
             // Of many short messages twice that is stuck in queues here and there.
             unsolicited_limit: (product * 4) as u32,
             // More than fills the link: some of those who are granted are busy with others.
-            credit_limit: (product * 6) as u32,
+            credit_limit: (product * 4) as u32,
+            // Of those that are busy none holds more of it than fills the link once.
+            credit_each: (product * 3 / 2).min(regs::CREDIT_EACH.reset.into()) as u32,
             grant_quantum: 4,
             // Spraying leaves few marks but those of the receiver's own link. What waits there is what
             // the credit is for, and is bounded by it.
@@ -80,7 +83,7 @@ impl Options {
             // Short messages first: at senders, receivers and switches.
             turn_policy: 3,
             dscp: SELECTORS.iter().rev().fold(0, |all, selector| all << 6 | selector << 3),
-            class_sizes: packets_log2(0) | packets_log2(4) << 5 | packets_log2(7) << 10,
+            class_sizes: packets_log2(0) | packets_log2(4) << 5 | packets_log2(8) << 10,
             ..Settings::default()
         };
         Self { config, settings, payload_log2 }
@@ -290,7 +293,7 @@ mod tests {
         let options =
             Options::for_network(&tessera_abi::params::NIC128, Rate::of_gbps(400).unwrap(), 7_500_000);
         let tos = |length| options.settings.tos(length);
-        let lengths = [0, 4096, 4097, 1 << 16, 1 << 17, 1 << 19, 1 << 20];
+        let lengths = [0, 4096, 4097, 1 << 16, 1 << 17, 1 << 20, 1 << 21];
         assert_eq!(lengths.map(|length| class(tos(Some(length)))), [1, 1, 2, 2, 3, 3, 4]);
         assert_eq!(class(tos(None)), DATA);
         // Without classes all share the last.

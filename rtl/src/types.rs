@@ -89,6 +89,8 @@ pub struct Settings {
     pub unsolicited_limit: Bits<32>,
     /// Bytes.
     pub credit_limit: Bits<32>,
+    /// Of one message, bytes.
+    pub credit_each: Bits<24>,
     /// What shrinks the credit: bit 0 CE, bit 1 delay; bit 2: silent messages lend theirs.
     pub credit_policy: Bits<3>,
     /// Ticks.

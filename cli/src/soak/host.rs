@@ -161,7 +161,7 @@ impl Host {
     pub fn open(judged: &Judged, round: &Round, nic: usize, bytes: &[u8]) -> Result<Self, Violated> {
         let (mac, ip) = addresses(nic);
         let device = judged.cluster().device(nic);
-        let has_ip6 = DeviceAttributes::of(&*device)?.ipv6;
+        let DeviceAttributes { ipv6: has_ip6, receive_prefetch, .. } = DeviceAttributes::of(&*device)?;
         let options = ContextOptions {
             mac,
             ip,
@@ -204,11 +204,13 @@ impl Host {
             };
             round.messages.iter().flatten().filter(mine).map(|message| message.len).max().unwrap_or(0)
         };
-        let sink = |of: usize| Sink::new(&pool, room(of).max(1), habits.posted);
+        let sink = |of: usize, posted: usize| Sink::new(&pool, room(of).max(1), posted);
         let software = round.recovery.as_ref().map(|recovery| Software::new(recovery, habits.posted));
         let area = software.as_ref().and_then(|software| software.options().area_len()).unwrap_or(0);
         let own = Sink::with_area(&pool, area, room(0).max(1), habits.posted)?;
-        let sinks = [own, sink(1)?, sink(2)?];
+        // TM-1: what stands behind as many as are read ahead, a cancel too, waits for messages.
+        let beside_tags = habits.posted.min(receive_prefetch.saturating_sub(1)).max(1);
+        let sinks = [own, sink(1, habits.posted)?, sink(2, beside_tags)?];
         Ok(Self {
             software,
             nic,

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use tessera_abi::params::{Config, NIC128, NIC256, NIC512};
+use tessera_abi::regs;
 use tessera_model::PathPolicy;
 
 use crate::network::Make;
@@ -32,6 +33,8 @@ pub enum Protocol {
     Recycle,
     /// The same with a credit of two bandwidth-delay products.
     SmallCredit,
+    /// The same with no bound of what one message holds of the credit.
+    NoShare,
     /// The same without lending credit of messages that nothing comes of.
     NoLending,
     /// The same with its credit cut at every mark.
@@ -77,12 +80,13 @@ impl Protocol {
     ];
 
     /// Our NIC less one of its mechanisms each.
-    pub const ABLATIONS: [Self; 11] = [
+    pub const ABLATIONS: [Self; 12] = [
         Self::FixedInterval,
         Self::NoRounds,
         Self::OnePath,
         Self::Recycle,
         Self::SmallCredit,
+        Self::NoShare,
         Self::NoLending,
         Self::CreditByMarks,
         Self::NoCredit,
@@ -100,6 +104,7 @@ impl Protocol {
             Self::OnePath => "one path",
             Self::Recycle => "recycled paths",
             Self::SmallCredit => "credit of two products",
+            Self::NoShare => "any share of credit",
             Self::NoLending => "without lending",
             Self::CreditByMarks => "credit cut by marks",
             Self::NoCredit => "without credit",
@@ -147,10 +152,12 @@ impl Protocol {
             Self::OnePath => settings.path_count = 1,
             Self::Recycle => settings.path_policy = PathPolicy::Recycle,
             Self::SmallCredit => settings.credit_limit = rate.bytes_in(2 * trip) as u32,
+            Self::NoShare => settings.credit_each = regs::CREDIT_EACH.reset,
             Self::NoLending => settings.credit_policy &= !4,
             Self::CreditByMarks => settings.credit_policy |= 1,
             Self::NoCredit => {
                 settings.credit_limit = u32::MAX >> 1;
+                settings.credit_each = regs::CREDIT_EACH.reset;
                 settings.unsolicited_limit = u32::MAX >> 1;
                 settings.initial_window = 255;
             }

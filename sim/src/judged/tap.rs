@@ -32,7 +32,7 @@ type Place = fn(&mut Settings) -> &mut u32;
 
 /// Registers that are one number of [`Settings`]; policy, first path and seed are
 /// the others.
-const NUMBERS: [(Reg, Place); 31] = [
+const NUMBERS: [(Reg, Place); 32] = [
     (regs::PATH_COUNT, |s| &mut s.path_count),
     (regs::GAP0, |s| &mut s.gap0),
     (regs::SKEW0, |s| &mut s.skew0),
@@ -60,6 +60,7 @@ const NUMBERS: [(Reg, Place); 31] = [
     (regs::CREDIT_LIMIT, |s| &mut s.credit_limit),
     (regs::GRANT_QUANTUM, |s| &mut s.grant_quantum),
     (regs::CREDIT_POLICY, |s| &mut s.credit_policy),
+    (regs::CREDIT_EACH, |s| &mut s.credit_each),
     (regs::CREDIT_DELAY, |s| &mut s.credit_delay),
     (regs::TURN_POLICY, |s| &mut s.turn_policy),
     (regs::DSCP, |s| &mut s.dscp),

@@ -235,7 +235,7 @@ fn every_writable_register_keeps_its_bits_and_no_others() {
 }
 
 /// Which field of `settings` shows which register.
-const SETTINGS: [(Reg, &str); 37] = [
+const SETTINGS: [(Reg, &str); 38] = [
     (regs::CONTROL, "enable"),
     (regs::LOCAL_IP, "local_ip"),
     (regs::PKEY, "pkey"),
@@ -267,6 +267,7 @@ const SETTINGS: [(Reg, &str); 37] = [
     (regs::ANSWER0, "answer0"),
     (regs::RTO_ROUND, "rto_round"),
     (regs::CREDIT_POLICY, "credit_policy"),
+    (regs::CREDIT_EACH, "credit_each"),
     (regs::CREDIT_DELAY, "credit_delay"),
     (regs::TURN_POLICY, "turn_policy"),
     (regs::DSCP, "dscp"),

@@ -126,6 +126,56 @@ fn gr5_a_silent_message_lends_its_credit() {
     }
 }
 
+//= GR-8 test
+#[test]
+fn gr8_who_is_owed_enough_leaves_the_rest_to_others() {
+    let each = 20 * 256;
+    let registers = Registers { credit_limit: 80 * 256, credit_each: each, grant_quantum: 4, ..REGISTERS };
+    run("each", registers, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let all: Vec<Packet> = (0..3).map(|context| message(context, 300 * 256, 8)).collect();
+        let owed = |bench: &Bench, of: &Packet| bench.messages[&of.generation].credit() / 256;
+        for first in &all {
+            bench.data(first, 0, 10, 0);
+            bench.ticks(6);
+            // Of eight one came; four at a time, until it is more than twenty.
+            assert_eq!(owed(bench, first), 23);
+        }
+        // Two come: 21 is still more.
+        bench.data(&all[0], 1, 10, 0);
+        bench.data(&all[0], 2, 10, 0);
+        bench.data(&all[0], 2, 10, 0);
+        bench.ticks(6);
+        assert_eq!(owed(bench, &all[0]), 21, "who is owed more than enough was granted more");
+        // With just as much it waits again, and is granted before anything else comes.
+        bench.data(&all[0], 3, 10, 0);
+        bench.ticks(6);
+        assert_eq!(owed(bench, &all[0]), 24);
+        assert_eq!([1, 2].map(|other| owed(bench, &all[other])), [23, 23]);
+        while bench.messages.values().any(|m| m.phase == Phase::Open) {
+            for first in &all {
+                let grant = bench.messages[&first.generation].grant;
+                bench.fill(first, 0..grant);
+            }
+            bench.ticks(3);
+        }
+        bench.settle(1500);
+    });
+}
+
+//= GR-8 test
+#[test]
+fn gr8_nothing_owed_is_never_too_much() {
+    // Each packet is granted once the one before has come.
+    let registers = Registers { credit_each: 0, grant_quantum: 1, ..REGISTERS };
+    run("one", registers, |bench, _| {
+        let first = message(3, 20 * 256, 1);
+        bench.data(&first, 0, 10, 0);
+        end(bench, &first);
+        assert_eq!(bench.event("grants_sent"), 19);
+    });
+}
+
 #[test]
 fn gr4_congestion_shrinks_the_credit() {
     let whole = 256 * 256;

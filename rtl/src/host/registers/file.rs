@@ -22,7 +22,7 @@ use tessera_abi::params::Config;
 use tessera_abi::regs::{self, Reg};
 
 /// Number of registers in the file.
-pub const WORDS: usize = 47;
+pub const WORDS: usize = 48;
 
 /// The registers of the file. Positions are what the end of the kernel names.
 pub const FILE: [Reg; WORDS] = [
@@ -73,6 +73,7 @@ pub const FILE: [Reg; WORDS] = [
     regs::TURN_POLICY,       // 44
     regs::DSCP,              // 45
     regs::CLASS_SIZES,       // 46
+    regs::CREDIT_EACH,       // 47
 ];
 
 #[derive(LogicBlock)]
@@ -156,7 +157,7 @@ impl Logic for RegisterFile {
         self.read_at.next = 0.into();
         self.is_written.next = false;
         self.at_reset.next = 0.into();
-        for i in 0..47 {
+        for i in 0..48 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             self.word[i].next = self.words[i].q.val() | self.lasting[i].val();
@@ -233,6 +234,7 @@ impl Logic for RegisterFile {
         self.taken.d.next.initial_window = self.word[25].val().get_bits::<8>(0);
         self.taken.d.next.unsolicited_limit = self.word[26].val();
         self.taken.d.next.credit_limit = self.word[27].val();
+        self.taken.d.next.credit_each = self.word[47].val().get_bits::<24>(0);
         self.taken.d.next.grant_quantum = self.word[28].val().get_bits::<8>(0);
         if self.word[28].val().get_bits::<8>(0) == 0 {
             self.taken.d.next.grant_quantum = 1.into();

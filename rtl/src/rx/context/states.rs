@@ -424,8 +424,8 @@ impl Part<States> for Context {
                 self.room.d.next = self.window.gap.val();
                 self.pause.d.next = 0.into();
                 self.ran_state.next = ContextState::Quota;
-                // Who lends is granted nothing; its next packet brings it back.
-                if !self.may_grant.val() | self.live.q.val().lent {
+                // Who lends, or is owed enough, is granted nothing; its next packet brings it back.
+                if !self.may_grant.val() | self.live.q.val().lent | self.ample.val() {
                     self.ran_leave.next = true;
                     self.store.next.queued = false;
                     self.intake.store.next = true;

@@ -313,6 +313,8 @@ impl Part<Wires> for Context {
 
         // Grants: how far this message may be granted, and whether it waits.
         self.may_grant.next = self.window.may_grant.val();
+        // GR-8.
+        self.ample.next = self.live.q.val().credit > self.settings.val().credit_each;
         self.enters.next = self.may_grant.val() & !self.live.q.val().queued;
         self.grant.enter.next = false;
         self.grant.enter_data.next.context = self.owner.q.val();

@@ -222,6 +222,9 @@ impl Bench<'_> {
             let grant = get("grant");
             assert!(grant > message.grant && grant <= message.reach(), "GR-2: {} -> {grant}", message.grant);
             assert!(r.credit_policy & 4 == 0 || message.unanswered < 2, "GR-5: a grant to who lends");
+            // What has come since only makes it less.
+            let owed = message.credit();
+            assert!(owed <= r.credit_each, "GR-8: a grant to who is owed {owed} bytes");
             let quota = grant - message.grant;
             assert!(quota <= r.grant_quantum);
             let asked = r.grant_quantum.min(message.reach() - message.grant);
