@@ -116,8 +116,6 @@ pub struct Config {
     pub write_tags_log2: usize,
     /// Messages may be recovered by the host; without, each is by the NIC, and areas stay empty.
     pub host_recovery: bool,
-    /// Wide words wait in block RAMs, a clock longer, where LUTs are scarcer than those.
-    pub scarce_luts: bool,
     /// Words of a table entry that are kept: all, or those that hold something.
     pub table_words: usize,
     /// IPv6 beside IPv4; without, its frames are not ours, and sends to its addresses are refused.
@@ -158,7 +156,6 @@ pub const NIC512: Config = Config {
     tagged_log2: 12,
     write_tags_log2: 6,
     host_recovery: true,
-    scarce_luts: false,
     table_words: regs::TABLE_WORDS,
     ipv6: true,
     vlan: true,
@@ -193,7 +190,6 @@ pub const NIC256: Config = Config {
     tagged_log2: 12,
     write_tags_log2: 6,
     host_recovery: true,
-    scarce_luts: false,
     table_words: regs::TABLE_WORDS,
     ipv6: true,
     vlan: true,
@@ -228,7 +224,6 @@ pub const NIC128: Config = Config {
     tagged_log2: 9,
     write_tags_log2: 5,
     host_recovery: true,
-    scarce_luts: false,
     table_words: regs::TABLE_WORDS,
     ipv6: true,
     vlan: true,
@@ -263,7 +258,6 @@ pub const NIC64: Config = Config {
     tagged_log2: 0,
     write_tags_log2: 4,
     host_recovery: false,
-    scarce_luts: true,
     table_words: regs::TABLE_WORDS_USED,
     ipv6: false,
     vlan: false,
@@ -299,7 +293,6 @@ pub const TINY: Config = Config {
     tagged_log2: 3,
     write_tags_log2: 1,
     host_recovery: true,
-    scarce_luts: false,
     table_words: regs::TABLE_WORDS,
     ipv6: true,
     vlan: true,

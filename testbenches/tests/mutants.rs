@@ -52,7 +52,7 @@ fn every_mutant_of_a_fifo_is_noticed() {
         arguments: ["a_fifo_keeps_its_words", "--exact"].map(String::from).into(),
         directory: env!("CARGO_MANIFEST_DIR").into(),
         folder: folder.join("run"),
-        // With another, one of those that change nothing may be drawn: in what only `late_in_block` wants, say.
+        // With another, one of those that change nothing may be drawn.
         seed: 6,
     };
     let prepare = |known: &BTreeSet<String>| {

@@ -50,6 +50,10 @@ pub struct RouteArgs {
     /// How to route: router1 by time, wire after wire; router2 all at once, for what is full
     #[arg(long, value_enum, default_value_t)]
     router: Router,
+    /// How to place: heap in minutes; static, as charges that repel each other, takes several times as long for
+    /// less wire
+    #[arg(long, value_enum, default_value_t)]
+    placer: Placing,
     /// Where placement begins
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
@@ -96,6 +100,24 @@ impl Router {
         match self {
             Self::Router1 => "router1",
             Self::Router2 => "router2",
+        }
+    }
+}
+
+/// nextpnr's placers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Placing {
+    #[default]
+    Heap,
+    Static,
+}
+
+impl Placing {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Static => "static",
         }
     }
 }
@@ -201,6 +223,7 @@ struct Routed {
     speed_grade: &'static str,
     yosys: String,
     nextpnr: String,
+    placer: Placing,
     router: Router,
     /// With the harness: LUT4 (with RAM and carries, as placed), FF, block RAM, multipliers.
     used: BTreeMap<&'static str, usize>,
@@ -266,7 +289,7 @@ impl Mapped<'_> {
             .args([device, "--package", package, "--speed", SPEED, "--lpf-allow-unconstrained"])
             .args(["--json", "mapped.json", "--report", &format!("{seed}.report")])
             .args(["--textcfg", &format!("{seed}.config"), "--seed", &seed.to_string()])
-            .args(["--router", self.args.router.name()])
+            .args(["--placer", self.args.placer.name(), "--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
         let _progress = Progress::start(format!("placing and routing, seed {seed}"));
         tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.log")))?;
@@ -437,6 +460,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         speed_grade: SPEED,
         yosys: yosys.version().to_owned(),
         nextpnr: placer.version().to_owned(),
+        placer: args.placer,
         router: args.router,
         used,
         available: RESOURCES.into_iter().zip(device.has()).collect(),
@@ -479,6 +503,7 @@ mod tests {
             clock: None,
             device: Device::E25,
             frequency: 100.0,
+            placer: Placing::Static,
             router: Router::Router2,
             seed: 3,
             seeds: 2,

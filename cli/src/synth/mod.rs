@@ -196,7 +196,7 @@ const LEAVES: [&str; 13] = [
     "tessera_delay_*",
     "tessera_sdp_ram_*",
     "tessera_forward_ram_*",
-    "tessera_plain_ram_*",
+    "tessera_slice_ram_*",
     "tessera_byte_ram_*",
     "tessera_lut_ram_*",
     "tessera_xor_*",

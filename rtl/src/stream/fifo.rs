@@ -10,8 +10,7 @@
 //! Contract: one word in and one word out per clock, sustained; one clock from
 //! input to output when empty. `2^depth_log2` words. `in_ready` and `out_valid`
 //! are registers; `out_data` comes out of LUT RAM, or of a block RAM by way of
-//! one multiplexer ([`ForwardRam`]). One that is late (`late_in_block`) has no
-//! multiplexer, and takes two clocks when empty.
+//! one multiplexer ([`ForwardRam`]).
 //!
 //! The RAM is asked in every clock for the word that will be in front in the
 //! next one, so that no register of `T` stands behind it: those, with what
@@ -48,8 +47,6 @@ pub struct Fifo<T: Synth, const A: usize> {
     one_free: Signal<Local, Bit>,
     /// Address bits that the RAM has.
     mask: Constant<Bits<A>>,
-    /// A word is in front a clock later.
-    late: Constant<Bit>,
 }
 
 impl<T: Synth, const A: usize> Fifo<T, A> {
@@ -77,16 +74,7 @@ impl<T: Synth, const A: usize> Fifo<T, A> {
             one_left: Default::default(),
             one_free: Default::default(),
             mask: Constant::new(((1u64 << depth_log2) - 1).into()),
-            late: Constant::new(false),
         }
-    }
-
-    /// The same in a block RAM that nothing goes past: a word is in front two clocks after its input at the
-    /// earliest, and costs no LUT. For wide words where LUTs are scarce.
-    pub fn late_in_block(mut self) -> Self {
-        self.ram = self.ram.in_plain_block();
-        self.late = Constant::new(true);
-        self
     }
 
     /// The same with its words in a block RAM, however few: for wide ones where LUTs are scarce.
@@ -133,12 +121,6 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         if self.take.val() & !self.put.val() {
             self.filled.d.next = !self.one_left.val();
             self.full.d.next = false;
-        }
-
-        // The next word in front was not written in this clock.
-        if self.late.val() {
-            self.filled.d.next = (self.full.q.val() & !self.take.val())
-                | (((self.next_at.val() ^ self.write_at.q.val()) & self.mask.val()) != 0);
         }
 
         if self.rst.val() {

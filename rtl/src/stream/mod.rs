@@ -3,10 +3,12 @@
 mod commit_fifo;
 mod fifo;
 mod merge;
+mod slice_fifo;
 mod split;
 mod widen;
 pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;
 pub use merge::Merge;
+pub use slice_fifo::SliceFifo;
 pub use split::Split;
 pub use widen::Widen;

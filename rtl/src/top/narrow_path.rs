@@ -21,6 +21,7 @@ use super::core::{RxEvents, TxEvents};
 use crate::host::dma_gate::DmaGate;
 use crate::prelude::*;
 use crate::rx::NarrowPlacement;
+use crate::stream::SliceFifo;
 use crate::tx::NarrowPayloadReader;
 use crate::types::{
     PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -120,6 +121,7 @@ pub struct NarrowPath {
     rx_parse: NarrowRxParse,
     placement: NarrowPlacement,
     payload_reader: NarrowPayloadReader,
+    answers: SliceFifo<TxFeedback, 6>,
     tx_build: NarrowTxBuild,
     icrc_insert: NarrowIcrcInsert,
     vlan_insert: NarrowVlanInsert,
@@ -211,6 +213,7 @@ impl NarrowPath {
             rx_parse: NarrowRxParse::new(config),
             placement: NarrowPlacement::new(config),
             payload_reader: NarrowPayloadReader::new(config),
+            answers: SliceFifo::new(config.answers_log2),
             tx_build: NarrowTxBuild::new(config),
             icrc_insert: NarrowIcrcInsert::new(),
             vlan_insert: NarrowVlanInsert::new(config),
@@ -228,12 +231,14 @@ impl Logic for NarrowPath {
         self.rx_parse.clk.next = self.clk.val();
         self.placement.clk.next = self.clk.val();
         self.payload_reader.clk.next = self.clk.val();
+        self.answers.clk.next = self.clk.val();
         self.tx_build.clk.next = self.clk.val();
         self.icrc_insert.clk.next = self.clk.val();
         self.vlan_insert.clk.next = self.clk.val();
         self.rx_parse.rst.next = self.core_rst.val();
         self.placement.rst.next = self.core_rst.val();
         self.payload_reader.rst.next = self.core_rst.val();
+        self.answers.rst.next = self.core_rst.val();
         self.tx_build.rst.next = self.core_rst.val();
         self.icrc_insert.rst.next = self.core_rst.val();
         self.vlan_insert.rst.next = self.core_rst.val();
@@ -349,9 +354,12 @@ impl Logic for NarrowPath {
         self.payload_reader.payload_ready.next = self.tx_build.payload_ready.val();
 
         // To the MAC.
-        self.tx_build.feedback_valid.next = self.answer_valid.val();
-        self.tx_build.feedback_data.next = self.answer_data.val();
-        self.answer_ready.next = self.tx_build.feedback_ready.val();
+        self.answers.in_valid.next = self.answer_valid.val();
+        self.answers.in_data.next = self.answer_data.val();
+        self.answer_ready.next = self.answers.in_ready.val();
+        self.tx_build.feedback_valid.next = self.answers.out_valid.val();
+        self.tx_build.feedback_data.next = self.answers.out_data.val();
+        self.answers.out_ready.next = self.tx_build.feedback_ready.val();
         self.tx_build.ev.next = self.ev.val();
         self.tx_build.ev_asks.next = self.ev_asks.val();
         self.ev_take.next = self.tx_build.ev_take.val();

@@ -20,6 +20,7 @@ use super::core::{RxEvents, TxEvents};
 use crate::host::dma_gate::DmaGate;
 use crate::prelude::*;
 use crate::rx::Placement;
+use crate::stream::Fifo;
 use crate::tx::PayloadReader;
 use crate::types::{
     PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -119,6 +120,7 @@ pub struct WidePath {
     rx_parse: RxParse,
     placement: Placement,
     payload_reader: PayloadReader,
+    answers: Fifo<TxFeedback, 6>,
     tx_build: TxBuild,
     icrc_insert: IcrcInsert,
     vlan_insert: VlanInsert,
@@ -210,6 +212,7 @@ impl WidePath {
             rx_parse: RxParse::new(config),
             placement: Placement::new(config),
             payload_reader: PayloadReader::new(config),
+            answers: Fifo::new(config.answers_log2),
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),
             vlan_insert: VlanInsert::new(config),
@@ -227,12 +230,14 @@ impl Logic for WidePath {
         self.rx_parse.clk.next = self.clk.val();
         self.placement.clk.next = self.clk.val();
         self.payload_reader.clk.next = self.clk.val();
+        self.answers.clk.next = self.clk.val();
         self.tx_build.clk.next = self.clk.val();
         self.icrc_insert.clk.next = self.clk.val();
         self.vlan_insert.clk.next = self.clk.val();
         self.rx_parse.rst.next = self.core_rst.val();
         self.placement.rst.next = self.core_rst.val();
         self.payload_reader.rst.next = self.core_rst.val();
+        self.answers.rst.next = self.core_rst.val();
         self.tx_build.rst.next = self.core_rst.val();
         self.icrc_insert.rst.next = self.core_rst.val();
         self.vlan_insert.rst.next = self.core_rst.val();
@@ -348,9 +353,12 @@ impl Logic for WidePath {
         self.payload_reader.payload_ready.next = self.tx_build.payload_ready.val();
 
         // To the MAC.
-        self.tx_build.feedback_valid.next = self.answer_valid.val();
-        self.tx_build.feedback_data.next = self.answer_data.val();
-        self.answer_ready.next = self.tx_build.feedback_ready.val();
+        self.answers.in_valid.next = self.answer_valid.val();
+        self.answers.in_data.next = self.answer_data.val();
+        self.answer_ready.next = self.answers.in_ready.val();
+        self.tx_build.feedback_valid.next = self.answers.out_valid.val();
+        self.tx_build.feedback_data.next = self.answers.out_data.val();
+        self.answers.out_ready.next = self.tx_build.feedback_ready.val();
         self.tx_build.ev.next = self.ev.val();
         self.tx_build.ev_asks.next = self.ev_asks.val();
         self.ev_take.next = self.tx_build.ev_take.val();

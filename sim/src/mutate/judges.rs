@@ -14,9 +14,10 @@ pub struct Judge {
 /// refuses one that has not.
 pub const JUDGES: &[Judge] = &[
     Judge { test: "fifo", blocks: &["fifo"] },
+    Judge { test: "slice_fifo", blocks: &["slice_fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "merge", blocks: &["merge"] },
-    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram", "lut_ram"] },
+    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram", "lut_ram", "slice_ram"] },
     Judge {
         test: "wire_cells",
         blocks: &[

@@ -181,3 +181,106 @@ fn what_is_read_where_it_is_written_is_of_no_use() {
         });
     }
 }
+
+/// Whole words of [`SliceRam`]; what is seen between slices is nobody's business.
+#[derive(LogicBlock)]
+struct Sliced {
+    pub clock: Signal<In, Clock>,
+    pub word: Signal<In, Word>,
+    pub write: Signal<In, Bit>,
+    pub write_address: Signal<In, Bits<4>>,
+    pub write_slice: Signal<In, Bits<2>>,
+    pub read: Signal<In, Bit>,
+    pub read_address: Signal<In, Bits<4>>,
+    pub read_slice: Signal<In, Bits<2>>,
+    pub shown: Signal<In, Bit>,
+    pub q: Signal<Out, Word>,
+    ram: SliceRam<Word, 4>,
+}
+
+impl Logic for Sliced {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clock!(self, clock, ram);
+        self.ram.write_data.next = self.word.val();
+        self.ram.write_enable.next = self.write.val();
+        self.ram.write_address.next = self.write_address.val();
+        self.ram.write_slice.next = self.write_slice.val();
+        self.ram.read_enable.next = self.read.val();
+        self.ram.read_address.next = self.read_address.val();
+        self.ram.read_slice.next = self.read_slice.val();
+        self.q.next.valid = false;
+        self.q.next.value = 0.into();
+        if self.shown.val() {
+            self.q.next = self.ram.read_data.val();
+        }
+    }
+}
+
+drive!(Sliced: word, write, write_address, write_slice, read, read_address, read_slice, shown);
+
+#[test]
+fn words_in_slices_behave_as_their_text() {
+    let mut rng = Rng::for_test("words_in_slices_behave_as_their_text");
+    with_big_stack(|| {
+        let mut cells = Sliced {
+            clock: Default::default(),
+            word: Default::default(),
+            write: Default::default(),
+            write_address: Default::default(),
+            write_slice: Default::default(),
+            read: Default::default(),
+            read_address: Default::default(),
+            read_slice: Default::default(),
+            shown: Default::default(),
+            q: Default::default(),
+            ram: SliceRam::new(3),
+        };
+        let export = export(&mut cells, "sliced").unwrap();
+        assert!(export.verilog.contains("module tessera_slice_ram_71x8 "));
+        // Slices of 18 bits, the last of 17: eight words of four.
+        assert!(export.verilog.contains("reg [17:0] mem [0:31];"));
+        let mut vectors = Vec::new();
+        let mut now = |of: [BigUint; 8]| vectors.push(of.to_vec());
+        let number = |value: u64| BigUint::from(value);
+        let word = |rng: &mut Rng| {
+            let [low, high] = [rng.bits(64), rng.bits(7)];
+            BigUint::from(high) << 64usize | BigUint::from(low)
+        };
+        // Every word, then reads beside writes of others.
+        for address in 0..8u64 {
+            let value = word(&mut rng);
+            for slice in 0..4 {
+                let [at, slice] = [number(address), number(slice)];
+                let nothing = || number(0);
+                now([value.clone(), number(1), at, slice, nothing(), nothing(), nothing(), nothing()]);
+            }
+        }
+        for _ in 0..300 {
+            let (value, to) = (word(&mut rng), rng.below(8));
+            let from = (to + 1 + rng.below(7)) % 8;
+            // What is beside the depth does not matter.
+            let [to, from] = [to, from].map(|at| number(at | 8 * rng.below(2)));
+            let writes = number(rng.below(2));
+            for slice in 0..4 {
+                let slice = number(slice);
+                now([
+                    value.clone(),
+                    writes.clone(),
+                    to.clone(),
+                    slice.clone(),
+                    number(1),
+                    from.clone(),
+                    slice,
+                    number(0),
+                ]);
+            }
+            for shown in [0, 1, 1] {
+                let other = [word(&mut rng), number(0), to.clone(), number(3), number(0)];
+                let [a, b, c, d, e] = other;
+                now([a, b, c, d, e, to.clone(), number(rng.below(4)), number(shown)]);
+            }
+        }
+        agree(&mut cells, &export, &vectors);
+    });
+}

@@ -7,7 +7,7 @@
 //!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ └── feedback ─────────────── path
 //!           <─ chunks (ctrl_write_mux)    v
 //!  path ── data ─> access ─> lookup ─> receiver ── place ───────────────────────────> path
-//!                              └──────────┴── answers (merge, FIFO) ────────────────> path
+//!                              └──────────┴── answers (merge) ──────────────────────> path
 //!  s_axis, m_axis: handshakes, past soft_reset
 //! ```
 //!
@@ -43,7 +43,7 @@ use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
 use crate::rx::{Access, Chunks, Lookup, MatchTable, Receiver, RxDatagram, RxFence};
-use crate::stream::{Fifo, Merge};
+use crate::stream::Merge;
 use crate::tx::{Sender, TxDatagram};
 use crate::types::{
     Done, PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -180,7 +180,6 @@ pub struct Core {
     send_ends: Merge<Done>,
     without_context: Merge<TxFeedback>,
     answers: Merge<TxFeedback>,
-    feedback_fifo: Fifo<TxFeedback, 6>,
     path_scheduler: PathScheduler,
     interrupts: Interrupts,
     event_map: EventMap,
@@ -307,11 +306,6 @@ impl Core {
             send_ends: Merge::default(),
             without_context: Merge::default(),
             answers: Merge::default(),
-            feedback_fifo: if config.scarce_luts {
-                Fifo::new(config.answers_log2).late_in_block()
-            } else {
-                Fifo::new(config.answers_log2)
-            },
             path_scheduler: PathScheduler::new(),
             interrupts: Interrupts::new(),
             event_map: EventMap::new(),

@@ -54,8 +54,6 @@ impl Logic for Core {
         self.without_context.rst.next = self.soft_reset.core_rst.val();
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.soft_reset.core_rst.val();
-        self.feedback_fifo.clk.next = self.clk.val();
-        self.feedback_fifo.rst.next = self.soft_reset.core_rst.val();
         self.path_scheduler.clk.next = self.clk.val();
         self.path_scheduler.rst.next = self.soft_reset.core_rst.val();
 
@@ -353,9 +351,6 @@ impl Logic for Core {
         self.answers.in1_valid.next = self.receiver.feedback_valid.val();
         self.answers.in1_data.next = self.receiver.feedback_data.val();
         self.receiver.feedback_ready.next = self.answers.in1_ready.val();
-        self.feedback_fifo.in_valid.next = self.answers.out_valid.val();
-        self.feedback_fifo.in_data.next = self.answers.out_data.val();
-        self.answers.out_ready.next = self.feedback_fifo.in_ready.val();
 
         // Sender.
         self.sender.request_valid.next =
@@ -380,9 +375,9 @@ impl Logic for Core {
         self.packet_valid.next = self.packets.out_valid.val();
         self.packet_data.next = self.packets.out_data.val();
         self.packets.out_ready.next = self.packet_ready.val();
-        self.answer_valid.next = self.feedback_fifo.out_valid.val();
-        self.answer_data.next = self.feedback_fifo.out_data.val();
-        self.feedback_fifo.out_ready.next = self.answer_ready.val();
+        self.answer_valid.next = self.answers.out_valid.val();
+        self.answer_data.next = self.answers.out_data.val();
+        self.answers.out_ready.next = self.answer_ready.val();
         self.ev.next = self.path_scheduler.ev.val();
         self.ev_asks.next = self.path_scheduler.asks.val();
         self.path_scheduler.take.next = self.ev_take.val();

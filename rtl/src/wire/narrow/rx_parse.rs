@@ -36,7 +36,7 @@ use super::rx_heads::NarrowRxHeads;
 use super::rx_payload::NarrowRxPayload;
 use super::vlan_strip::NarrowVlanStrip;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, SliceFifo};
 use crate::types::{NarrowBeat, RxData, RxFeedback, Settings, TableWrite};
 use tessera_abi::params::{Config, MAX_UNTAGGED_FRAME};
 use tessera_abi::wire;
@@ -143,7 +143,7 @@ pub struct NarrowRxParse {
     payload: NarrowRxPayload,
 
     words: Fifo<RxData, 12>,
-    answers: Fifo<RxFeedback, 12>,
+    answers: SliceFifo<RxFeedback, 12>,
     counted: Dff<Verdict>,
     event_overflow: Dff<Bit>,
     event_frame: Dff<Bit>,
@@ -162,7 +162,8 @@ pub struct NarrowRxParse {
 
 impl NarrowRxParse {
     pub fn new(config: &Config) -> Self {
-        // Answers carry no payload, so they are taken at once.
+        // Answers carry no payload, so they are taken at once. Their frames are nine beats at least, a word
+        // takes five clocks into its FIFO.
         let words_log2 = config.rx_packets_log2.max(3);
         let answers_log2 = config.rx_packets_log2.saturating_sub(3).max(3);
         Self {
@@ -236,11 +237,7 @@ impl NarrowRxParse {
             answer: Default::default(),
             payload: NarrowRxPayload::new(config),
             words: Fifo::new(words_log2),
-            answers: if config.scarce_luts {
-                Fifo::new(answers_log2).late_in_block()
-            } else {
-                Fifo::new(answers_log2)
-            },
+            answers: SliceFifo::new(answers_log2),
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
