@@ -3,8 +3,12 @@
 //! Nothing of the protocol is here. Messages become send entries and a ring keeps
 //! receives; packets go without bytes ([`Nic::poll_packet`]); time is cut into the
 //! NIC's ticks of 64 ns.
+//!
+//! What a library does that cuts a transfer into messages is here too: of those between the
+//! same two processes it has two under way, or as many as fill the link, in order. The NIC
+//! would carry all at once, as it knows no peers, and the first would come with the last.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use tessera_abi::params::Config;
 use tessera_abi::queue::{DONE_RECV, DONE_SEND, OP_SEND};
@@ -43,6 +47,8 @@ pub struct Options {
     pub settings: Settings,
     /// log2 of the payload of a packet.
     pub payload_log2: u8,
+    /// Bytes between the same two processes, from two messages on, beyond which the next waits.
+    pub stream_bytes: u64,
 }
 
 impl Options {
@@ -86,7 +92,23 @@ impl Options {
             class_sizes: packets_log2(0) | packets_log2(4) << 5 | packets_log2(8) << 10,
             ..Settings::default()
         };
-        Self { config, settings, payload_log2 }
+        // As much as is sent unasked to all.
+        Self { config, settings, payload_log2, stream_bytes: product * 4 }
+    }
+}
+
+/// Messages between two processes.
+#[derive(Default)]
+struct Stream {
+    under_way: u32,
+    bytes: u64,
+    waiting: VecDeque<Message>,
+}
+
+impl Stream {
+    /// Whether one more of so many bytes may be under way.
+    fn takes(&self, bytes: u64, most: u64) -> bool {
+        self.under_way < 2 || self.bytes + bytes <= most
     }
 }
 
@@ -94,6 +116,11 @@ impl Options {
 pub struct Tessera {
     nic: Nic,
     payload_log2: u8,
+    stream_bytes: u64,
+    /// By the other host and the process.
+    streams: BTreeMap<(u32, u32), Stream>,
+    /// Posted to the NIC and not ended.
+    under_way: BTreeMap<u32, Message>,
     ended: VecDeque<Done>,
     /// Most messages being sent, being received, and ended but remembered, so far.
     most: [usize; 3],
@@ -115,7 +142,15 @@ impl Tessera {
         let everything =
             MemoryKey { key: KEY, base: 0, length: 1 << 40, pd: 1, local_write: true, remote_write: true };
         nic.set_key(everything);
-        let mut host = Self { nic, payload_log2: options.payload_log2, ended: VecDeque::new(), most: [0; 3] };
+        let mut host = Self {
+            nic,
+            payload_log2: options.payload_log2,
+            stream_bytes: options.stream_bytes,
+            streams: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            ended: VecDeque::new(),
+            most: [0; 3],
+        };
         for _ in 0..1 << options.config.rx_contexts_log2 {
             host.post_receive(0);
         }
@@ -132,39 +167,32 @@ impl Tessera {
         let _ = self.nic.post_recv(now, ENDPOINT, RecvEntry::new(0, u32::MAX, KEY));
     }
 
-    /// Takes what the NIC has written and completed.
-    fn collect(&mut self, now: u64) {
-        while self.nic.poll_write().is_some() {}
-        while let Some(done) = self.nic.poll_completion() {
-            let success = done.status == Status::Success as u8;
-            let end = match done.opcode {
-                DONE_RECV => {
-                    self.post_receive(now);
-                    if !success {
-                        continue;
-                    }
-                    End::Delivered
-                }
-                DONE_SEND if success => End::Acknowledged,
-                _ => End::Failed,
-            };
-            self.ended.push_back(Done { id: done.tag as u32, end });
+    /// A message of a stream has ended: others of it may go.
+    fn next_of(&mut self, now: u64, id: u32) {
+        let Some(ended) = self.under_way.remove(&id) else { return };
+        let name = (ended.to, ended.process);
+        let Some(stream) = self.streams.get_mut(&name) else { return };
+        stream.under_way -= 1;
+        stream.bytes -= u64::from(ended.bytes);
+        if stream.under_way == 0 && stream.waiting.is_empty() {
+            self.streams.remove(&name);
         }
-        let now = [
-            self.nic.sender().open_slots(),
-            self.nic.receiver().open_contexts(),
-            self.nic.receiver().tombstones(),
-        ];
-        for (most, now) in self.most.iter_mut().zip(now) {
-            *most = now.max(*most);
+        while let Some(stream) = self.streams.get_mut(&name) {
+            let Some(next) = stream.waiting.front().copied() else { return };
+            if !stream.takes(next.bytes.into(), self.stream_bytes) {
+                return;
+            }
+            stream.waiting.pop_front();
+            self.hand_over(now, &next);
         }
     }
-}
 
-impl Transport for Tessera {
-    type Header = Bare;
-
-    fn post(&mut self, now: Ps, message: &Message) {
+    /// To the NIC.
+    fn hand_over(&mut self, now: u64, message: &Message) {
+        let stream = self.streams.entry((message.to, message.process)).or_default();
+        stream.under_way += 1;
+        stream.bytes += u64::from(message.bytes);
+        self.under_way.insert(message.id, *message);
         let entry = SendEntry {
             opcode: OP_SEND,
             immediate: None,
@@ -185,11 +213,57 @@ impl Transport for Tessera {
             mac: mac(message.to),
             gid: gid(message.to),
         };
-        let now = ticks(now);
         if self.nic.post_send(now, ENDPOINT, entry).is_err() {
             self.ended.push_back(Done { id: message.id, end: End::Failed });
+            self.next_of(now, message.id);
         }
-        self.collect(now);
+    }
+
+    /// Takes what the NIC has written and completed.
+    fn collect(&mut self, now: u64) {
+        while self.nic.poll_write().is_some() {}
+        while let Some(done) = self.nic.poll_completion() {
+            let success = done.status == Status::Success as u8;
+            let end = match done.opcode {
+                DONE_RECV => {
+                    self.post_receive(now);
+                    if !success {
+                        continue;
+                    }
+                    End::Delivered
+                }
+                DONE_SEND if success => End::Acknowledged,
+                _ => End::Failed,
+            };
+            let id = done.tag as u32;
+            self.ended.push_back(Done { id, end });
+            if end != End::Delivered {
+                self.next_of(now, id);
+            }
+        }
+        let now = [
+            self.nic.sender().open_slots(),
+            self.nic.receiver().open_contexts(),
+            self.nic.receiver().tombstones(),
+        ];
+        for (most, now) in self.most.iter_mut().zip(now) {
+            *most = now.max(*most);
+        }
+    }
+}
+
+impl Transport for Tessera {
+    type Header = Bare;
+
+    fn post(&mut self, now: Ps, message: &Message) {
+        let now = ticks(now);
+        let stream = self.streams.entry((message.to, message.process)).or_default();
+        if stream.waiting.is_empty() && stream.takes(message.bytes.into(), self.stream_bytes) {
+            self.hand_over(now, message);
+            self.collect(now);
+        } else {
+            stream.waiting.push_back(*message);
+        }
     }
 
     fn round(&mut self, now: Ps, id: u16, messages: u16) {

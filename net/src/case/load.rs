@@ -261,7 +261,13 @@ impl Load {
                 let plan = Tree::new(hosts, bytes, chunks, true)?;
                 (AnyLoad(Box::new(Course::new(plan, group, options(iterations))?)), None)
             }
-            Self::Halving { bytes, iterations } => course!(Halving::new(hosts, bytes, 1)?, iterations),
+            Self::Halving { bytes, iterations } => {
+                // A step is a send and a receive, and over with both, as in MPI_Sendrecv.
+                let options = |iterations| Options { window: Some(1), ..options(iterations) };
+                let plan = Halving::new(hosts, bytes, 1)?;
+                let least = in_step(&ideal, &plan, &group);
+                (AnyLoad(Box::new(Course::new(plan, group, options(iterations))?)), Some(least))
+            }
             Self::Incast { fan_in, bytes, times } => {
                 let plan = Incast::new(hosts, fan_in, bytes, Receiver::AtRandom, times, seed)?;
                 course!(plan, times)
