@@ -111,7 +111,8 @@ fn on_the_network(scenario: &Scenario, post: Ps) -> Vec<f64> {
         ..Make::default()
     };
     let settings = tessera_model::Settings { path_count: PATHS as u32, ..Default::default() };
-    let options = Options { config: config(), settings, payload_log2: PAYLOAD_LOG2 };
+    // The hosts of the hardware post all they have.
+    let options = Options { config: config(), settings, payload_log2: PAYLOAD_LOG2, stream_bytes: u64::MAX };
     let mut network = Network::new(&make, |host| Tessera::new(host, &options).unwrap()).unwrap();
     let mut list = List::default();
     for &(from, to, bytes) in &scenario.messages {
