@@ -16,7 +16,7 @@ mod tap;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tessera_abi::params::Config;
+use tessera_abi::params::{Config, CLOCKS_PER_TICK, MAX_FRAME};
 use tessera_abi::regs::{self, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_driver::{Context, DeviceError};
@@ -62,6 +62,11 @@ impl Judged {
         tolerance: Tolerance,
     ) -> Result<Self, ClusterError> {
         let mut cluster = Cluster::new(model, nics, nic, fabric)?;
+        // A frame is stamped before its first beat and seen with its last; of the widest beats there
+        // are few.
+        let beat = model.port("m_axis_tdata").map_or(64, |port| port.width().div_ceil(8));
+        let beats = MAX_FRAME.div_ceil(beat) as u32;
+        let tolerance = Tolerance { stamp: tolerance.stamp + beats / CLOCKS_PER_TICK, ..tolerance };
         let mut taps = Vec::new();
         for nic in 0..nics {
             let nic = cluster.nic_mut(nic);

@@ -260,7 +260,7 @@ fn words_in_slices_behave_as_their_text() {
             let (value, to) = (word(&mut rng), rng.below(8));
             let from = (to + 1 + rng.below(7)) % 8;
             // What is beside the depth does not matter.
-            let [to, from] = [to, from].map(|at| number(at | 8 * rng.below(2)));
+            let [to, from] = [to, from].map(|at| number(at + 8 * rng.below(2)));
             let writes = number(rng.below(2));
             for slice in 0..4 {
                 let slice = number(slice);
