@@ -290,6 +290,33 @@ fn a_long_message_passes_every_edge() {
     }
 }
 
+//= GR-8 test
+#[test]
+fn one_message_is_owed_no_more_than_its_share() {
+    // Packets of 256 bytes: the grant that goes beyond it is of four.
+    for (each, most) in [(1 << 12, (1 << 12) + 4 * 256), (0, 4 * 256), (0xFF_FFFF, 1 << 16)] {
+        let settings = Settings {
+            credit_limit: 1 << 16,
+            credit_each: each,
+            grant_quantum: 4,
+            initial_window: 2,
+            ..Settings::default()
+        };
+        let mut world = World::new(2, &small(), settings, Faults::default(), seed());
+        world.recv(1, 0, 300_000);
+        world.send(0, 1, 0, 300_000, 8);
+        let mut highest = 0;
+        for until in (0..4_000_000).step_by(16) {
+            if world.run(until) {
+                break;
+            }
+            highest = highest.max(world.nodes[1].nic.receiver().outstanding());
+        }
+        assert!(highest <= most && highest > most - 4 * 256, "{highest} bytes of {most}");
+        finish(&mut world);
+    }
+}
+
 //= §7.7 test
 #[test]
 fn every_table_full_and_nothing_hangs() {

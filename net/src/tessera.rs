@@ -363,6 +363,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_a_stream_two_are_under_way_or_what_fills_the_link() {
+        let options =
+            Options::for_network(&tessera_abi::params::NIC128, Rate::of_gbps(400).unwrap(), 7_500_000);
+        // 375,000 bytes on their way at most, four times.
+        assert_eq!(options.stream_bytes, 1_500_000);
+        let mut host = Tessera::new(0, &options).unwrap();
+        let mut id = 0;
+        let mut post = |host: &mut Tessera, to: u32, process: u32, bytes: u32| {
+            id += 1;
+            host.post(0, &Message { id, from: 0, to, bytes, round: None, process });
+            host.under_way.len()
+        };
+        let long = 1 << 20;
+        assert_eq!([1, 2, 3, 4].map(|_| post(&mut host, 1, 0, long)), [1, 2, 2, 2]);
+        // Others do not wait for them, but those behind them do, however short.
+        assert_eq!(post(&mut host, 1, 1, long), 3);
+        assert_eq!(post(&mut host, 2, 0, long), 4);
+        assert_eq!(post(&mut host, 1, 0, 100), 4);
+        assert_eq!([1, 2, 3, 4].map(|_| post(&mut host, 3, 0, 400_000)), [5, 6, 7, 7]);
+        // In the order of their posts, as others end: the short one with the fourth.
+        host.next_of(0, 2);
+        assert_eq!(host.under_way.keys().copied().collect::<Vec<_>>(), [1, 3, 5, 6, 8, 9, 10]);
+        host.next_of(0, 1);
+        host.next_of(0, 3);
+        assert_eq!(host.under_way.keys().copied().collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9, 10]);
+        for id in [4, 7, 5] {
+            host.next_of(0, id);
+        }
+        assert_eq!(
+            host.streams.keys().copied().collect::<Vec<_>>(),
+            [(2, 0), (3, 0)],
+            "what is over is forgotten"
+        );
+    }
+
+    #[test]
     fn queues_go_by_class_selector() {
         let options =
             Options::for_network(&tessera_abi::params::NIC128, Rate::of_gbps(400).unwrap(), 7_500_000);

@@ -167,7 +167,7 @@ fn settings(rng: &mut Rng, paths: usize) -> Settings {
         initial_window: draw(1, 64),
         unsolicited_limit: draw(1 << 15, 1 << 20),
         credit_limit: draw(1 << 15, 1 << 20),
-        // From about a packet to more than is ever granted.
+        // From a packet to all that is ever granted.
         credit_each: draw(1 << 12, 1 << 22),
         credit_policy: draw(0, 7),
         credit_delay: draw(64, 512),

@@ -156,6 +156,14 @@ pub enum Fault {
         /// CREDIT_LIMIT.
         limit: u64,
     },
+    /// A grant to a message that is owed enough.
+    #[error("a grant to a message that is owed {owed} bytes, more than {most}")]
+    Ample {
+        /// At least so many bytes are.
+        owed: u64,
+        /// CREDIT_EACH.
+        most: u64,
+    },
     /// A NACK before its time.
     #[error("NACK {0} ticks before its rule and tolerance")]
     EarlyNack(u64),

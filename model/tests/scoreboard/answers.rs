@@ -110,6 +110,24 @@ fn a_nack_may_cross_a_grant() {
     assert!(shown > 0, "no NACK of which it shows");
 }
 
+/// Who may be owed little keeps to it; who may be owed anything is found to be granted too much by that.
+//= GR-8 test
+#[test]
+fn a_grant_to_who_is_owed_enough() {
+    const EACH: u32 = 1024;
+    let bounded = Settings { credit_each: EACH, grant_quantum: 4, ..Settings::default() };
+    let at_will = Settings { credit_each: Settings::default().credit_each, ..bounded };
+    let seed = seed();
+    // What keeps to it is judged by it, too.
+    run(2, Faults::default(), bounded, seed);
+    let mut run = run(2, Faults::default(), at_will, seed);
+    for setup in &mut run.setups {
+        setup.settings.credit_each = EACH;
+    }
+    let log = run.log.clone();
+    caught("a grant to who is owed enough", &run, log, |f| matches!(f, Fault::Ample { .. }));
+}
+
 /// A NACK when the last packet granted is there.
 fn asks_for_the_tail(seen: &Seen) -> bool {
     feedback_of(seen).is_some_and(|h| {

@@ -244,10 +244,13 @@ impl Load {
         let options =
             |iterations| Options { iterations, between: Between::Barrier, seed, ..Options::default() };
         macro_rules! course {
-            ($plan:expr, $iterations:expr) => {{
+            ($plan:expr, $iterations:expr) => {
+                course!($plan, in options($iterations))
+            };
+            ($plan:expr, in $options:expr) => {{
                 let plan = $plan;
                 let least = in_step(&ideal, &plan, &group);
-                (AnyLoad(Box::new(Course::new(plan, group, options($iterations))?)), Some(least))
+                (AnyLoad(Box::new(Course::new(plan, group, $options)?)), Some(least))
             }};
         }
         Ok(match *self {
@@ -263,10 +266,8 @@ impl Load {
             }
             Self::Halving { bytes, iterations } => {
                 // A step is a send and a receive, and over with both, as in MPI_Sendrecv.
-                let options = |iterations| Options { window: Some(1), ..options(iterations) };
-                let plan = Halving::new(hosts, bytes, 1)?;
-                let least = in_step(&ideal, &plan, &group);
-                (AnyLoad(Box::new(Course::new(plan, group, options(iterations))?)), Some(least))
+                let options = Options { window: Some(1), ..options(iterations) };
+                course!(Halving::new(hosts, bytes, 1)?, in options)
             }
             Self::Incast { fan_in, bytes, times } => {
                 let plan = Incast::new(hosts, fan_in, bytes, Receiver::AtRandom, times, seed)?;

@@ -424,7 +424,13 @@ impl Receiving {
                 grant::bytes(message.opener.length, log2, message.grant, header.grant.min(message.count));
             let limit = settings.credit_limit as u64;
             // Others' arrivals since, and the rounding of the last packet, only lower this.
-            let single = message.owed() == 0 && header.grant == message.grant + 1;
+            let owed = message.owed();
+            //= GR-8
+            let each = settings.credit_each as u64;
+            if owed > each {
+                bench.fault(Some(id), "GR-8", Fault::Ample { owed, most: each });
+            }
+            let single = owed == 0 && header.grant == message.grant + 1;
             if outstanding > 0 && outstanding + more > limit && !single {
                 bench.fault(Some(id), "GR-2", Fault::Credit { outstanding: outstanding + more, limit });
             }
