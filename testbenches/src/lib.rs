@@ -4,6 +4,7 @@
 //! share.
 
 pub mod axi;
+pub mod fifos;
 pub mod host;
 pub mod packets;
 pub mod pair;

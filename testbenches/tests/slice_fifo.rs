@@ -1,10 +1,10 @@
 //! `stream::SliceFifo`: order, loss, depth, latency and rate.
 
-use std::collections::VecDeque;
 use tessera_rtl::prelude::Bits;
 use tessera_rtl::stream::SliceFifo;
-use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor};
-use tessera_sim::verilator::{Design, Dut};
+use tessera_sim::tb::{self, Pattern, StreamDriver};
+use tessera_sim::verilator::Design;
+use tessera_testbenches::fifos::{keeps_order, reset, Bench};
 
 const DEPTH_LOG2: usize = 3;
 /// In the RAM, before it and behind it.
@@ -19,65 +19,9 @@ fn design() -> Design {
     tessera_testbenches::design("slice_fifo", || SliceFifo::<Bits<46>, { DEPTH_LOG2 + 1 }>::new(DEPTH_LOG2))
 }
 
-struct Bench<'a> {
-    dut: &'a mut Dut,
-    input: StreamDriver,
-    output: StreamMonitor,
-}
-
-impl<'a> Bench<'a> {
-    fn new(dut: &'a mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
-        let input = StreamDriver::new(dut, "in", idle, rng).unwrap();
-        let output = StreamMonitor::new(dut, "out", stall, rng).unwrap();
-        reset(dut);
-        Bench { dut, input, output }
-    }
-
-    fn clock(&mut self) {
-        cycle(self.dut, &mut [&mut self.input, &mut self.output]);
-    }
-
-    /// Clocks in which nobody takes a word.
-    fn stuck(&mut self, clocks: u64) {
-        let ready = self.dut.port("out_ready").unwrap();
-        for _ in 0..clocks {
-            self.dut.set(ready, 0u64);
-            cycle(self.dut, &mut [&mut self.input]);
-        }
-    }
-}
-
-fn reset(dut: &mut Dut) {
-    let (rst, valid) = (dut.port("rst").unwrap(), dut.port("in_valid").unwrap());
-    dut.set(valid, 0u64);
-    dut.set(rst, 1u64);
-    dut.clock();
-    dut.set(rst, 0u64);
-}
-
 #[test]
 fn keeps_order_and_loses_nothing() {
-    for (idle, stall) in Pattern::matrix() {
-        tb::run(&format!("slice_fifo::order {idle:?} {stall:?}"), &design(), |dut, rng| {
-            let mut bench = Bench::new(dut, idle, stall, rng);
-            let words: VecDeque<u64> = (0..1000).map(|_| rng.range(0..1 << 46)).collect();
-            for word in &words {
-                bench.input.send(*word);
-            }
-            let mut expected = words;
-            let mut clocks = 0;
-            while let Some(next) = expected.front() {
-                bench.clock();
-                clocks += 1;
-                assert!(clocks < 40_000, "{} words did not come out", expected.len());
-                assert!(bench.input.sent() - bench.output.total() <= CAPACITY);
-                if let Some(transfer) = bench.output.take() {
-                    assert_eq!(transfer.word.0, [*next]);
-                    expected.pop_front();
-                }
-            }
-        });
-    }
+    keeps_order("slice_fifo::order", &design(), 46, CAPACITY);
 }
 
 #[test]
