@@ -3,6 +3,7 @@
 mod cells;
 mod change;
 mod netlist;
+mod pairs;
 mod report;
 mod ways;
 
@@ -140,15 +141,22 @@ impl Target {
 /// How often constants may go from a memory to the next: what a packet says is kept in six, one after another.
 const MEMORIES_IN_A_ROW: usize = 8;
 
-/// What maps a design as one to an ECP5. Yosys drops bits of a memory that are always written the same, but
+/// What comes before a design is mapped as one. Yosys drops bits of a memory that are always written the same, but
 /// looks for them once, and not through the undefined word of a write that is none: so that of what a
 /// configuration leaves out all memories and the registers behind them would stay.
-pub(crate) fn whole_ecp5(top: &str, options: &str) -> String {
+fn without_constants(top: &str) -> String {
     let memories = "opt_mem\nopt\n".repeat(MEMORIES_IN_A_ROW);
-    format!(
-        "hierarchy -check -top {top}\nproc\nflatten\nopt_expr -mux_undef\nopt\n{memories}\
-         synth_ecp5 -top {top} {options}"
-    )
+    format!("hierarchy -check -top {top}\nproc\nflatten\nopt_expr -mux_undef\nopt\n{memories}")
+}
+
+/// What maps a design as one to an ECP5.
+pub(crate) fn whole_ecp5(top: &str, options: &str) -> String {
+    format!("{}synth_ecp5 -top {top} {options}", without_constants(top))
+}
+
+/// The same to a Gowin of the fifth series.
+pub(crate) fn whole_gowin(top: &str, options: &str) -> String {
+    format!("{}synth_gowin -family gw5a -top {top} {options}", without_constants(top))
 }
 
 /// A figure and what it should be at most.
@@ -168,6 +176,8 @@ struct Synthesised {
     yosys: String,
     /// Of the design as one, which is what a vendor's tool maps too. Not there after a quick run.
     total: Option<Area>,
+    /// Tables of six inputs that its LUTs take, where two share one if they can.
+    tables: Option<f64>,
     /// Of its blocks together, each mapped alone: what is optimised over their edges is not.
     sum: Option<Area>,
     /// The blocks.
@@ -408,9 +418,13 @@ impl Synthesised {
         way.into_iter().chain(time).chain(ends).collect::<Vec<_>>().join(", ")
     }
 
-    /// What else is known of the ways.
+    /// What else is known of the whole.
     fn notes(&self) -> Vec<String> {
-        self.ways.as_ref().map(Ways::notes).unwrap_or_default()
+        let mut notes = self.ways.as_ref().map(Ways::notes).unwrap_or_default();
+        notes.extend(self.tables.map(|tables| {
+            format!("tables of six inputs, where two LUTs of five in all share one: {tables:.0}, as vendors count")
+        }));
+        notes
     }
 
     fn print(&self) {
@@ -527,6 +541,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
         top: flow.top.clone(),
         target: args.target,
         yosys: yosys.version().to_owned(),
+        tables: total.zip(ways.as_ref()).map(|(total, ways)| total.lut - ways.pairs as f64),
         total,
         sum,
         blocks,
@@ -670,6 +685,7 @@ mod tests {
             ps: 3_900,
             luts: 9,
             carries: 0,
+            ends_above_3900_ps: 0,
             modules: Vec::new(),
         };
         let met: Vec<bool> =

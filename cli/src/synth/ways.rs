@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::cells::{self, Kind, Times};
 use super::netlist::{Cell, Module, Names, Netlist, Parameters, Place};
+use super::pairs::pairs;
 
 /// The longest way of those that end in a block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +20,8 @@ pub struct Way {
     pub ps: u64,
     pub luts: usize,
     pub carries: usize,
+    /// Ends in this block that take longer than is known to close.
+    pub ends_above_3900_ps: usize,
     /// Modules of the block and those that it is in, from the top's down; none if no name tells.
     #[serde(skip)]
     pub modules: Vec<String>,
@@ -41,6 +44,8 @@ pub struct Ways {
     pub ends: usize,
     pub ends_above_3000_ps: usize,
     pub ends_above_3900_ps: usize,
+    /// Pairs of LUTs that can share a table of their device.
+    pub pairs: usize,
     pub histogram: Vec<Bin>,
     /// Cells of which nothing is known, by type: ways end at their inputs and begin at their outputs.
     pub unknown_cells: BTreeMap<String, usize>,
@@ -360,6 +365,7 @@ impl Design<'_> {
             ps: end.ps,
             luts: self.count(&way, Kind::Lut),
             carries: self.count(&way, Kind::Carry),
+            ends_above_3900_ps: 0,
             block: place.block,
             modules: place.modules,
         }
@@ -410,7 +416,7 @@ impl Ways {
         let graph = Graph::new(module)?;
         let arrivals = Arrivals::new(&graph);
         let names = Names::new(top, module, leaves);
-        Ok(Self::of(&Design { graph, arrivals, names }, details))
+        Ok(Self { pairs: pairs(module), ..Self::of(&Design { graph, arrivals, names }, details) })
     }
 
     fn of(design: &Design, details: usize) -> Self {
@@ -442,7 +448,7 @@ impl Ways {
         };
         // A cell's place is that of all its pins.
         let mut places: HashMap<u32, Place> = HashMap::new();
-        let (mut blocks, mut registers) = (BTreeSet::new(), BTreeSet::new());
+        let (mut blocks, mut registers) = (HashMap::new(), BTreeSet::new());
         for end in &ends {
             let place = match end.pin.cell {
                 Some(cell) => places.entry(cell).or_insert_with(|| design.place(&end.pin)).clone(),
@@ -452,9 +458,11 @@ impl Ways {
             if all.details.len() < details && registers.insert((place.name.clone(), end.pin.port.clone())) {
                 all.details.push(design.detail(end, place.clone()));
             }
-            if blocks.insert(place.block.clone()) {
+            let way = *blocks.entry(place.block.clone()).or_insert(all.ways.len());
+            if way == all.ways.len() {
                 all.ways.push(design.told(end, place));
             }
+            all.ways[way].ends_above_3900_ps += usize::from(end.ps > 3_900);
         }
         all
     }
