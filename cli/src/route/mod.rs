@@ -1,5 +1,6 @@
-//! `tessera route`: a block, or any Verilog, placed and routed in an ECP5: its clock, by seeds.
+//! `tessera route`: a block, or any Verilog, placed and routed in an ECP5 or a Gowin: its clock, by seeds.
 
+mod device;
 mod harness;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,11 @@ use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
-use crate::synth::{quoted, whole_ecp5};
+use crate::synth::quoted;
+use device::{Device, RESOURCES};
 use harness::{harness, Own, TOP};
 
-/// Place and route a block, or any Verilog, in a Lattice ECP5: the clock it closes
+/// Place and route a block, or any Verilog, in a Lattice ECP5 or a Gowin GW5AST: the clock it closes
 #[derive(Args, Debug)]
 pub struct RouteArgs {
     /// Configuration of the NIC [default: tiny]
@@ -68,24 +70,6 @@ pub struct RouteArgs {
     json: Option<PathBuf>,
 }
 
-/// Devices, of the fastest speed grade but one that open tools know (7 of 6, 7, 8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-enum Device {
-    /// LFE5U-25F
-    #[value(name = "25k")]
-    #[serde(rename = "25k")]
-    E25,
-    /// LFE5U-45F
-    #[value(name = "45k")]
-    #[serde(rename = "45k")]
-    E45,
-    /// LFE5U-85F
-    #[default]
-    #[value(name = "85k")]
-    #[serde(rename = "85k")]
-    E85,
-}
-
 /// nextpnr's routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,39 +106,6 @@ impl Placing {
     }
 }
 
-/// The speed grade that clocks are told of.
-const SPEED: &str = "6";
-
-impl Device {
-    /// nextpnr's option, and a package it comes in.
-    fn options(self) -> [&'static str; 2] {
-        match self {
-            Self::E25 => ["--25k", "CABGA381"],
-            Self::E45 => ["--45k", "CABGA381"],
-            Self::E85 => ["--85k", "CABGA756"],
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::E25 => "LFE5U-25F",
-            Self::E45 => "LFE5U-45F",
-            Self::E85 => "LFE5U-85F",
-        }
-    }
-
-    /// What it has: LUTs of four inputs, as many FFs, block RAMs, multipliers.
-    fn has(self) -> [usize; 4] {
-        match self {
-            Self::E25 => [24_288, 24_288, 56, 28],
-            Self::E45 => [43_848, 43_848, 108, 72],
-            Self::E85 => [83_640, 83_640, 208, 156],
-        }
-    }
-}
-
-const RESOURCES: [&str; 4] = ["LUT4", "FF", "block RAM (DP16KD)", "multipliers (MULT18X18D)"];
-
 #[derive(Deserialize)]
 struct Stat {
     modules: BTreeMap<String, Cells>,
@@ -167,7 +118,7 @@ struct Cells {
 }
 
 /// What a mapped design takes of a device, in the order of [`RESOURCES`].
-fn taken(stat: &str) -> Result<[usize; 4], Failure> {
+fn taken(device: Device, stat: &str) -> Result<[usize; 4], Failure> {
     let begin = stat.find('{').unwrap_or(0);
     let wrong = |what: String| Failure::new(format!("Yosys's statistics are not what they were: {what}"));
     let stat: Stat = serde_json::from_str(&stat[begin..]).map_err(|error| wrong(error.to_string()))?;
@@ -176,16 +127,8 @@ fn taken(stat: &str) -> Result<[usize; 4], Failure> {
     let cells = cells.ok_or_else(|| wrong(format!("no module {TOP}")))?.1.num_cells_by_type;
     let mut taken = [0; 4];
     for (cell, count) in cells {
-        let count = count as usize;
-        match plain(&cell).as_str() {
-            "LUT4" => taken[0] += count,
-            "CCU2C" => taken[0] += 2 * count,
-            // Four tables of data, two that write them.
-            "TRELLIS_DPR16X4" => taken[0] += 6 * count,
-            "TRELLIS_FF" => taken[1] += count,
-            "DP16KD" | "PDPW16KD" => taken[2] += count,
-            "MULT18X18D" => taken[3] += count,
-            _ => {}
+        if let Some((what, each)) = device.takes(&plain(&cell)) {
+            taken[what] += each * count as usize;
         }
     }
     Ok(taken)
@@ -282,13 +225,12 @@ impl Mapped<'_> {
     /// One placement. Names are relative: nextpnr sees its own folder.
     fn route(&self, seed: u32) -> Result<(Run, Report), Failure> {
         let begun = Instant::now();
-        let [device, package] = self.args.device.options();
         let mut command = self.placer.nextpnr();
         command
             .current_dir(self.folder)
-            .args([device, "--package", package, "--speed", SPEED, "--lpf-allow-unconstrained"])
+            .args(self.args.device.options(seed))
             .args(["--json", "mapped.json", "--report", &format!("{seed}.report")])
-            .args(["--textcfg", &format!("{seed}.config"), "--seed", &seed.to_string()])
+            .args(["--seed", &seed.to_string()])
             .args(["--placer", self.args.placer.name(), "--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
         let _progress = Progress::start(format!("placing and routing, seed {seed}"));
@@ -303,9 +245,9 @@ impl Mapped<'_> {
     }
 
     fn pack(&self, seed: u32, to: &Path) -> Result<(), Failure> {
-        let mut command = self.placer.ecppack();
-        command.current_dir(self.folder).args([&format!("{seed}.config"), "--bit", "design.bit"]);
-        tool("ecppack", &mut command, &self.folder.join("ecppack.log"))?;
+        let mut command = self.placer.pack();
+        command.current_dir(self.folder).args(self.args.device.pack(seed));
+        tool("what makes bitstreams", &mut command, &self.folder.join("pack.log"))?;
         let made = self.folder.join("design.bit");
         let bytes = std::fs::read(&made)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", made.display())))?;
@@ -397,7 +339,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let (design, top, sources, folder) = sources(args)?;
     let options = ToolOptions::default();
     let yosys = synthesis(&options)?;
-    let placer = placer(&options)?;
+    let placer = placer(args.device.family(), &options)?;
     let mut read = String::new();
     for source in &sources {
         let _ = writeln!(read, "read_verilog -sv {}", quoted(source)?);
@@ -421,17 +363,20 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let harness = harness(&top, &text("ports.json")?, args.clock.as_deref())
         .map_err(|error| Failure::new(error.to_string()))?;
     output::write(&folder.join("harness.v"), &harness.verilog)?;
+    let device = args.device;
+    if let Some((file, text)) = device.pins() {
+        output::write(&folder.join(file), text)?;
+    }
     let map = format!(
         "{read}read_verilog {}\n{}\ntee -q -o {} stat -json\n",
         at("harness.v")?,
-        whole_ecp5(TOP, &format!("-nowidelut -json {}", at("mapped.json")?)),
+        device.map(TOP, &at("mapped.json")?),
         at("mapped.stat")?
     );
-    script("map", map, format!("mapping {top} to ECP5"))?;
-    let device = args.device;
-    if let Some(excess) = excess(taken(&text("mapped.stat")?)?, device) {
+    script("map", map, format!("mapping {top} to {}", device.name()))?;
+    if let Some(excess) = excess(taken(device, &text("mapped.stat")?)?, device) {
         return Err(Failure::new(format!(
-            "{design} does not fit in an {}: it takes {excess}. Take a larger --device, a smaller --config, or a \
+            "{design} does not fit in a device {}: it takes {excess}. Take a larger --device, a smaller --config, or a \
              --block of it",
             device.name()
         )));
@@ -441,8 +386,9 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let mut used = BTreeMap::new();
     for seed in args.seed..args.seed.saturating_add(args.seeds) {
         let (run, report) = mapped.route(seed)?;
-        for (what, cell) in RESOURCES.iter().zip(["TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D"]) {
-            used.insert(*what, report.utilization.get(cell).map_or(0, |cell| cell.used));
+        for (what, cells) in RESOURCES.iter().zip(device.reported()) {
+            let all = cells.iter().filter_map(|cell| report.utilization.get(*cell));
+            used.insert(*what, all.map(|cell| cell.used).sum());
         }
         runs.push(run);
     }
@@ -457,7 +403,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         design,
         top,
         device,
-        speed_grade: SPEED,
+        speed_grade: device.speed(),
         yosys: yosys.version().to_owned(),
         nextpnr: placer.version().to_owned(),
         placer: args.placer,
@@ -537,16 +483,36 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
+    /// The same in a device of another maker's, by another tool.
+    #[test]
+    fn a_design_is_placed_and_routed_in_a_gowin() {
+        let folder = std::env::temp_dir().join(format!("tessera-gowin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("design.v"), DESIGN).unwrap();
+        let (placer, router) = (Placing::Heap, Router::Router1);
+        run(&RouteArgs { device: Device::Gw5ast138, seeds: 1, placer, router, ..args(&folder) }).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
+        assert_eq!((&json["used"]["FF"], &json["available"]["LUT4"]), (&46.into(), &138_240.into()));
+        assert_eq!((&json["device"], &json["speed_grade"]), (&"gw5ast-138".into(), &"C1/I0".into()));
+        let mhz = json["best_mhz"].as_f64().unwrap();
+        assert!((100.0..2000.0).contains(&mhz), "{mhz}");
+        // A line of zeros and ones for each frame.
+        let bits = std::fs::read_to_string(folder.join("pair.bit")).unwrap();
+        assert!(bits.lines().filter(|line| line.bytes().all(|c| b"01".contains(&c))).count() > 1_000);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     #[test]
     fn what_does_not_fit_says_by_how_much() {
         let stat = format!(
             "{{\"modules\":{{\"\\\\{TOP}\":{{\"num_cells_by_type\":{{\"LUT4\":24000,\"CCU2C\":100,\
              \"TRELLIS_DPR16X4\":20,\"TRELLIS_FF\":9,\"DP16KD\":57}}}}}}}}"
         );
-        let taken = taken(&stat).unwrap();
+        let taken = taken(Device::E25, &stat).unwrap();
         assert_eq!(taken, [24_320, 9, 57, 0]);
         let said = excess(taken, Device::E25).unwrap();
-        assert_eq!(said, "24320 LUT4, 32 more than its 24288; 57 block RAM (DP16KD), 1 more than its 56");
+        assert_eq!(said, "24320 LUT4, 32 more than its 24288; 57 block RAM of 18 kbit, 1 more than its 56");
         assert_eq!(excess(taken, Device::E45), None);
     }
 

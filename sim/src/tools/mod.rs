@@ -30,7 +30,7 @@ mod yosys;
 pub use cache::cache_dir;
 pub use cocotb::{cocotb, cocotb_models, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, require_packages, system_program};
-pub use placer::{placer, Placer};
+pub use placer::{placer, Family, Placer};
 pub use prover::{prover, Prover};
 pub use synthesis::{synthesis, Synthesis};
 pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};

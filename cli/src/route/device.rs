@@ -1,0 +1,178 @@
+//! The devices that designs are placed in, and what the tools call what is in them.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use tessera_sim::tools::Family;
+
+use crate::synth::{whole_ecp5, whole_gowin};
+
+/// Devices: of ECP5 the fastest speed grade but one that open tools know (7 of 6, 7, 8), of Gowin the slower of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+pub enum Device {
+    /// LFE5U-25F
+    #[value(name = "25k")]
+    #[serde(rename = "25k")]
+    E25,
+    /// LFE5U-45F
+    #[value(name = "45k")]
+    #[serde(rename = "45k")]
+    E45,
+    /// LFE5U-85F
+    #[default]
+    #[value(name = "85k")]
+    #[serde(rename = "85k")]
+    E85,
+    /// GW5AST-LV138, of the board Tang Mega 138K
+    #[value(name = "gw5ast-138")]
+    #[serde(rename = "gw5ast-138")]
+    Gw5ast138,
+}
+
+/// Gowin's block RAMs.
+const GOWIN_BLOCK_RAMS: [&str; 8] = ["SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM", "pROMX9"];
+
+/// LUT4, FF, block RAM, multipliers.
+pub const RESOURCES: [&str; 4] = ["LUT4", "FF", "block RAM of 18 kbit", "multipliers"];
+
+impl Device {
+    pub fn family(self) -> Family {
+        match self {
+            Self::E25 | Self::E45 | Self::E85 => Family::Ecp5,
+            Self::Gw5ast138 => Family::Gowin,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::E25 => "LFE5U-25F",
+            Self::E45 => "LFE5U-45F",
+            Self::E85 => "LFE5U-85F",
+            Self::Gw5ast138 => "GW5AST-LV138",
+        }
+    }
+
+    /// The speed grade that clocks are told of.
+    pub fn speed(self) -> &'static str {
+        match self.family() {
+            Family::Ecp5 => "6",
+            Family::Gowin => "C1/I0",
+        }
+    }
+
+    /// What it has, in the order of [`RESOURCES`].
+    pub fn has(self) -> [usize; 4] {
+        match self {
+            Self::E25 => [24_288, 24_288, 56, 28],
+            Self::E45 => [43_848, 43_848, 108, 72],
+            Self::E85 => [83_640, 83_640, 208, 156],
+            Self::Gw5ast138 => [138_240, 138_240, 340, 298],
+        }
+    }
+
+    /// What maps a design to it, written to a file.
+    pub fn map(self, top: &str, json: &str) -> String {
+        match self.family() {
+            Family::Ecp5 => whole_ecp5(top, &format!("-nowidelut -json {json}")),
+            Family::Gowin => whole_gowin(top, &format!("-json {json}")),
+        }
+    }
+
+    /// How many of [`RESOURCES`] a mapped cell takes: which, and of that so many. Less than nextpnr counts, which
+    /// adds the ends of carry chains and tables that only pass something on.
+    pub fn takes(self, cell: &str) -> Option<(usize, usize)> {
+        match (self.family(), cell) {
+            (Family::Ecp5, "LUT4") => Some((0, 1)),
+            (Family::Ecp5, "CCU2C") => Some((0, 2)),
+            // Four tables of data, two that write them.
+            (Family::Ecp5, "TRELLIS_DPR16X4") => Some((0, 6)),
+            (Family::Ecp5, "TRELLIS_FF") => Some((1, 1)),
+            (Family::Ecp5, "DP16KD" | "PDPW16KD") => Some((2, 1)),
+            (Family::Ecp5, "MULT18X18D") => Some((3, 1)),
+            (Family::Gowin, "LUT1" | "LUT2" | "LUT3" | "LUT4" | "ALU") => Some((0, 1)),
+            (Family::Gowin, "RAM16SDP4") => Some((0, 4)),
+            (Family::Gowin, _) if cell.starts_with("DFF") => Some((1, 1)),
+            (Family::Gowin, _) if GOWIN_BLOCK_RAMS.contains(&cell) => Some((2, 1)),
+            (Family::Gowin, _) if cell.starts_with("MULT") => Some((3, 1)),
+            _ => None,
+        }
+    }
+
+    /// Under which names nextpnr reports [`RESOURCES`]: each the sum of some.
+    pub fn reported(self) -> [&'static [&'static str]; 4] {
+        match self.family() {
+            Family::Ecp5 => [&["TRELLIS_COMB"], &["TRELLIS_FF"], &["DP16KD"], &["MULT18X18D"]],
+            Family::Gowin => {
+                [&["LUT4", "ALU"], &["DFF"], &["BSRAM"], &["MULT12X12", "MULTADDALU12X12", "MULTALU27X18"]]
+            }
+        }
+    }
+
+    /// nextpnr's options for it, beside the design: what it is, and where the results go.
+    pub fn options(self, seed: u32) -> Vec<String> {
+        let package = |option: &str, package: &str| {
+            [option, "--package", package, "--speed", self.speed(), "--lpf-allow-unconstrained", "--textcfg"]
+                .map(str::to_owned)
+                .into_iter()
+                .chain([format!("{seed}.config")])
+                .collect()
+        };
+        match self {
+            Self::E25 => package("--25k", "CABGA381"),
+            Self::E45 => package("--45k", "CABGA381"),
+            Self::E85 => package("--85k", "CABGA756"),
+            Self::Gw5ast138 => ["--device", "GW5AST-LV138PG484AC1/I0", "--vopt", "family=GW5AST-138C"]
+                .into_iter()
+                .chain(["--vopt", "cst=pins.cst", "--write"])
+                .map(str::to_owned)
+                .chain([format!("{seed}.config")])
+                .collect(),
+        }
+    }
+
+    /// Where the harness's three pins are, for tools that want to be told: a file and its text.
+    pub fn pins(self) -> Option<(&'static Path, &'static str)> {
+        match self.family() {
+            Family::Ecp5 => None,
+            // Where the board has a clock of 50 MHz, and two that are free there.
+            Family::Gowin => Some((
+                Path::new("pins.cst"),
+                "IO_LOC \"clk\" V22;\nIO_LOC \"in\" A15;\nIO_LOC \"out\" A16;\n",
+            )),
+        }
+    }
+
+    /// What makes the bitstream `design.bit`.
+    pub fn pack(self, seed: u32) -> Vec<String> {
+        let routed = format!("{seed}.config");
+        let words = match self.family() {
+            Family::Ecp5 => vec![&routed, "--bit", "design.bit"],
+            Family::Gowin => vec!["-d", "GW5AST-138C", "-o", "design.bit", &routed],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_counted_as_the_device_has_them() {
+        let lut =
+            |device: Device, cell| device.takes(cell).filter(|(what, _)| *what == 0).map(|(_, each)| each);
+        let [ecp5, gowin] = [Device::E85, Device::Gw5ast138];
+        assert_eq!(
+            [lut(ecp5, "CCU2C"), lut(ecp5, "TRELLIS_DPR16X4"), lut(ecp5, "ALU")],
+            [Some(2), Some(6), None]
+        );
+        assert_eq!(
+            [lut(gowin, "ALU"), lut(gowin, "RAM16SDP4"), lut(gowin, "LUT5")],
+            [Some(1), Some(4), None]
+        );
+        assert_eq!(gowin.takes("DFFRE"), Some((1, 1)));
+        assert_eq!([gowin.takes("SDPX9B"), gowin.takes("SDP")], [Some((2, 1)), None]);
+        assert_eq!((gowin.takes("MULT12X12"), gowin.takes("MUX2_LUT5")), (Some((3, 1)), None));
+    }
+}
