@@ -36,7 +36,7 @@ pub fn pairs(module: &Module) -> usize {
     let mut luts: Vec<Vec<u32>> = Vec::new();
     for cell in module.cells.values() {
         let kind = cells::plain(&cell.kind);
-        if !kind.strip_prefix("LUT").is_some_and(|size| size.parse::<u8>().is_ok()) {
+        if kind.strip_prefix("LUT").is_none_or(|size| size.parse::<u8>().is_err()) {
             continue;
         }
         let output = cell.connections.get("O").and_then(|bits| bits.first()?.0);
