@@ -190,7 +190,8 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
 /// before it as if the RAM's output were a register. Up to 64 words, or 128 of a
 /// few bits, lie in LUTs, read at the registered address; more in a block RAM, or
 /// what is asked to ([`in_block`](Self::in_block)), and what is written to the
-/// address being read goes past it.
+/// address being read goes past it, unless its owner has no use for such a read
+/// ([`without_passing`](Self::without_passing)).
 #[derive(Clone, Debug, LogicBlock)]
 pub struct ForwardRam<T: Synth, const A: usize> {
     /// Rising edge writes and reads.
@@ -207,6 +208,7 @@ pub struct ForwardRam<T: Synth, const A: usize> {
     pub read_data: Signal<Out, T>,
     _depth_log2: usize,
     _block: bool,
+    _passes: bool,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -226,6 +228,7 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
             read_data: Signal::default(),
             _depth_log2: depth_log2,
             _block: false,
+            _passes: true,
             _words: std::collections::BTreeMap::new(),
         }
     }
@@ -233,6 +236,14 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
     /// The same in a block RAM, however few words it has.
     pub fn in_block(mut self) -> Self {
         self._block = true;
+        self
+    }
+
+    /// The same for an owner that uses no word read in the clock in which it is written: nothing goes past the
+    /// block RAM, which is two registers and a multiplexer less for each bit. Under Verilator such a read
+    /// gives the inverted word, as that of an [`SdpRam`] does.
+    pub fn without_passing(mut self) -> Self {
+        self._passes = false;
         self
     }
 
@@ -286,6 +297,18 @@ impl<T: Synth, const A: usize> Logic for ForwardRam<T, A> {
                  \x20 at <= read_address[{top}:0];\n\
                  end\n\
                  assign read_data = mem[at];\n{unused}"
+            )
+        } else if !self._passes {
+            let collision = garbled("stored", top);
+            format!(
+                "// cell: forward_ram_{width}x{words}\n\
+                 (* ram_style = \"block\"{UNCHECKED} *) reg [{msb}:0] mem [0:{last}];\n\
+                 reg [{msb}:0] stored;\n\
+                 always @(posedge clock) begin\n\
+                 \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
+                 \x20 stored <= mem[read_address[{top}:0]];\n{collision}\
+                 end\n\
+                 assign read_data = stored;\n{unused}"
             )
         } else {
             let collision = garbled("stored", top);

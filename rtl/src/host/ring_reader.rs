@@ -24,7 +24,7 @@ use super::cleared_ram::ClearedRam;
 use super::lsb;
 use super::work_queue::WorkQueue;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, LateFifo};
 use crate::types::{Beat, DmaDescriptor, DmaStatus, Doorbell, TableWrite};
 use tessera_abi::params::Config;
 use tessera_abi::{queue, regs};
@@ -177,7 +177,7 @@ pub struct RingReader {
     tails_look: ClearedRam<Bits<16>, 8>,
     heads_look: ClearedRam<Bits<16>, 8>,
     records: Fifo<ReadRecord, 6>,
-    beats: Fifo<Bits<512>, 8>,
+    beats: LateFifo<Bits<512>, 8>,
     errors: Fifo<Bit, 7>,
     state: Dff<Visit>,
     current: Dff<Bits<8>>,
@@ -301,7 +301,7 @@ impl RingReader {
             tails_look: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
             heads_look: ClearedRam::new(endpoints, "distributed").reads_old(),
             records: Fifo::new(config.ring_beats_log2.clamp(4, 6)),
-            beats: Fifo::new(config.ring_beats_log2),
+            beats: LateFifo::new(config.ring_beats_log2),
             errors: Fifo::new(7),
             state: Default::default(),
             current: Default::default(),

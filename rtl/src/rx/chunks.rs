@@ -62,7 +62,7 @@
 //! Verified by `testbenches/tests/chunks.rs`.
 
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, LateFifo};
 use crate::types::{Beat, ChunkBits, ChunkHeader, DmaDescriptor, DmaStatus, PlaceFence};
 use tessera_abi::params::{Config, NARROW_BITS};
 use tessera_abi::queue::area;
@@ -116,7 +116,7 @@ pub struct Chunks {
     /// The engine is to take fences only.
     pub crowded: Signal<Out, Bit>,
 
-    pending: Fifo<ChunkBits, 7>,
+    pending: LateFifo<ChunkBits, 7>,
     words: SdpRam<AreaWrite, 3>,
     /// Places, a bit each: something is to be written; a write is under way; it
     /// is a header.
@@ -257,7 +257,7 @@ impl Chunks {
         let few = (1u64 << depth_log2) - (1 << tags) - AHEAD;
         let asides = || Fifo::new(depth_log2);
         // A small FPGA has a sixth of its LUTs' worth in block RAM for as many bits.
-        let mut pending = Fifo::new(depth_log2);
+        let mut pending = LateFifo::new(depth_log2);
         if config.path_bits() == NARROW_BITS {
             pending = pending.in_block();
         }

@@ -2,12 +2,14 @@
 
 mod commit_fifo;
 mod fifo;
+mod late_fifo;
 mod merge;
 mod slice_fifo;
 mod split;
 mod widen;
 pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;
+pub use late_fifo::LateFifo;
 pub use merge::Merge;
 pub use slice_fifo::SliceFifo;
 pub use split::Split;

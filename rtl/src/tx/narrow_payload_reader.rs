@@ -13,7 +13,7 @@
 
 use super::PayloadOrder;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::LateFifo;
 use crate::types::{DmaDescriptor, DmaStatus, NarrowBeat, TxPacket, TxSent};
 use tessera_abi::params::Config;
 
@@ -51,7 +51,7 @@ pub struct NarrowPayloadReader {
     pub failed: Signal<Out, TxSent>,
 
     order: PayloadOrder,
-    buffer: Fifo<StoredNarrowBeat, 15>,
+    buffer: LateFifo<StoredNarrowBeat, 15>,
     all_bytes: Constant<Bits<16>>,
 }
 
@@ -79,7 +79,7 @@ impl NarrowPayloadReader {
             payload_ready: Default::default(),
             failed: Default::default(),
             order: PayloadOrder::new(config, 4, config.tx_buffer_beats_log2 + 6),
-            buffer: Fifo::new(config.tx_buffer_beats_log2 + 2),
+            buffer: LateFifo::new(config.tx_buffer_beats_log2 + 2),
             all_bytes: Constant::new(0xFFFFu64.into()),
         }
     }

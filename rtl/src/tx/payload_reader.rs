@@ -29,7 +29,7 @@
 
 use super::PayloadOrder;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::LateFifo;
 use crate::types::{Beat, DmaDescriptor, DmaStatus, TxPacket, TxSent};
 use crate::wire::StoredBeat;
 use tessera_abi::params::Config;
@@ -59,7 +59,7 @@ pub struct PayloadReader {
     pub failed: Signal<Out, TxSent>,
 
     order: PayloadOrder,
-    buffer: Fifo<StoredBeat, 15>,
+    buffer: LateFifo<StoredBeat, 15>,
     all_bytes: Constant<Bits<64>>,
 }
 
@@ -87,7 +87,7 @@ impl PayloadReader {
             payload_ready: Default::default(),
             failed: Default::default(),
             order: PayloadOrder::new(config, 6, config.tx_buffer_beats_log2 + 6),
-            buffer: Fifo::new(config.tx_buffer_beats_log2),
+            buffer: LateFifo::new(config.tx_buffer_beats_log2),
             all_bytes: Constant::new(u64::MAX.into()),
         }
     }

@@ -9,7 +9,7 @@ use tessera_sim::tb::{self, cycle, AxisDriver, Pattern, Rng, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 
-/// Clocks from a frame's last beat to its word.
+/// Clocks from a frame's last beat to its word. Of the wide parser it is a clock later.
 pub const WORD_LATENCY: u64 = 9;
 /// Clocks from a frame's last beat to its first payload beat.
 pub const PAYLOAD_LATENCY: u64 = 10;
