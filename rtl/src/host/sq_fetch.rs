@@ -86,7 +86,7 @@ pub struct SqFetch {
     mac: ByteReverse,
     gid: ByteReverse,
     /// Plain UD endpoints, by index.
-    datagrams: Dff<Bits<256>>,
+    datagrams: LutRam<Bit, 8>,
     is_datagram: Dff<Bit>,
     is_limited: Dff<Bit>,
     /// Running counts of entries read and ended, by endpoint; never reset.
@@ -95,7 +95,11 @@ pub struct SqFetch {
     ends_count: ClearedRam<Bits<16>, 8>,
     quotas: ClearedRam<Bits<16>, 8>,
     /// Endpoints with a quota, by index.
-    limited: Dff<Bits<256>>,
+    limited: LutRam<Bit, 8>,
+    /// The same for who has had an end.
+    ends_limited: LutRam<Bit, 8>,
+    /// Bits of an index that the table has.
+    reach: Constant<Bits<8>>,
     /// Ends that wait to be counted.
     over: Dff<Bit>,
     over_at: Dff<Bits<8>>,
@@ -229,14 +233,16 @@ impl SqFetch {
             keys: KeyCheck::new(config, Right::Any),
             mac: ByteReverse::new(),
             gid: ByteReverse::new(),
-            datagrams: Default::default(),
+            datagrams: LutRam::new(),
             is_datagram: Default::default(),
             is_limited: Default::default(),
             reads: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),
             ends_visit: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),
             ends_count: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),
             quotas: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),
-            limited: Default::default(),
+            limited: LutRam::new(),
+            ends_limited: LutRam::new(),
+            reach: Constant::new(((1u64 << config.endpoints_log2) - 1).into()),
             over: Default::default(),
             over_at: Default::default(),
             refusal: Default::default(),
@@ -344,9 +350,9 @@ impl Logic for SqFetch {
             malformed,
             is_write
         );
-        dff_setup!(self, clk, count, out, out_status, out_good, out_valid, datagrams, is_datagram);
+        dff_setup!(self, clk, count, out, out_status, out_good, out_valid, is_datagram);
         dff_setup!(self, clk, is_limited, share);
-        dff_setup!(self, clk, limited, over, over_at, refusal, refusal_at, dropped, dropped_at, counting);
+        dff_setup!(self, clk, over, over_at, refusal, refusal_at, dropped, dropped_at, counting);
         dff_setup!(self, clk, counted_at);
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
@@ -377,18 +383,21 @@ impl Logic for SqFetch {
         self.quotas.write_enable.next = self.endpoint_write.val();
         self.quotas.write_address.next = self.table_write.val().index;
         self.quotas.write_data.next = self.quota.val();
-        if self.endpoint_write.val() {
-            self.limited.d.next = self
-                .limited
-                .q
-                .val()
-                .replace_bit(self.table_write.val().index.index(), self.quota.val().any());
-            self.datagrams.d.next = self
-                .datagrams
-                .q
-                .val()
-                .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(2));
-        }
+        self.limited.clock.next = self.clk.val();
+        self.limited.write_enable.next = self.endpoint_write.val();
+        self.limited.write_address.next = self.table_write.val().index;
+        self.limited.write_data.next = self.quota.val().any();
+        self.limited.read_address.next = self.reader.record_data.val().endpoint & self.reach.val();
+        self.ends_limited.clock.next = self.clk.val();
+        self.ends_limited.write_enable.next = self.endpoint_write.val();
+        self.ends_limited.write_address.next = self.table_write.val().index;
+        self.ends_limited.write_data.next = self.quota.val().any();
+        self.ends_limited.read_address.next = self.counted_at.q.val() & self.reach.val();
+        self.datagrams.clock.next = self.clk.val();
+        self.datagrams.write_enable.next = self.endpoint_write.val();
+        self.datagrams.write_address.next = self.table_write.val().index;
+        self.datagrams.write_data.next = self.table_write.val().entry.get_bit(2);
+        self.datagrams.read_address.next = self.reader.record_data.val().endpoint & self.reach.val();
         // Send entries free their room in the beat FIFO, and in the quota.
         self.reader.look_index.next = 0.into();
         self.reader.freed.next = 0.into();
@@ -433,8 +442,7 @@ impl Logic for SqFetch {
         self.ends_visit.write_address.next = self.counted_at.q.val();
         self.ends_visit.write_data.next = self.ends_count.read_data.val() + 1;
         // Who has no quota waits for nothing.
-        self.reader.poke_valid.next =
-            self.counting.q.val() & self.limited.q.val().get_bit(self.counted_at.q.val().index());
+        self.reader.poke_valid.next = self.counting.q.val() & self.ends_limited.read_data.val();
         self.reader.poke_index.next = self.counted_at.q.val();
         self.reader.skip_valid.next = false;
         self.reader.skip_index.next = 0.into();
@@ -517,10 +525,8 @@ impl Logic for SqFetch {
                 self.entry.d.next =
                     self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
                 self.failed.d.next = self.reader.failed.val();
-                self.is_datagram.d.next =
-                    self.datagrams.q.val().get_bit(self.reader.record_data.val().endpoint.index());
-                self.is_limited.d.next =
-                    self.limited.q.val().get_bit(self.reader.record_data.val().endpoint.index());
+                self.is_datagram.d.next = self.datagrams.read_data.val();
+                self.is_limited.d.next = self.limited.read_data.val();
                 if self.gather.val() {
                     self.reader.beat_ready.next = true;
                     self.reader.record_ready.next = self.last_of_record.val();
@@ -663,8 +669,6 @@ impl Logic for SqFetch {
         self.refused_data.next.peer_gid = self.out.q.val().dst_gid;
 
         if self.rst.val() {
-            self.datagrams.d.next = 0.into();
-            self.limited.d.next = 0.into();
             self.over.d.next = false;
             self.refusal.d.next = false;
             self.dropped.d.next = false;

@@ -210,6 +210,10 @@ impl Logic for IcrcInsert {
             }
         }
         self.word.d.next = self.sealed[16].val();
+        // Zeros where there is no beat: the clock of an extra one is such.
+        if !self.valids.q.val().get_bit(4) {
+            self.word.d.next = 0.into();
+        }
 
         // Clock 6: into the FIFO, and once more for what stuck out.
         self.extra.d.next = self.put.q.val() & self.word_last.q.val() & (self.word_bytes.q.val() == 62);
@@ -220,7 +224,8 @@ impl Logic for IcrcInsert {
         self.out.in_data.next.tkeep = self.all_bytes.val();
         self.out.in_data.next.tlast = false;
         if self.extra.q.val() {
-            self.out.in_data.next.tdata = bit_cast::<512, 16>(self.extra_bytes.q.val());
+            self.out.in_data.next.tdata =
+                self.word.q.val().get_bits::<512>(0) | bit_cast::<512, 16>(self.extra_bytes.q.val());
             self.out.in_data.next.tkeep = 3.into();
             self.out.in_data.next.tlast = true;
         } else if self.word_last.q.val() & (self.word_bytes.q.val() != 62) {

@@ -60,7 +60,7 @@ pub struct RxHeads {
     head2: Dff<Bits<112>>,
     head_tag: Dff<Tag>,
     /// Plain UD endpoints, by index.
-    datagrams: Dff<Bits<256>>,
+    datagrams: LutRam<Bit, 8>,
     /// The second beat came in the last clock; the kind read then.
     fresh: Dff<Bit>,
     kind: Dff<Bit>,
@@ -77,6 +77,8 @@ pub struct RxHeads {
     has_v6: Constant<Bit>,
     with_imm: Constant<Bits<8>>,
     endpoint_table: Constant<Bits<4>>,
+    /// Bits of an index that the table has.
+    reach: Constant<Bits<8>>,
 }
 
 impl RxHeads {
@@ -98,7 +100,7 @@ impl RxHeads {
             head1: Default::default(),
             head2: Default::default(),
             head_tag: Default::default(),
-            datagrams: Default::default(),
+            datagrams: LutRam::new(),
             fresh: Default::default(),
             kind: Default::default(),
             four: Default::default(),
@@ -113,6 +115,7 @@ impl RxHeads {
             has_v6: Constant::new(config.ipv6),
             with_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
+            reach: Constant::new(((1u64 << config.endpoints_log2) - 1).into()),
         }
     }
 }
@@ -120,7 +123,7 @@ impl RxHeads {
 impl Logic for RxHeads {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, head0, head1, head2, head_tag, datagrams, fresh, kind);
+        dff_setup!(self, clk, head0, head1, head2, head_tag, fresh, kind);
         if self.beat_valid.val() {
             if self.number.val() == 0 {
                 self.head0.d.next = self.beat.val();
@@ -133,13 +136,12 @@ impl Logic for RxHeads {
                 self.head2.d.next = self.beat.val().get_bits::<112>(0);
             }
         }
-        if self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val()) {
-            self.datagrams.d.next = self
-                .datagrams
-                .q
-                .val()
-                .replace_bit(self.table_write.val().index.index(), self.table_write.val().entry.get_bit(2));
-        }
+        // Of one that does not exist, whatever it was is as good.
+        self.datagrams.clock.next = self.clk.val();
+        self.datagrams.write_enable.next =
+            self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val());
+        self.datagrams.write_address.next = self.table_write.val().index;
+        self.datagrams.write_data.next = self.table_write.val().entry.get_bit(2);
 
         self.whole.next = (bit_cast::<1136, 112>(self.head2.q.val()) << 1024)
             | (bit_cast::<1136, 512>(self.head1.q.val()) << 512)
@@ -156,11 +158,12 @@ impl Logic for RxHeads {
         self.tail.next = self.rest.val();
         self.transport.d.next = self.rest.val().get_bits::<224>(0);
         self.index.next = self.transport.q.val().dst_endpoint.get_bits::<8>(0);
+        self.datagrams.read_address.next = self.index.val() & self.reach.val();
         self.start.next.v6 = self.is_six.val();
         self.fresh.d.next = self.beat_valid.val() & (self.number.val() == 1);
         self.is_ud.next = self.kind.q.val();
         if self.fresh.q.val() {
-            self.is_ud.next = self.datagrams.q.val().get_bit(self.index.val().index());
+            self.is_ud.next = self.datagrams.read_data.val();
         }
         self.kind.d.next = self.is_ud.val();
         self.start.next.ud = self.is_ud.val();
@@ -168,7 +171,6 @@ impl Logic for RxHeads {
         self.tag.next = self.head_tag.q.val();
 
         if self.rst.val() {
-            self.datagrams.d.next = 0.into();
             self.fresh.d.next = false;
         }
     }
