@@ -2,8 +2,8 @@
 //! and says when an ended slot has none left.
 //!
 //! ```text
-//!  up / end / down ──> read count ──> new count ──> write ──┬── forwarded to the next
-//!  landed ──> FIFO ──^                                      └── ended and 0 ──> done
+//!  up / end / down ──> read ──> the latest, ──> new count ──> write ──┬── the latest of the next two
+//!  landed ──> FIFO ──^          in a register                         └── ended and 0 ──> done
 //! ```
 //!
 //! Kept apart from the slots so that the end of a packet does not occupy them:
@@ -11,11 +11,12 @@
 //!
 //! Contract: one operation of the slots per clock, which is never refused and
 //! goes before the packets that landed; those wait in a FIFO of 256. `done`
-//! comes two clocks after the operation that makes it true, once per `op_end`.
+//! comes three clocks after the operation that makes it true, once per `op_end`.
 //! After it the slot counts from zero again. `clear` writes zero to a slot; it
-//! goes before everything else. `in_flight` and `landed` follow `query_slot` by a
-//! clock, and know of an operation three clocks after it; `landed` means
-//! something once a packet of the slot has left.
+//! goes before everything else. `in_flight` and `landed_at` follow `query_slot` by
+//! two clocks. They know of an `op_up` in the clock before the query, and of a packet
+//! counted as landed two clocks before it; until then it is on its way. `landed_at`
+//! means something once a packet of the slot has left and none is on its way.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`, rule TX-12.
 
@@ -59,20 +60,35 @@ pub struct Flight {
     pub done_slot: Signal<Out, Bits<12>>,
     ram: SdpRam<FlightState, 12>,
     arrivals: Fifo<Bits<12>, 8>,
-    flying: SdpRam<Bits<1>, 12>,
+    flying: ForwardRam<Bit, 12>,
     times: SdpRam<Bits<24>, 12>,
+    // Read.
     landing: Dff<Bit>,
     valid: Dff<Bit>,
     slot: Dff<Bits<12>>,
     up: Dff<Bit>,
     ends: Dff<Bit>,
     down: Dff<Bit>,
+    // Counted. The operation before may have been of this slot, too.
+    counts: Dff<Bit>,
+    count_slot: Dff<Bits<12>>,
+    more: Dff<Bit>,
+    fewer: Dff<Bit>,
+    closes: Dff<Bit>,
+    held: Dff<FlightState>,
+    again: Dff<Bit>,
     last: Dff<FlightState>,
     last_slot: Dff<Bits<12>>,
     last_valid: Dff<Bit>,
     done_now: Dff<Bit>,
-    held: Signal<Local, FlightState>,
-    counts: Signal<Local, Bits<9>>,
+    // Asked about a slot whose operation was counted a clock later.
+    asked: Dff<Bit>,
+    seen: Dff<Bit>,
+    left_at: Dff<Bits<24>>,
+    was: Signal<Local, FlightState>,
+    step: Signal<Local, Bits<9>>,
+    /// Not zero.
+    some: Signal<Local, Bit>,
     ended: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
     op: Signal<Local, Bit>,
@@ -101,21 +117,31 @@ impl Flight {
             done_slot: Default::default(),
             ram: SdpRam::new(slots_log2),
             arrivals: Fifo::new(8),
-            // Asked about at any time, also while a packet of the slot leaves.
-            flying: SdpRam::new(slots_log2).reads_old(),
-            times: SdpRam::new(slots_log2).reads_old(),
+            flying: ForwardRam::new(slots_log2),
+            times: SdpRam::new(slots_log2),
             landing: Default::default(),
             valid: Default::default(),
             slot: Default::default(),
             up: Default::default(),
             ends: Default::default(),
             down: Default::default(),
+            counts: Default::default(),
+            count_slot: Default::default(),
+            more: Default::default(),
+            fewer: Default::default(),
+            closes: Default::default(),
+            held: Default::default(),
+            again: Default::default(),
             last: Default::default(),
             last_slot: Default::default(),
             last_valid: Default::default(),
             done_now: Default::default(),
-            held: Default::default(),
-            counts: Default::default(),
+            asked: Default::default(),
+            seen: Default::default(),
+            left_at: Default::default(),
+            was: Default::default(),
+            step: Default::default(),
+            some: Default::default(),
             ended: Default::default(),
             over: Default::default(),
             op: Default::default(),
@@ -126,7 +152,8 @@ impl Flight {
 impl Logic for Flight {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, slot, up, ends, down, last, last_slot, last_valid, done_now, landing);
+        dff_setup!(self, clk, valid, slot, up, ends, down, landing, counts, count_slot, more, fewer, closes);
+        dff_setup!(self, clk, held, again, last, last_slot, last_valid, done_now, asked, seen, left_at);
         self.ram.clock.next = self.clk.val();
         self.flying.clock.next = self.clk.val();
         self.times.clock.next = self.clk.val();
@@ -155,31 +182,47 @@ impl Logic for Flight {
             self.ram.read_address.next = self.arrivals.out_data.val();
         }
 
-        self.held.next = self.ram.read_data.val();
+        // What comes out of the memory goes into a register: two operations are behind it by then.
+        self.counts.d.next = self.valid.q.val();
+        self.count_slot.d.next = self.slot.q.val();
+        self.more.d.next = self.up.q.val() & !self.down.q.val();
+        self.fewer.d.next = self.down.q.val() & !self.up.q.val();
+        self.closes.d.next = self.ends.q.val();
+        self.held.d.next = self.ram.read_data.val();
         if self.last_valid.q.val() & (self.last_slot.q.val() == self.slot.q.val()) {
-            self.held.next = self.last.q.val();
+            self.held.d.next = self.last.q.val();
         }
-        self.counts.next = self.held.val().count;
-        if self.up.q.val() & !self.down.q.val() {
-            self.counts.next = self.held.val().count + 1;
+        self.again.d.next = self.counts.q.val() & (self.count_slot.q.val() == self.slot.q.val());
+
+        self.was.next = self.held.q.val();
+        if self.again.q.val() {
+            self.was.next = self.last.q.val();
         }
-        if !self.up.q.val() & self.down.q.val() {
-            self.counts.next = self.held.val().count - 1;
+        self.step.next = 0.into();
+        if self.more.q.val() {
+            self.step.next = 1.into();
         }
-        self.ended.next = self.held.val().ended | self.ends.q.val();
-        self.over.next = self.valid.q.val() & self.ended.val() & (self.counts.val() == 0);
-        self.last.d.next.count = self.counts.val();
-        self.last.d.next.ended = self.ended.val() & !self.over.val();
-        self.last_slot.d.next = self.slot.q.val();
-        self.last_valid.d.next = self.valid.q.val();
+        if self.fewer.q.val() {
+            self.step.next = 0x1FF.into();
+        }
+        // Beside the sum.
+        self.some.next = self.more.q.val()
+            | self.was.val().count.get_bits::<8>(1).any()
+            | (self.was.val().count.get_bit(0) & !self.fewer.q.val());
+        self.ended.next = self.was.val().ended | self.closes.q.val();
+        self.over.next = self.counts.q.val() & self.ended.val() & !self.some.val();
+        self.last.d.next.count = self.was.val().count + self.step.val();
+        self.last.d.next.ended = self.ended.val() & self.some.val();
+        self.last_slot.d.next = self.count_slot.q.val();
+        self.last_valid.d.next = self.counts.q.val();
         self.done_now.d.next = self.over.val();
         self.done.next = self.done_now.q.val();
         self.done_slot.next = self.last_slot.q.val();
 
-        self.ram.write_enable.next = self.valid.q.val();
-        self.ram.write_address.next = self.slot.q.val();
-        self.ram.write_data.next.count = self.counts.val();
-        self.ram.write_data.next.ended = self.ended.val() & !self.over.val();
+        self.ram.write_enable.next = self.counts.q.val();
+        self.ram.write_address.next = self.count_slot.q.val();
+        self.ram.write_data.next.count = self.was.val().count + self.step.val();
+        self.ram.write_data.next.ended = self.ended.val() & self.some.val();
         if self.clear.val() {
             self.ram.write_enable.next = true;
             self.ram.write_address.next = self.clear_slot.val();
@@ -187,23 +230,25 @@ impl Logic for Flight {
             self.ram.write_data.next.ended = false;
         }
 
+        // A packet on its way is known of at once, that it landed when its time can be read.
         self.flying.write_enable.next = self.ram.write_enable.val();
         self.flying.write_address.next = self.ram.write_address.val();
-        self.flying.write_data.next = 0.into();
-        if (self.counts.val() != 0) & !self.clear.val() {
-            self.flying.write_data.next = 1.into();
-        }
+        self.flying.write_data.next = self.some.val() & !self.clear.val();
         self.flying.read_address.next = self.query_slot.val();
-        self.in_flight.next = self.flying.read_data.val().get_bit(0);
+        self.asked.d.next = self.valid.q.val() & (self.slot.q.val() == self.query_slot.val());
+        self.seen.d.next = self.flying.read_data.val() | (self.asked.q.val() & self.some.val());
+        self.in_flight.next = self.seen.q.val();
         self.times.write_enable.next = self.landing.q.val();
         self.times.write_address.next = self.slot.q.val();
         self.times.write_data.next = self.now.val();
         self.times.read_address.next = self.query_slot.val();
-        self.landed_at.next = self.times.read_data.val();
+        self.left_at.d.next = self.times.read_data.val();
+        self.landed_at.next = self.left_at.q.val();
 
         if self.rst.val() {
             self.landing.d.next = false;
             self.valid.d.next = false;
+            self.counts.d.next = false;
             self.last_valid.d.next = false;
             self.done_now.d.next = false;
         }

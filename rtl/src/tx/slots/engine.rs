@@ -360,7 +360,7 @@ impl Logic for Slots {
 
         // Packets on their way.
         self.flight.now.next = self.now.val().get_bits::<24>(0);
-        self.flight.query_slot.next = self.job1.q.val().slot;
+        self.flight.query_slot.next = self.at_slot.val();
         self.judge.in_flight.next = self.flight.in_flight.val();
         self.judge.landed_at.next = self.flight.landed_at.val();
         self.flight.clear.next = self.starter.clear.val();
