@@ -18,7 +18,7 @@
 //! counted as landed two clocks before it; until then it is on its way. `landed_at`
 //! means something once a packet of the slot has left and none is on its way.
 //!
-//! Verified as part of `testbenches/tests/tx_slots/`, rule TX-12.
+//! Verified by `testbenches/tests/flight.rs`, and as part of `tx_slots/`: rule TX-12.
 
 use crate::prelude::*;
 use crate::stream::Fifo;
