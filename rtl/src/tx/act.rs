@@ -40,6 +40,9 @@ pub struct Act {
 
     // What the job amounts to.
     waits: Signal<Local, Bit>,
+    /// Means something while `wire_waits`.
+    wire_left: Signal<Local, Bits<32>>,
+    wire_over: Signal<Local, Bit>,
     wire_waits: Signal<Local, Bit>,
     due: Signal<Local, Bit>,
     heard: Signal<Local, Bit>,
@@ -107,6 +110,8 @@ impl Act {
             out: Default::default(),
             changed: Default::default(),
             waits: Default::default(),
+            wire_left: Default::default(),
+            wire_over: Default::default(),
             wire_waits: Default::default(),
             due: Default::default(),
             heard: Default::default(),
@@ -185,8 +190,14 @@ impl Logic for Act {
 
         self.live_pop.next = self.job.val().pop & self.verdict.val().live;
         self.waits.next = (self.verdict.val().left != 0) & !self.verdict.val().left.get_bit(31);
+        self.wire_left.next = self.verdict.val().wire_left;
+        self.wire_over.next = self.verdict.val().wire_left.get_bit(31);
+        if self.verdict.val().wire_long {
+            self.wire_left.next = bit_cast::<32, 23>(self.verdict.val().wire_left.get_bits::<23>(0));
+            self.wire_over.next = self.verdict.val().wire_left.get_bit(23);
+        }
         self.wire_waits.next =
-            (self.verdict.val().wire_left != 0) & !self.verdict.val().wire_left.get_bit(31);
+            (self.wire_left.val() != 0) & !self.wire_over.val() & (self.state.val().busy != 1);
         self.due.next = !self.waits.val() & !self.wire_waits.val();
         self.has_work.next = self.state.val().in_ring | self.queued.val();
         // TX-10, first that holds.
@@ -459,22 +470,22 @@ impl Logic for Act {
             self.arm_in.next = self.rto.val();
         }
         // The later of two times, at most so far: each compared with all others at once.
-        self.by_wire.next = self.wire_waits.val()
-            & (!self.waits.val() | (self.verdict.val().left < self.verdict.val().wire_left));
+        self.by_wire.next =
+            self.wire_waits.val() & (!self.waits.val() | (self.verdict.val().left < self.wire_left.val()));
         self.too_long.next = self.verdict.val().left > self.longest.val();
         self.sooner.next = self.verdict.val().link < self.verdict.val().first_left;
         if self.postpone.val() {
             self.sooner.next = self.rto.val() < self.verdict.val().first_left;
         }
         if self.by_wire.val() {
-            self.too_long.next = self.verdict.val().wire_left > self.longest.val();
+            self.too_long.next = self.wire_left.val() > self.longest.val();
         }
         if self.early.val() {
             self.arm_in.next = self.verdict.val().left;
             self.sooner.next = self.verdict.val().left < self.verdict.val().first_left;
             if self.by_wire.val() {
-                self.arm_in.next = self.verdict.val().wire_left;
-                self.sooner.next = self.verdict.val().wire_left < self.verdict.val().first_left;
+                self.arm_in.next = self.wire_left.val();
+                self.sooner.next = self.wire_left.val() < self.verdict.val().first_left;
             }
             if self.too_long.val() {
                 self.arm_in.next = self.longest.val();

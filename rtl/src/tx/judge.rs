@@ -5,7 +5,8 @@
 //!  job, state, message, FEEDBACK ──> comparisons, intervals ──> verdict
 //! ```
 //!
-//! Contract: `verdict` follows its inputs by one clock. FEEDBACK must stand two
+//! Contract: `verdict` follows its inputs by one clock; of a job's kind and its slot's PROBEs
+//! it hears a clock before. FEEDBACK must stand two
 //! clocks longer, because its round-trip sample takes them.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`: TX-3 to TX-6, TX-9, TX-10.
@@ -22,6 +23,9 @@ pub struct Judge {
     pub settings: Signal<In, Settings>,
     pub now: Signal<In, Bits<32>>,
     pub job: Signal<In, Job>,
+    /// The job that is here in the next clock, and its slot's PROBEs.
+    pub next_job: Signal<In, Job>,
+    pub next_probes: Signal<In, Bits<8>>,
     pub state: Signal<In, SlotState>,
     pub message: Signal<In, TxRequest>,
     pub feedback: Signal<In, RxFeedback>,
@@ -55,11 +59,18 @@ pub struct Judge {
     unasked: Unasked,
     window: Signal<Local, Bits<24>>,
     asked: Signal<Local, Bits<24>>,
-    allowed: Signal<Local, Bits<24>>,
-    following: Signal<Local, Bits<24>>,
-    left_after: Signal<Local, Bits<24>>,
-    /// Packets never sent, after this job.
+    /// All the message has.
+    enough: Signal<Local, Bit>,
+    unfinished: Signal<Local, Bit>,
+    /// The limit is not the message's end.
+    bounded: Signal<Local, Bit>,
+    /// From what was sent to the limit.
+    room: Signal<Local, Bits<25>>,
+    unsent: Signal<Local, Bit>,
+    /// Packets never sent, after this job; those sent before it.
     left: Signal<Local, Bits<24>>,
+    gone: Signal<Local, Bits<24>>,
+    stays: Signal<Local, Bit>,
     ahead: Signal<Local, Bits<8>>,
     behind: Signal<Local, Bits<8>>,
     fresh: Signal<Local, Bit>,
@@ -75,15 +86,20 @@ pub struct Judge {
     since: Signal<Local, Bits<32>>,
     half: Signal<Local, Bits<24>>,
     now24: Signal<Local, Bits<24>>,
-    probes: Signal<Local, Bits<9>>,
-    /// Of the backstop: one per two PROBEs. Those that make an interval longer than its
-    /// ceiling are compared beside the shift, not behind it.
-    doublings: Signal<Local, Bits<4>>,
-    waits: Signal<Local, Bits<4>>,
-    waits_to_ceiling: Signal<Local, Bits<4>>,
+    /// Doublings of the wait that is over: one per two PROBEs; those of the next.
+    waits: Dff<Bits<4>>,
+    doublings: Dff<Bits<4>>,
+    /// The first, as far as RTO comes to its ceiling; one more follows, not beyond it.
+    to_ceiling: Dff<Bits<3>>,
+    one_more: Dff<Bit>,
+    more_to_ceiling: Dff<Bit>,
+    /// The second, as far as RTO comes to the longest link.
+    to_longest: Dff<Bits<2>>,
+    halves: Signal<Local, Bits<4>>,
+    twice: Signal<Local, Bits<4>>,
+    few_probes: Signal<Local, Bit>,
     waited: Signal<Local, Bits<32>>,
     quiet: Signal<Local, Bits<24>>,
-    quiet_left: Signal<Local, Bits<32>>,
     /// More is to be granted: the receiver speaks next.
     granting: Signal<Local, Bit>,
     /// Software at the receiver answers, in its own time.
@@ -93,18 +109,24 @@ pub struct Judge {
     from_rto: Signal<Local, Bit>,
     /// One of a round, RD-6.
     of_round: Signal<Local, Bit>,
-    patience: Signal<Local, Bits<32>>,
     /// What the settings alone say.
     rto: Signal<Local, Bits<32>>,
-    round_wait: Dff<Bits<32>>,
-    ceiling: Dff<Bits<32>>,
-    longest: Dff<Bits<32>>,
-    most: Signal<Local, Bits<32>>,
-    most_linked: Signal<Local, Bits<32>>,
-    most_waited: Signal<Local, Bits<32>>,
+    round_wait: Dff<Bits<24>>,
+    ceiling: Signal<Local, Bits<32>>,
+    longest: Signal<Local, Bits<32>>,
+    /// RTO halved so often, and whether a round trip is longer: compared beside the shift
+    /// that doubles the round trip, not behind it. The ceiling is RTO doubled five times,
+    /// the longest link RTO doubled twice.
+    parts: [Signal<Local, Bits<24>>; 8],
+    beyond: [Signal<Local, Bit>; 7],
     limited: Signal<Local, Bit>,
+    limited_before: Signal<Local, Bit>,
     linked_less: Signal<Local, Bit>,
-    scaled: Signal<Local, Bits<32>>,
+    reach_waited: Signal<Local, Bits<32>>,
+    rto_waited: Signal<Local, Bits<32>>,
+    reach_next: Signal<Local, Bits<32>>,
+    rto_next: Signal<Local, Bits<32>>,
+    rto_linked: Signal<Local, Bits<32>>,
     after_busy: Signal<Local, Bits<32>>,
     flag_complete: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
@@ -122,6 +144,8 @@ impl Judge {
             settings: Default::default(),
             now: Default::default(),
             job: Default::default(),
+            next_job: Default::default(),
+            next_probes: Default::default(),
             state: Default::default(),
             message: Default::default(),
             feedback: Default::default(),
@@ -145,10 +169,14 @@ impl Judge {
             unasked: Unasked::new(),
             window: Default::default(),
             asked: Default::default(),
-            allowed: Default::default(),
-            following: Default::default(),
-            left_after: Default::default(),
+            enough: Default::default(),
+            unfinished: Default::default(),
+            bounded: Default::default(),
+            room: Default::default(),
+            unsent: Default::default(),
             left: Default::default(),
+            gone: Default::default(),
+            stays: Default::default(),
             ahead: Default::default(),
             behind: Default::default(),
             fresh: Default::default(),
@@ -164,29 +192,36 @@ impl Judge {
             since: Default::default(),
             half: Default::default(),
             now24: Default::default(),
-            probes: Default::default(),
-            doublings: Default::default(),
             waits: Default::default(),
-            waits_to_ceiling: Default::default(),
+            doublings: Default::default(),
+            to_ceiling: Default::default(),
+            one_more: Default::default(),
+            more_to_ceiling: Default::default(),
+            to_longest: Default::default(),
+            halves: Default::default(),
+            twice: Default::default(),
+            few_probes: Default::default(),
             waited: Default::default(),
             quiet: Default::default(),
-            quiet_left: Default::default(),
             granting: Default::default(),
             watched: Default::default(),
             wide_reach: Default::default(),
             from_rto: Default::default(),
             of_round: Default::default(),
-            patience: Default::default(),
             rto: Default::default(),
             round_wait: Default::default(),
             ceiling: Default::default(),
             longest: Default::default(),
-            most: Default::default(),
-            most_linked: Default::default(),
-            most_waited: Default::default(),
+            parts: Default::default(),
+            beyond: Default::default(),
             limited: Default::default(),
+            limited_before: Default::default(),
             linked_less: Default::default(),
-            scaled: Default::default(),
+            reach_waited: Default::default(),
+            rto_waited: Default::default(),
+            reach_next: Default::default(),
+            rto_next: Default::default(),
+            rto_linked: Default::default(),
             after_busy: Default::default(),
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
@@ -202,7 +237,8 @@ impl Judge {
 impl Logic for Judge {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, out, age, sample, sampled, round_wait, ceiling, longest);
+        dff_setup!(self, clk, out, age, sample, sampled, round_wait);
+        dff_setup!(self, clk, waits, doublings, to_ceiling, one_more, more_to_ceiling, to_longest);
         self.verdict.next = self.out.q.val();
         self.now24.next = self.now.val().get_bits::<24>(0);
 
@@ -263,9 +299,10 @@ impl Logic for Judge {
         self.bad_abort.next = (self.feedback.val().flags & self.flag_abort.val()).any()
             & ((self.feedback.val().status == 0) | (self.feedback.val().status >= 16));
         // Of what was never sent nobody can know.
+        self.unfinished.next = self.state.val().sent < self.message.val().count;
         self.out.d.next.nonsense = (self.state.val().sent == 0)
             | (self.feedback.val().cumulative > self.state.val().sent)
-            | (self.ends.val() & (self.state.val().sent < self.message.val().count))
+            | (self.ends.val() & self.unfinished.val())
             | self.bad_abort.val()
             | self.feedback.val().base.get_bits::<8>(0).any()
             | ((self.feedback.val().flags & self.flag_nack.val()).any()
@@ -316,29 +353,32 @@ impl Logic for Judge {
         } else {
             self.asked.next = self.feedback.val().grant;
         }
-        if self.asked.val() > self.message.val().count {
-            self.allowed.next = self.message.val().count;
-        } else {
-            self.allowed.next = self.asked.val();
+        self.enough.next = self.asked.val() >= self.message.val().count;
+        self.out.d.next.grant = self.asked.val();
+        if self.enough.val() {
+            self.out.d.next.grant = self.message.val().count;
         }
-        self.out.d.next.grant = self.allowed.val();
+        self.bounded.next = self.state.val().limit < self.message.val().count;
+        self.room.next =
+            bit_cast::<25, 24>(self.state.val().limit) - bit_cast::<25, 24>(self.state.val().sent);
+        self.unsent.next = !self.room.val().get_bit(24) & self.room.val().get_bits::<24>(0).any();
         self.out.d.next.cumulative_up = self.feedback.val().cumulative > self.state.val().cumulative;
-        self.out.d.next.limit_up = self.allowed.val() > self.state.val().limit;
-        self.following.next = self.state.val().sent + 1;
-        self.out.d.next.unsent = self.state.val().sent < self.state.val().limit;
+        // Of FEEDBACK.
+        self.out.d.next.limit_up = self.bounded.val() & (self.feedback.val().grant > self.state.val().limit);
+        self.out.d.next.unsent = self.unsent.val();
         self.out.d.next.unsent_then =
-            (self.state.val().sent < self.state.val().limit) | (self.state.val().sent < self.allowed.val());
-        self.out.d.next.unsent_after = self.following.val() < self.state.val().limit;
-        self.left_after.next = self.message.val().count - self.following.val();
-        self.out.d.next.few_after = self.left_after.val() <= 4;
-        // TX-17. A state that is accepted into is still the last message's.
-        self.left.next = self.message.val().count - self.state.val().sent;
-        if self.job.val().turn & !self.state.val().probe {
-            self.left.next = self.left_after.val();
-        }
+            self.unsent.val() | (self.unfinished.val() & (self.state.val().sent < self.feedback.val().grant));
+        self.out.d.next.unsent_after = !self.room.val().get_bit(24) & self.room.val().get_bits::<23>(1).any();
+        // TX-17. A state that is accepted into is still the last message's. One sum: the
+        // complement of what was sent before, and one more where this job sends nothing new.
+        self.gone.next = self.state.val().sent;
         if self.job.val().accept {
-            self.left.next = self.message.val().count;
+            self.gone.next = 0.into();
         }
+        self.stays.next = !self.job.val().turn | self.state.val().probe;
+        self.left.next =
+            self.message.val().count + !self.gone.val() + bit_cast::<24, 1>(self.stays.val().into());
+        self.out.d.next.few_after = self.left.val() <= 4;
         self.out.d.next.list = 0.into();
         if self.settings.val().turn_policy.get_bit(0) {
             if self.left.val().get_bits::<2>(2).any() {
@@ -364,7 +404,7 @@ impl Logic for Judge {
             }
         }
         self.out.d.next.starved = (self.state.val().cumulative == self.state.val().sent)
-            & (self.state.val().sent < self.state.val().limit)
+            & self.unsent.val()
             & (self.state.val().busy == 0);
         self.out.d.next.again = (self.job.val().index < self.state.val().sent)
             & (self.job.val().index >= self.state.val().cumulative);
@@ -390,115 +430,165 @@ impl Logic for Judge {
         self.out.d.next.left = self.state.val().deadline - self.now.val();
         self.out.d.next.first_left = self.state.val().linked_at - self.now.val();
 
+        // Doublings, of the job that comes: they begin the shifts below.
+        self.few_probes.next = self.next_probes.val().get_bits::<4>(4) == 0;
+        self.halves.next = 8.into();
+        if self.few_probes.val() {
+            self.halves.next = bit_cast::<4, 3>(self.next_probes.val().get_bits::<3>(1));
+        }
+        if self.next_job.val().feedback | self.next_job.val().accept {
+            self.halves.next = 0.into();
+        }
+        self.waits.d.next = self.halves.val();
         // The interval that starts now, TX-9: of a pop it follows the PROBE it asks
         // for, of feedback the first, which finds the slot established.
-        self.probes.next = bit_cast::<9, 8>(self.state.val().probes);
-        if self.job.val().pop {
-            self.probes.next = bit_cast::<9, 8>(self.state.val().probes) + 1;
+        self.one_more.d.next = false;
+        self.twice.next = self.halves.val();
+        if self.next_job.val().pop & self.few_probes.val() & self.next_probes.val().get_bit(0) {
+            self.one_more.d.next = true;
+            self.twice.next = self.halves.val() + 1;
         }
-        if self.job.val().feedback | self.job.val().accept {
-            self.probes.next = 0.into();
+        self.doublings.d.next = self.twice.val();
+        self.to_ceiling.d.next = self.halves.val().get_bits::<3>(0);
+        self.more_to_ceiling.d.next = self.twice.val() != self.halves.val();
+        if self.halves.val() >= 5 {
+            self.to_ceiling.d.next = 5.into();
+            self.more_to_ceiling.d.next = false;
         }
-        self.doublings.next = self.probes.val().get_bits::<4>(1);
-        if self.probes.val().get_bits::<5>(4).any() {
-            self.doublings.next = 8.into();
+        self.to_longest.d.next = self.twice.val().get_bits::<2>(0);
+        if self.twice.val() >= 2 {
+            self.to_longest.d.next = 2.into();
         }
+
+        // Intervals.
         // A state that is accepted into is still the last message's.
         self.granting.next = ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback)
-            & (self.state.val().limit < self.message.val().count)
-            & !(self.job.val().feedback & (self.feedback.val().grant >= self.message.val().count));
+            & self.bounded.val()
+            & !(self.job.val().feedback & self.enough.val());
         self.watched.next = self.message.val().host_recovery
-            & (self.state.val().sent == self.message.val().count)
+            & !self.unfinished.val()
             & ((self.state.val().heard & !self.job.val().accept) | self.job.val().feedback);
         self.rto.next = bit_cast::<32, 24>(self.settings.val().rto);
-        self.round_wait.d.next = bit_cast::<32, 24>(self.settings.val().rto_round);
+        self.round_wait.d.next = self.settings.val().rto_round;
         if self.settings.val().rto_round > self.settings.val().rto {
-            self.round_wait.d.next = self.rto.val();
+            self.round_wait.d.next = self.settings.val().rto;
         }
-        self.ceiling.d.next = self.rto.val() << 5;
-        self.longest.d.next = self.rto.val() << 2;
+        self.ceiling.next = self.rto.val() << 5;
+        self.longest.next = self.rto.val() << 2;
         self.wide_reach.next = bit_cast::<32, 18>(self.reach.val());
-        self.from_rto.next = self.granting.val() | (self.wide_reach.val() > self.rto.val());
+        self.parts[0].next = self.settings.val().rto;
+        for i in 0..7 {
+            self.parts[i + 1].next = self.parts[i].val() >> 1;
+            self.beyond[i].next = bit_cast::<24, 18>(self.reach.val()) > self.parts[i].val();
+        }
+        self.from_rto.next = self.granting.val() | self.beyond[0].val();
+        self.reach_waited.next = self.wide_reach.val() << self.waits.q.val();
+        self.rto_waited.next = self.rto.val() << self.to_ceiling.q.val();
         // What a popped slot has waited for: its packets leave later than decided.
-        self.waits.next = self.state.val().probes.get_bits::<4>(1);
-        self.waits_to_ceiling.next = self.state.val().probes.get_bits::<4>(1);
-        if self.state.val().probes.get_bits::<4>(4).any() {
-            self.waits.next = 8.into();
+        self.limited_before.next = false;
+        match self.waits.q.val().index() {
+            6 => {
+                self.limited_before.next = self.beyond[1].val();
+            }
+            7 => {
+                self.limited_before.next = self.beyond[2].val();
+            }
+            8 => {
+                self.limited_before.next = self.beyond[3].val();
+            }
+            _ => {}
         }
-        if self.waits.val() > 5 {
-            self.waits_to_ceiling.next = 5.into();
-        }
-        self.most_waited.next = self.ceiling.q.val() >> self.waits.val();
-        self.waited.next = self.wide_reach.val() << self.waits.val();
-        if self.wide_reach.val() > self.most_waited.val() {
-            self.waited.next = self.ceiling.q.val();
-        }
-        if self.from_rto.val() {
-            self.waited.next = self.rto.val() << self.waits_to_ceiling.val();
+        self.waited.next = self.reach_waited.val();
+        if self.from_rto.val() | self.limited_before.val() {
+            self.waited.next = self.rto_waited.val();
         }
         if self.message.val().in_round & !self.state.val().heard & (self.state.val().probes == 0) {
-            self.waited.next = self.round_wait.q.val();
+            self.waited.next = bit_cast::<32, 24>(self.round_wait.q.val());
         }
         if self.watched.val() {
-            self.waited.next = self.ceiling.q.val();
+            self.waited.next = self.ceiling.val();
         }
         self.quiet.next = self.now24.val() - self.landed_at.val();
         if self.in_flight.val() {
             self.quiet.next = 0.into();
         }
-        self.quiet_left.next = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
-        // Of a wait so long that landings are not told apart in it, all that shows is
-        // how far from its end the slot popped: the deadline saw to the rest.
-        if !self.in_flight.val() & self.waited.val().get_bits::<9>(23).any() {
-            self.quiet_left.next = (self.waited.val() - bit_cast::<32, 24>(self.quiet.val())) & 0xFF_FFFF;
-            if self.quiet_left.val().get_bit(23) {
-                self.quiet_left.next = 0.into();
-            }
-        }
-        self.out.d.next.wire_left = self.quiet_left.val();
-        if self.state.val().busy == 1 {
-            self.out.d.next.wire_left = 0.into();
-        }
+        self.out.d.next.wire_left = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
+        self.out.d.next.wire_long = !self.in_flight.val() & self.waited.val().get_bits::<9>(23).any();
 
         // The next one. One of a round is not doubled yet.
         self.of_round.next = self.message.val().in_round
             & !self.granting.val()
             & (self.job.val().accept
                 | (self.job.val().turn & !self.state.val().heard & (self.state.val().probes == 0)));
-        self.patience.next = self.wide_reach.val();
-        if self.from_rto.val() {
-            self.patience.next = self.rto.val();
+        self.limited.next = false;
+        match self.doublings.q.val().index() {
+            6 => {
+                self.limited.next = self.beyond[1].val();
+            }
+            7 => {
+                self.limited.next = self.beyond[2].val();
+            }
+            8 => {
+                self.limited.next = self.beyond[3].val();
+            }
+            _ => {}
         }
-        self.most.next = self.ceiling.q.val() >> self.doublings.val();
-        self.most_linked.next = self.longest.q.val() >> self.doublings.val();
-        self.limited.next = self.wide_reach.val() > self.most.val();
-        self.linked_less.next = self.wide_reach.val() > self.most_linked.val();
-        if self.from_rto.val() {
-            self.limited.next = self.doublings.val() > 5;
-            self.linked_less.next = self.doublings.val() > 2;
+        self.linked_less.next = false;
+        match self.doublings.q.val().index() {
+            3 => {
+                self.linked_less.next = self.beyond[1].val();
+            }
+            4 => {
+                self.linked_less.next = self.beyond[2].val();
+            }
+            5 => {
+                self.linked_less.next = self.beyond[3].val();
+            }
+            6 => {
+                self.linked_less.next = self.beyond[4].val();
+            }
+            7 => {
+                self.linked_less.next = self.beyond[5].val();
+            }
+            8 => {
+                self.linked_less.next = self.beyond[6].val();
+            }
+            _ => {}
         }
-        self.scaled.next = self.patience.val() << self.doublings.val();
+        self.reach_next.next = self.reach_waited.val();
+        if self.one_more.q.val() {
+            self.reach_next.next = self.reach_waited.val() << 1;
+        }
+        self.rto_next.next = self.rto_waited.val();
+        if self.more_to_ceiling.q.val() {
+            self.rto_next.next = self.rto_waited.val() << 1;
+        }
+        self.rto_linked.next = self.rto.val() << self.to_longest.q.val();
         self.after_busy.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
             << self.state.val().busy_count)
             + bit_cast::<32, 24>(self.jitter.val());
         if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {
             self.out.d.next.interval = self.after_busy.val();
             self.out.d.next.link = self.after_busy.val();
-            if self.after_busy.val() > self.longest.q.val() {
-                self.out.d.next.link = self.longest.q.val();
+            if self.after_busy.val() > self.longest.val() {
+                self.out.d.next.link = self.longest.val();
             }
         } else {
             if self.of_round.val() & !self.watched.val() {
-                self.out.d.next.interval = self.round_wait.q.val();
-                self.out.d.next.link = self.round_wait.q.val();
+                self.out.d.next.interval = bit_cast::<32, 24>(self.round_wait.q.val());
+                self.out.d.next.link = bit_cast::<32, 24>(self.round_wait.q.val());
             } else {
-                self.out.d.next.interval = self.scaled.val();
-                if self.limited.val() | self.watched.val() {
-                    self.out.d.next.interval = self.ceiling.q.val();
+                self.out.d.next.interval = self.reach_next.val();
+                if self.from_rto.val() | self.limited.val() {
+                    self.out.d.next.interval = self.rto_next.val();
                 }
-                self.out.d.next.link = self.scaled.val();
-                if self.linked_less.val() | self.watched.val() {
-                    self.out.d.next.link = self.longest.q.val();
+                self.out.d.next.link = self.reach_next.val();
+                if self.from_rto.val() | self.linked_less.val() {
+                    self.out.d.next.link = self.rto_linked.val();
+                }
+                if self.watched.val() {
+                    self.out.d.next.interval = self.ceiling.val();
+                    self.out.d.next.link = self.longest.val();
                 }
             }
         }

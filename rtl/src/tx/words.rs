@@ -117,6 +117,7 @@ pub struct Verdict {
     /// A live message of the endpoint that is reclaimed.
     pub reclaimed: Bit,
     pub cumulative_up: Bit,
+    /// Of FEEDBACK, as is `unsent_then`.
     pub limit_up: Bit,
     /// The grant, at most the message's count.
     pub grant: Bits<24>,
@@ -132,7 +133,7 @@ pub struct Verdict {
     pub unsent_then: Bit,
     /// ... after the one now sent.
     pub unsent_after: Bit,
-    /// At most four packets of the message are left then.
+    /// At most four packets of the message are left after this job.
     pub few_after: Bit,
     /// The list that the slot waits in after this job.
     pub list: Bits<3>,
@@ -153,8 +154,12 @@ pub struct Verdict {
     pub srtt: Bits<16>,
     /// Time until the slot's deadline: not positive = due.
     pub left: Bits<32>,
-    /// The same of the wait that began when its last packet left.
+    /// The same of the wait that began when its last packet left; with `wire_long` its
+    /// lowest 24 bits, signed.
     pub wire_left: Bits<32>,
+    /// A wait so long that landings are not told apart in it: all that shows is how far
+    /// from its end the slot popped. The deadline saw to the rest.
+    pub wire_long: Bit,
     /// Time until the first timer node pops, signed.
     pub first_left: Bits<32>,
     /// New interval of the slot's deadline, and for how long a node is linked.

@@ -245,6 +245,9 @@ impl Logic for Slots {
         self.job2.d.next = self.job1.q.val();
         self.valid2.d.next = self.valid1.q.val();
 
+        self.judge.next_job.next = self.job1.q.val();
+        self.judge.next_probes.next = self.states.read_data.val().probes;
+
         // S2.
         self.judge.settings.next = self.settings.val();
         self.judge.now.next = self.now.val();
