@@ -2,9 +2,10 @@
 //! beats, the payload moved to meet the header.
 //!
 //! ```text
-//!  head ─> header register, a beat further each time ─┐
-//!                                                     ├─ or ─> output ─> frame
-//!  payload ─> moved, its end carried to the next beat ┘       register
+//!  head ─> header register: its first beat, then its second ───┐
+//!                                                              ├─ choose ─> output ─> frame
+//!  payload ─> turned ──┬─> from where it begins ───────────────┤           register
+//!                      └─> kept a beat, up to where it begins ─┘
 //! ```
 //!
 //! | place | packet | payload begins at byte | of beat |
@@ -75,7 +76,7 @@ pub struct TxBeats {
     pub tag_valid: Signal<Out, Bit>,
     pub tag_data: Signal<Out, Tag>,
 
-    kept: KeepBytes,
+    masked: KeepBytes,
     valid: Dff<Bit>,
     header: Dff<Bits<1152>>,
     packet: Dff<Ticket>,
@@ -84,7 +85,11 @@ pub struct TxBeats {
     /// Payload bytes to fetch, bytes of the frame to go; of a packet begun.
     left: Dff<Bits<13>>,
     to_go: Dff<Bits<13>>,
-    carry: Dff<Bits<512>>,
+    /// The next beat is behind the packet's second; it is the last.
+    behind: Dff<Bit>,
+    last: Dff<Bit>,
+    /// What was turned with the beat before.
+    kept: Dff<Bits<512>>,
     out_valid: Dff<Bit>,
     out: Dff<Beat>,
     out_slot: Dff<Bits<12>>,
@@ -107,11 +112,24 @@ pub struct TxBeats {
     now_left: Signal<Local, Bits<13>>,
     now_to_go: Signal<Local, Bits<13>>,
     bytes: Signal<Local, Bits<512>>,
-    /// The payload beat's part of this beat of the frame, and of the next.
-    fresh: Signal<Local, Bits<512>>,
-    later: Signal<Local, Bits<512>>,
+    /// The payload beat, its first byte where it belongs, its end in front of that.
+    turned: Signal<Local, Bits<512>>,
+    /// Where the payload begins.
+    at_zero: Signal<Local, Bits<512>>,
+    at_one: Signal<Local, Bits<512>>,
+    at_two: Signal<Local, Bits<512>>,
+    at_three: Signal<Local, Bits<512>>,
+    at_four: Signal<Local, Bits<512>>,
+    at_five: Signal<Local, Bits<512>>,
+    begins: Signal<Local, Bits<512>>,
+    /// Which of four a bit of the frame is: the header's first beat (0), its second or the
+    /// payload kept (1) or turned (3), or the payload kept alone (2).
+    high: Signal<Local, Bits<512>>,
+    low: Signal<Local, Bits<512>>,
 
     all_bytes: Constant<Bits<64>>,
+    no_bits: Constant<Bits<512>>,
+    all_bits: Constant<Bits<512>>,
 }
 
 impl TxBeats {
@@ -140,14 +158,16 @@ impl TxBeats {
             tx_ud: Default::default(),
             tag_valid: Default::default(),
             tag_data: Default::default(),
-            kept: Default::default(),
+            masked: Default::default(),
             valid: Default::default(),
             header: Default::default(),
             packet: Default::default(),
             begun: Default::default(),
             left: Default::default(),
             to_go: Default::default(),
-            carry: Default::default(),
+            behind: Default::default(),
+            last: Default::default(),
+            kept: Default::default(),
             out_valid: Default::default(),
             out: Default::default(),
             out_slot: Default::default(),
@@ -169,9 +189,19 @@ impl TxBeats {
             now_left: Default::default(),
             now_to_go: Default::default(),
             bytes: Default::default(),
-            fresh: Default::default(),
-            later: Default::default(),
+            turned: Default::default(),
+            at_zero: Default::default(),
+            at_one: Default::default(),
+            at_two: Default::default(),
+            at_three: Default::default(),
+            at_four: Default::default(),
+            at_five: Default::default(),
+            begins: Default::default(),
+            high: Default::default(),
+            low: Default::default(),
             all_bytes: Constant::new(u64::MAX.into()),
+            no_bits: Constant::new(0u64.into()),
+            all_bits: Constant::new(!Bits::<512>::default()),
         }
     }
 }
@@ -179,7 +209,7 @@ impl TxBeats {
 impl Logic for TxBeats {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, valid, header, packet, begun, left, to_go, carry);
+        dff_setup!(self, clk, valid, header, packet, begun, left, to_go, behind, last, kept);
         dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, out_ud, done, event_ud, tags, new_tag);
         dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
         dff_setup!(self, clk, event_release);
@@ -192,42 +222,81 @@ impl Logic for TxBeats {
             self.now_to_go.next = self.packet.q.val().total;
         }
         self.need.next = self.now_left.val().any() & (self.begun.q.val() | (self.packet.q.val().place == 2));
-        self.kept.d.next = self.payload_data.val().tdata;
-        self.kept.keep.next = self.payload_data.val().tkeep;
+        self.masked.d.next = self.payload_data.val().tdata;
+        self.masked.keep.next = self.payload_data.val().tkeep;
         self.bytes.next = 0.into();
         if self.need.val() {
-            self.bytes.next = self.kept.q.val();
+            self.bytes.next = self.masked.q.val();
+        }
+        self.at_zero.next = (bit_cast::<512, 208>(self.bytes.val().get_bits::<208>(0)) << 304)
+            | bit_cast::<512, 304>(self.bytes.val().get_bits::<304>(208));
+        self.at_one.next = (bit_cast::<512, 48>(self.bytes.val().get_bits::<48>(0)) << 464)
+            | bit_cast::<512, 464>(self.bytes.val().get_bits::<464>(48));
+        self.at_two.next = (bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(0)) << 496)
+            | bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(16));
+        self.at_three.next = (bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(0)) << 16)
+            | bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(496));
+        self.at_four.next = (bit_cast::<512, 368>(self.bytes.val().get_bits::<368>(0)) << 144)
+            | bit_cast::<512, 144>(self.bytes.val().get_bits::<144>(368));
+        self.at_five.next = (bit_cast::<512, 336>(self.bytes.val().get_bits::<336>(0)) << 176)
+            | bit_cast::<512, 176>(self.bytes.val().get_bits::<176>(336));
+        // Six ways, chosen bit by bit of the place: a multiplexer takes fewer gates so.
+        if self.packet.q.val().place.get_bit(2) {
+            self.turned.next = self.at_four.val();
+            if self.packet.q.val().place.get_bit(0) {
+                self.turned.next = self.at_five.val();
+            }
+        } else if self.packet.q.val().place.get_bit(1) {
+            self.turned.next = self.at_two.val();
+            if self.packet.q.val().place.get_bit(0) {
+                self.turned.next = self.at_three.val();
+            }
+        } else {
+            self.turned.next = self.at_zero.val();
+            if self.packet.q.val().place.get_bit(0) {
+                self.turned.next = self.at_one.val();
+            }
         }
         match self.packet.q.val().place.index() {
             1 => {
-                self.fresh.next = bit_cast::<512, 48>(self.bytes.val().get_bits::<48>(0)) << 464;
-                self.later.next = bit_cast::<512, 464>(self.bytes.val().get_bits::<464>(48));
+                self.begins.next = self.all_bits.val() << 464;
             }
             2 => {
-                self.fresh.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(0)) << 496;
-                self.later.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(16));
+                self.begins.next = self.all_bits.val() << 496;
             }
             3 => {
-                self.fresh.next = bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(0)) << 16;
-                self.later.next = bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(496));
+                self.begins.next = self.all_bits.val() << 16;
             }
             4 => {
-                self.fresh.next = bit_cast::<512, 368>(self.bytes.val().get_bits::<368>(0)) << 144;
-                self.later.next = bit_cast::<512, 144>(self.bytes.val().get_bits::<144>(368));
+                self.begins.next = self.all_bits.val() << 144;
             }
             5 => {
-                self.fresh.next = bit_cast::<512, 336>(self.bytes.val().get_bits::<336>(0)) << 176;
-                self.later.next = bit_cast::<512, 176>(self.bytes.val().get_bits::<176>(336));
+                self.begins.next = self.all_bits.val() << 176;
             }
             _ => {
-                self.fresh.next = bit_cast::<512, 208>(self.bytes.val().get_bits::<208>(0)) << 304;
-                self.later.next = bit_cast::<512, 304>(self.bytes.val().get_bits::<304>(208));
+                self.begins.next = self.all_bits.val() << 304;
             }
+        }
+        // A header that ends behind the second beat has no payload, and one with payload ends
+        // where that begins.
+        self.high.next = self.all_bits.val();
+        self.low.next = self.no_bits.val();
+        if !self.begun.q.val() {
+            self.high.next = self.no_bits.val();
+            if self.packet.q.val().place == 2 {
+                self.high.next = self.begins.val();
+                self.low.next = self.begins.val();
+            }
+        } else if !self.behind.q.val() {
+            self.high.next = self.begins.val();
+            self.low.next = self.all_bits.val();
+        } else if self.packet.q.val().payload_len.any() {
+            self.low.next = self.begins.val();
         }
         self.payload_ready.next = self.valid.q.val() & self.out_free.val() & self.need.val();
         self.step.next =
             self.valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
-        self.ends.next = self.step.val() & (self.now_to_go.val() <= 64);
+        self.ends.next = self.step.val() & self.last.q.val();
         self.out_valid.d.next = self.out_valid.q.val() & !self.frame_ready.val();
         self.tags.d.next = self.step.val() & !self.begun.q.val();
         if self.step.val() {
@@ -237,11 +306,18 @@ impl Logic for TxBeats {
             self.out_ud.d.next = self.packet.q.val().ud;
             self.new_tag.d.next = self.packet.q.val().tag;
             self.out.d.next.tdata =
-                self.header.q.val().get_bits::<512>(0) | self.carry.q.val() | self.fresh.val();
+                (self.header.q.val().get_bits::<512>(0) & !self.high.val() & !self.low.val())
+                    | (self.header.q.val().get_bits::<512>(512) & self.low.val())
+                    | (self.kept.q.val() & (self.high.val() ^ self.low.val()))
+                    | (self.turned.val() & self.high.val() & self.low.val());
             self.out.d.next.tkeep = self.all_bytes.val();
             self.out.d.next.tlast = false;
-            self.header.d.next = self.header.q.val() >> 512;
-            self.carry.d.next = self.later.val();
+            self.kept.d.next = self.turned.val();
+            if self.begun.q.val() & !self.behind.q.val() {
+                // The third beat of a header stands where payload would be kept.
+                self.kept.d.next =
+                    self.turned.val() | bit_cast::<512, 128>(self.header.q.val().get_bits::<128>(1024));
+            }
             self.left.d.next = self.now_left.val();
             if self.need.val() {
                 self.left.d.next = self.now_left.val() - 64;
@@ -251,11 +327,13 @@ impl Logic for TxBeats {
             }
             self.to_go.d.next = self.now_to_go.val() - 64;
             self.begun.d.next = true;
+            self.behind.d.next = self.begun.q.val();
+            self.last.d.next = self.now_to_go.val() <= 128;
             if self.ends.val() {
                 self.out.d.next.tkeep = !(self.all_bytes.val() << self.now_to_go.val());
                 self.out.d.next.tlast = true;
-                self.carry.d.next = 0.into();
                 self.begun.d.next = false;
+                self.behind.d.next = false;
             }
         }
         self.tag_valid.next = self.tags.q.val();
@@ -300,12 +378,13 @@ impl Logic for TxBeats {
             self.valid.d.next = self.head_valid.val();
             self.header.d.next = self.head.val();
             self.packet.d.next = self.ticket.val();
+            self.last.d.next = self.ticket.val().total <= 64;
         }
 
         if self.rst.val() {
             self.valid.d.next = false;
             self.begun.d.next = false;
-            self.carry.d.next = 0.into();
+            self.behind.d.next = false;
             self.tags.d.next = false;
             self.event_ud.d.next = false;
             self.out_valid.d.next = false;

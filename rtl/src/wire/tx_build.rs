@@ -141,7 +141,7 @@ impl TxBuild {
             tag_data: Default::default(),
             choice: TxChoice::new(config),
             beats_out: TxBeats::new(),
-            headers: TxHead::new(config),
+            headers: TxHead::new(),
             b_valid: Default::default(),
             b_head: Default::default(),
             b_ticket: Default::default(),
@@ -227,6 +227,7 @@ impl Logic for TxBuild {
         // Stage A to B: the words.
         self.headers.settings.next = self.settings.val();
         self.headers.is_feedback.next = self.choice.is_feedback.val();
+        self.headers.v6.next = self.choice.v6.val();
         self.headers.packet.next = self.choice.packet.val();
         self.headers.response.next = self.choice.response.val();
         self.headers.ev.next = self.ev.val();
@@ -246,10 +247,11 @@ impl Logic for TxBuild {
                 + bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(16));
         }
         self.said.next = self.a_go.val() & self.choice.is_feedback.val();
+        // Whether a packet goes and whether a beat leaves is known last.
         if self.a_go.val() & self.beats_out.step.val() {
-            self.ahead.d.next = self.ahead.q.val() + self.headers.beats.val() - 1;
+            self.ahead.d.next = self.ahead.q.val() + self.headers.more_beats.val();
         } else if self.a_go.val() {
-            self.ahead.d.next = self.ahead.q.val() + self.headers.beats.val();
+            self.ahead.d.next = self.ahead.q.val() + self.headers.more_beats.val() + 1;
         } else if self.beats_out.step.val() {
             self.ahead.d.next = self.ahead.q.val() - 1;
         }

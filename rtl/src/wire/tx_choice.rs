@@ -15,7 +15,7 @@
 
 use super::endpoint_keys::{EndpointKeys, KeyWord};
 use crate::prelude::*;
-use crate::types::{TableWrite, TxFeedback, TxPacket};
+use crate::types::{gid_prefix, TableWrite, TxFeedback, TxPacket};
 use tessera_abi::params::Config;
 use tessera_abi::wire;
 
@@ -41,6 +41,8 @@ pub struct TxChoice {
     pub valid: Signal<Out, Bit>,
     pub go: Signal<In, Bit>,
     pub is_feedback: Signal<Out, Bit>,
+    /// Its destination's GID holds no IPv4 address.
+    pub v6: Signal<Out, Bit>,
     pub packet: Signal<Out, TxPacket>,
     pub response: Signal<Out, TxFeedback>,
     pub endpoint: Signal<Out, Bits<8>>,
@@ -55,11 +57,14 @@ pub struct TxChoice {
     answer: Dff<TxFeedback>,
     of: Dff<Bits<8>>,
     moment: Dff<Bits<32>>,
+    six: Dff<Bit>,
 
     free: Signal<Local, Bit>,
     take_feedback: Signal<Local, Bit>,
     take_built: Signal<Local, Bit>,
     retx: Constant<Bits<8>>,
+    /// Above the IPv4 address of a GID that holds one.
+    mapped: Constant<Bits<96>>,
     no_packet: Constant<TxPacket>,
     no_answer: Constant<TxFeedback>,
 }
@@ -84,6 +89,7 @@ impl TxChoice {
             valid: Default::default(),
             go: Default::default(),
             is_feedback: Default::default(),
+            v6: Default::default(),
             packet: Default::default(),
             response: Default::default(),
             endpoint: Default::default(),
@@ -96,10 +102,12 @@ impl TxChoice {
             answer: Default::default(),
             of: Default::default(),
             moment: Default::default(),
+            six: Default::default(),
             free: Default::default(),
             take_feedback: Default::default(),
             take_built: Default::default(),
             retx: Constant::new(u64::from(wire::flag::RETX).into()),
+            mapped: gid_prefix(config),
             no_packet: Constant::new(TxPacket::default()),
             no_answer: Constant::new(TxFeedback::default()),
         }
@@ -109,13 +117,14 @@ impl TxChoice {
 impl Logic for TxChoice {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, full, feedback, held, answer, of, moment);
+        dff_setup!(self, clk, full, feedback, held, answer, of, moment, six);
         self.key_table.clk.next = self.clk.val();
         self.key_table.rst.next = self.rst.val();
         self.key_table.table_write.next = self.table_write.val();
         self.keys.next = self.key_table.entry.val();
         self.valid.next = self.full.q.val();
         self.is_feedback.next = self.feedback.q.val();
+        self.v6.next = self.six.q.val();
         self.packet.next = self.held.q.val();
         self.response.next = self.answer.q.val();
         self.endpoint.next = self.of.q.val();
@@ -172,6 +181,8 @@ impl Logic for TxChoice {
         }
         if self.ev_take.val() {
             self.moment.d.next = self.now.val();
+            // How long its headers are hangs on it.
+            self.six.d.next = self.ev_gid.val().get_bits::<96>(32) != self.mapped.val();
         }
         // The keys of the packet that is held in the next clock.
         self.key_table.index.next = self.of.q.val();

@@ -24,8 +24,7 @@ use super::endpoint_keys::KeyWord;
 use super::layout::{DataWord, FeedbackWord, Ip4Word, Ip6Word, ToWire, TransportWord};
 use super::tx_beats::Ticket;
 use crate::prelude::*;
-use crate::types::{gid_prefix, Settings, TxFeedback, TxPacket};
-use tessera_abi::params::Config;
+use crate::types::{Settings, TxFeedback, TxPacket};
 use tessera_abi::wire;
 
 /// Headers in the order of their bytes, none where it belongs yet.
@@ -43,6 +42,8 @@ pub struct TxFields {
     pub settings: Signal<In, Settings>,
     /// `response` is to be built, FEEDBACK or a RELEASE, else `packet`.
     pub is_feedback: Signal<In, Bit>,
+    /// Its destination's GID holds no IPv4 address.
+    pub v6: Signal<In, Bit>,
     pub packet: Signal<In, TxPacket>,
     pub response: Signal<In, TxFeedback>,
     pub ev: Signal<In, Bits<8>>,
@@ -57,6 +58,8 @@ pub struct TxFields {
     /// A datagram with an immediate.
     pub immediate: Signal<Out, Bit>,
     pub ticket: Signal<Out, Ticket>,
+    /// Above bit 5: beats of 64 bytes of the frame without ICRC, less one.
+    pub reach: Signal<Out, Bits<13>>,
     pub ip_length: Signal<Out, Bits<16>>,
     pub fixed_sum: Signal<Out, Bits<20>>,
     /// Source and destination, the IPv4 addresses of GIDs that hold one.
@@ -70,12 +73,10 @@ pub struct TxFields {
 
     gid: Signal<Local, Bits<128>>,
     mac: Signal<Local, Bits<48>>,
-    v6: Signal<Local, Bit>,
     ud: Signal<Local, Bit>,
     is_release: Signal<Local, Bit>,
     with_imm: Signal<Local, Bit>,
     pad: Signal<Local, Bits<2>>,
-    padded: Signal<Local, Bits<13>>,
     place: Signal<Local, Bits<3>>,
     start: Signal<Local, Bits<13>>,
     total: Signal<Local, Bits<13>>,
@@ -90,8 +91,6 @@ pub struct TxFields {
     ttl: Signal<Local, Bits<8>>,
     age: Signal<Local, Bits<32>>,
 
-    /// Above the IPv4 address of a GID that holds one.
-    mapped: Constant<Bits<96>>,
     ethertype4: Constant<Bits<16>>,
     ethertype6: Constant<Bits<16>>,
     tos_rm: Constant<Bits<8>>,
@@ -103,9 +102,9 @@ pub struct TxFields {
     send: Constant<Bits<8>>,
     send_imm: Constant<Bits<8>>,
     imm_flag: Constant<Bits<8>>,
-    /// Where the payload begins, by place.
+    /// A byte behind where the payload begins, by place; of FEEDBACK a byte behind its end.
     starts: [Constant<Bits<13>>; 6],
-    trh_more: Constant<Bits<13>>,
+    answers: [Constant<Bits<13>>; 2],
     trh_version: Constant<Bits<4>>,
     kind_data: Constant<Bits<4>>,
     kind_probe: Constant<Bits<4>>,
@@ -120,7 +119,7 @@ pub struct TxFields {
 }
 
 impl TxFields {
-    pub fn new(config: &Config) -> Self {
+    pub fn new() -> Self {
         let [v4, _, v6, _] = wire::Form::ALL;
         let starts = [
             v4.trh_at() + wire::TRH_DATA_LEN,
@@ -133,6 +132,7 @@ impl TxFields {
         Self {
             settings: Default::default(),
             is_feedback: Default::default(),
+            v6: Default::default(),
             packet: Default::default(),
             response: Default::default(),
             ev: Default::default(),
@@ -143,6 +143,7 @@ impl TxFields {
             parts: Default::default(),
             immediate: Default::default(),
             ticket: Default::default(),
+            reach: Default::default(),
             ip_length: Default::default(),
             fixed_sum: Default::default(),
             dst_ip: Default::default(),
@@ -153,12 +154,10 @@ impl TxFields {
             answer: Default::default(),
             gid: Default::default(),
             mac: Default::default(),
-            v6: Default::default(),
             ud: Default::default(),
             is_release: Default::default(),
             with_imm: Default::default(),
             pad: Default::default(),
-            padded: Default::default(),
             place: Default::default(),
             start: Default::default(),
             total: Default::default(),
@@ -170,7 +169,6 @@ impl TxFields {
             dscp: Default::default(),
             ttl: Default::default(),
             age: Default::default(),
-            mapped: gid_prefix(config),
             ethertype4: Constant::new(u64::from(wire::ETHERTYPE_IPV4).into()),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
             tos_rm: Constant::new(u64::from(wire::TOS).into()),
@@ -182,8 +180,9 @@ impl TxFields {
             send: Constant::new(u64::from(wire::OPCODE_UD_SEND).into()),
             send_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             imm_flag: Constant::new(u64::from(wire::flag::IMM).into()),
-            starts: starts.map(|start| Constant::new((start as u64).into())),
-            trh_more: Constant::new(((wire::TRH_FEEDBACK_LEN - wire::TRH_DATA_LEN) as u64).into()),
+            starts: starts.map(|start| Constant::new((start as u64 + 1).into())),
+            answers: [v4, v6]
+                .map(|form| Constant::new(((form.trh_at() + wire::TRH_FEEDBACK_LEN) as u64 + 1).into())),
             trh_version: Constant::new(u64::from(wire::TRH_VERSION).into()),
             kind_data: Constant::new(u64::from(wire::TYPE_DATA).into()),
             kind_probe: Constant::new(u64::from(wire::TYPE_PROBE).into()),
@@ -210,7 +209,6 @@ impl Logic for TxFields {
         self.ticket.next.tag.tci = self.packet.val().vlan | self.response.val().vlan;
         self.ud.next = self.packet.val().ud;
         self.is_release.next = self.response.val().release;
-        self.v6.next = self.gid.val().get_bits::<96>(32) != self.mapped.val();
         self.with_imm.next = self.ud.val() & (self.packet.val().flags & self.imm_flag.val()).any();
         self.immediate.next = self.with_imm.val();
         self.place.next = bit_cast::<3, 1>(self.v6.val().into());
@@ -222,21 +220,22 @@ impl Logic for TxFields {
 
         // Lengths.
         self.pad.next = !self.packet.val().payload_len.get_bits::<2>(0) + 1;
-        self.padded.next = self.packet.val().payload_len + bit_cast::<13, 2>(self.pad.val());
         self.start.next = self.starts[0].val();
         for i in 1..6 {
             if self.place.val().index() == i {
                 self.start.next = self.starts[i].val();
             }
         }
-        if self.is_feedback.val() {
-            self.total.next = self.start.val() + self.trh_more.val();
-            if self.is_release.val() {
-                self.total.next = self.start.val();
+        if self.is_feedback.val() & !self.is_release.val() {
+            self.start.next = self.answers[0].val();
+            if self.v6.val() {
+                self.start.next = self.answers[1].val();
             }
-        } else {
-            self.total.next = self.start.val() + self.padded.val();
         }
+        // Headers end two bytes behind a multiple of four, and so does the frame. One sum has
+        // its bytes and its beats, for both are rounded up: of its lowest two bits 2 is made.
+        self.reach.next = self.packet.val().payload_len + self.start.val();
+        self.total.next = (self.reach.val() & 0x1FFC) | 2;
         self.udp_length.next = self.total.val() - 30;
         if self.v6.val() {
             self.udp_length.next = self.total.val() - 50;
@@ -273,7 +272,7 @@ impl Logic for TxFields {
         }
         self.dst_ip.next = self.gid.val().get_bits::<32>(0);
         self.fixed_sum.next =
-            self.fixed.val() + bit_cast::<20, 8>(self.tos.val()) + (bit_cast::<20, 8>(self.ttl.val()) << 8);
+            self.fixed.val() + (bit_cast::<20, 8>(self.tos.val()) | (bit_cast::<20, 8>(self.ttl.val()) << 8));
         self.four.d.next.dst_mac = self.mac.val();
         self.four.d.next.src_mac = self.settings.val().local_mac;
         self.four.d.next.ethertype = self.ethertype4.val();

@@ -16,13 +16,14 @@ use super::tx_beats::Ticket;
 use super::tx_fields::TxFields;
 use crate::prelude::*;
 use crate::types::{Settings, TxFeedback, TxPacket};
-use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
 pub struct TxHead {
     pub settings: Signal<In, Settings>,
     /// `response` is to be built, FEEDBACK or a RELEASE, else `packet`.
     pub is_feedback: Signal<In, Bit>,
+    /// Its destination's GID holds no IPv4 address.
+    pub v6: Signal<In, Bit>,
     pub packet: Signal<In, TxPacket>,
     pub response: Signal<In, TxFeedback>,
     pub ev: Signal<In, Bits<8>>,
@@ -35,24 +36,24 @@ pub struct TxHead {
     pub keys: Signal<In, KeyWord>,
     pub head: Signal<Out, Bits<1152>>,
     pub ticket: Signal<Out, Ticket>,
-    /// Beats of the frame without ICRC.
-    pub beats: Signal<Out, Bits<8>>,
+    /// Beats of the frame without ICRC, less one.
+    pub more_beats: Signal<Out, Bits<8>>,
     pub ip_length: Signal<Out, Bits<16>>,
     pub fixed_sum: Signal<Out, Bits<20>>,
     /// The IPv4 address of a GID that holds one.
     pub dst_ip: Signal<Out, Bits<32>>,
 
     fields: TxFields,
-    sealed: Signal<Local, Bits<13>>,
     behind: Signal<Local, Bits<480>>,
     rear: Signal<Local, Bits<704>>,
 }
 
 impl TxHead {
-    pub fn new(config: &Config) -> Self {
+    pub fn new() -> Self {
         Self {
             settings: Default::default(),
             is_feedback: Default::default(),
+            v6: Default::default(),
             packet: Default::default(),
             response: Default::default(),
             ev: Default::default(),
@@ -62,12 +63,11 @@ impl TxHead {
             keys: Default::default(),
             head: Default::default(),
             ticket: Default::default(),
-            beats: Default::default(),
+            more_beats: Default::default(),
             ip_length: Default::default(),
             fixed_sum: Default::default(),
             dst_ip: Default::default(),
-            fields: TxFields::new(config),
-            sealed: Default::default(),
+            fields: TxFields::new(),
             behind: Default::default(),
             rear: Default::default(),
         }
@@ -79,6 +79,7 @@ impl Logic for TxHead {
     fn update(&mut self) {
         self.fields.settings.next = self.settings.val();
         self.fields.is_feedback.next = self.is_feedback.val();
+        self.fields.v6.next = self.v6.val();
         self.fields.packet.next = self.packet.val();
         self.fields.response.next = self.response.val();
         self.fields.ev.next = self.ev.val();
@@ -90,8 +91,7 @@ impl Logic for TxHead {
         self.ip_length.next = self.fields.ip_length.val();
         self.fixed_sum.next = self.fields.fixed_sum.val();
         self.dst_ip.next = self.fields.dst_ip.val();
-        self.sealed.next = self.fields.ticket.val().total + 63;
-        self.beats.next = bit_cast::<8, 7>(self.sealed.val().get_bits::<7>(6));
+        self.more_beats.next = bit_cast::<8, 7>(self.fields.reach.val().get_bits::<7>(6));
 
         self.behind.next = bit_cast::<480, 320>(self.fields.parts.val().trh) | self.fields.parts.val().answer;
         if self.fields.ticket.val().ud {

@@ -123,7 +123,7 @@ impl NarrowTxBuild {
             tag_valid: Default::default(),
             tag_data: Default::default(),
             choice: TxChoice::new(config),
-            fields: TxFields::new(config),
+            fields: TxFields::new(),
             beats_out: NarrowTxBeats::new(),
             src_sum: Default::default(),
             dst_sum: Default::default(),
@@ -164,6 +164,7 @@ impl Logic for NarrowTxBuild {
         self.said.next = self.go.val() & self.choice.is_feedback.val();
         self.fields.settings.next = self.settings.val();
         self.fields.is_feedback.next = self.choice.is_feedback.val();
+        self.fields.v6.next = self.choice.v6.val();
         self.fields.packet.next = self.choice.packet.val();
         self.fields.response.next = self.choice.response.val();
         self.fields.ev.next = self.ev.val();
