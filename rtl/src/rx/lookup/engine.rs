@@ -45,7 +45,8 @@ impl Logic for Lookup {
             has_buried,
             is_low,
             reclaim_at,
-            reclaim_place,
+            reclaim_way,
+            reclaim_of,
             reclaim_turn
         );
         self.ends.clk.next = self.clk.val();
@@ -101,23 +102,23 @@ impl Logic for Lookup {
             self.tables.set0.next = self.set0.q.val();
             self.tables.set1.next = self.set1.q.val();
         }
+        self.reclaim_chooses.next = self.state.q.val() == State::ReclaimChoose;
         self.reclaim_acts.next = self.state.q.val() == State::ReclaimAct;
-        self.reclaim_reads.next = (self.state.q.val() == State::ReclaimRead) | self.reclaim_acts.val();
-        if self.reclaim_reads.val() {
-            self.tables.set0.next = self.reclaim_place.q.val().set_at;
-            self.tables.set1.next = self.reclaim_place.q.val().set_at;
-        }
-        self.tables.way.next = self.reclaim_place.q.val().way;
+        self.reclaim_reads.next =
+            (self.state.q.val() == State::ReclaimRead) | self.reclaim_chooses.val() | self.reclaim_acts.val();
+        self.tables.way.next = self.reclaim_way.q.val();
         self.ends.look_at.next = self.reclaim_at.q.val();
+        // The entry is judged out of the register that a packet's is in.
         self.reclaimable.next = self.reclaim_acts.val()
             & self.reclaim.val().active
-            & (self.tables.way_held.val().state == 1)
-            & (self.tables.way_held.val().value.get_bits::<12>(0) == self.reclaim_at.q.val())
-            & (self.reclaim_place.q.val().endpoint == self.reclaim.val().endpoint);
+            & (self.tables.found_held.val().state == 1)
+            & (self.tables.found_held.val().value.get_bits::<12>(0) == self.reclaim_at.q.val())
+            & (self.reclaim_of.q.val() == self.reclaim.val().endpoint);
         self.reclaims.next = self.reclaimable.val() & self.reply.free.val();
         self.tables.clk.next = self.clk.val();
         self.tables.present.next = self.now.val().get_bits::<24>(8);
         self.tables.choose.next = self.state.q.val() == State::Choose;
+        self.tables.choose_way.next = self.reclaim_chooses.val();
         self.tables.key.next.gid = self.packet.q.val().src_gid;
         self.tables.key.next.endpoint = self.packet.q.val().src_endpoint;
         self.tables.key.next.slot = self.packet.q.val().slot;
@@ -209,9 +210,6 @@ impl Logic for Lookup {
             self.reply.number.next =
                 self.tables.found_held.val().value.get_bits::<12>(0) & self.last_context.val();
         }
-        if self.reclaims.val() {
-            self.reply.number.next = self.reclaim_at.q.val();
-        }
         self.work_valid.next = self.reply.work_valid.val();
         self.work_data.next = self.reply.work_data.val();
         self.reply.work_ready.next = self.work_ready.val();
@@ -287,17 +285,10 @@ impl Logic for Lookup {
                 self.write_held.next.value = self.released_to.val().get_bits::<24>(8);
             }
         }
-        if self.judge.away.val() {
+        if self.judge.away.val() | self.reclaims.val() {
             self.write_hot.next = self.tables.found.val();
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
-        }
-        if self.reclaims.val() {
-            self.write_hot.next = self.reclaim_place.q.val().way;
-            self.write_held.next.state = 3.into();
-            self.write_held.next.value = self.tables.way_held.val().value;
-            self.write_set0.next = self.reclaim_place.q.val().set_at;
-            self.write_set1.next = self.reclaim_place.q.val().set_at;
         }
         if self.buries.val() & self.ends.word.val().bury {
             self.write_hot.next = self.ends.place.val().way;
@@ -423,10 +414,17 @@ impl Logic for Lookup {
                 }
             }
             State::ReclaimTake => {
-                self.reclaim_place.d.next = self.ends.place.val();
+                // No packet is at hand: its place is another's.
+                self.set0.d.next = self.ends.place.val().set_at;
+                self.set1.d.next = self.ends.place.val().set_at;
+                self.reclaim_way.d.next = self.ends.place.val().way;
+                self.reclaim_of.d.next = self.ends.place.val().endpoint;
                 self.state.d.next = State::ReclaimRead;
             }
             State::ReclaimRead => {
+                self.state.d.next = State::ReclaimChoose;
+            }
+            State::ReclaimChoose => {
                 self.state.d.next = State::ReclaimAct;
             }
             State::ReclaimAct => {

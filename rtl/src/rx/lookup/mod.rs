@@ -112,6 +112,7 @@ enum State {
     ReclaimPlace,
     ReclaimTake,
     ReclaimRead,
+    ReclaimChoose,
     ReclaimAct,
 }
 
@@ -233,9 +234,11 @@ pub struct Lookup {
     has_judged: Dff<Bit>,
     has_buried: Dff<Bit>,
     is_low: Dff<Bit>,
-    // The context to look at next, where it was opened, and whose turn it is.
+    // The context to look at next, its way (the set is in `set0` and `set1`) and endpoint,
+    // and whose turn it is.
     reclaim_at: Dff<Bits<12>>,
-    reclaim_place: Dff<LookupPlace>,
+    reclaim_way: Dff<Bits<8>>,
+    reclaim_of: Dff<Bits<8>>,
     reclaim_turn: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
@@ -265,9 +268,10 @@ pub struct Lookup {
     clears: Signal<Local, Bit>,
     /// What is cleared now is in a set of the packet at hand.
     clears_here: Signal<Local, Bit>,
-    /// The entry of the context to look at is read, is there.
-    reclaim_reads: Signal<Local, Bit>,
+    /// The entry of the context to look at is taken over, is there; either, or it is read.
+    reclaim_chooses: Signal<Local, Bit>,
     reclaim_acts: Signal<Local, Bit>,
+    reclaim_reads: Signal<Local, Bit>,
     /// It is an open context of the endpoint; and is sent away in this clock.
     reclaimable: Signal<Local, Bit>,
     reclaims: Signal<Local, Bit>,
@@ -406,7 +410,8 @@ impl Lookup {
             has_buried: Default::default(),
             is_low: Default::default(),
             reclaim_at: Default::default(),
-            reclaim_place: Default::default(),
+            reclaim_way: Default::default(),
+            reclaim_of: Default::default(),
             reclaim_turn: Default::default(),
             in_act: Default::default(),
             looking: Default::default(),
@@ -424,8 +429,9 @@ impl Lookup {
             in_clear: Default::default(),
             clears: Default::default(),
             clears_here: Default::default(),
-            reclaim_reads: Default::default(),
+            reclaim_chooses: Default::default(),
             reclaim_acts: Default::default(),
+            reclaim_reads: Default::default(),
             reclaimable: Default::default(),
             reclaims: Default::default(),
             sweeping: Default::default(),

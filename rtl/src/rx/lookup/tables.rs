@@ -7,8 +7,8 @@
 //!  key ─────────────────┘   expired ──> for the sweep
 //! ```
 //!
-//! Contract: sets held for three clocks; `choose` in the third; `found` and
-//! `vacancy` stand from the next clock to the next `choose`. A key is in at most
+//! Contract: sets held for three clocks; `choose` in the third, or `choose_way` in the second;
+//! `found` and `vacancy` stand from the next clock to the next of either. A key is in at most
 //! one way. A write is seen by reads of later clocks.
 //!
 //! Verified as part of `testbenches/tests/lookup`.
@@ -36,9 +36,9 @@ pub struct LookupTables {
     pub vacancy: Signal<Out, Bits<8>>,
     /// Of the sets of two clocks ago.
     pub expired: Signal<Out, Bits<8>>,
-    /// What is held in this way of the sets of a clock ago; not with `choose`.
+    /// One clock after the sets were applied: takes this way over, as if it were found.
+    pub choose_way: Signal<In, Bit>,
     pub way: Signal<In, Bits<8>>,
-    pub way_held: Signal<Out, LookupHeld>,
     /// Ways to write.
     pub write: Signal<In, Bits<8>>,
     /// Their names too: `key`.
@@ -85,8 +85,8 @@ impl LookupTables {
             found_held: Default::default(),
             vacancy: Default::default(),
             expired: Default::default(),
+            choose_way: Default::default(),
             way: Default::default(),
-            way_held: Default::default(),
             write: Default::default(),
             write_names: Default::default(),
             write_set0: Default::default(),
@@ -143,9 +143,9 @@ impl Logic for LookupTables {
             | (bit_cast::<8, 1>(self.ways[6].hit.val().into()) << 6)
             | (bit_cast::<8, 1>(self.ways[7].hit.val().into()) << 7);
         // An OR of ANDs: a chain of choices would be as long as there are ways.
-        self.asked.next = self.way.val();
-        if self.choose.val() {
-            self.asked.next = self.hits.val();
+        self.asked.next = self.hits.val();
+        if self.choose_way.val() {
+            self.asked.next = self.way.val();
         }
         self.generation_of_hit.next = 0.into();
         self.of_asked.next.state = 0.into();
@@ -161,7 +161,6 @@ impl Logic for LookupTables {
                 self.of_asked.next.status = self.of_asked.val().status | self.held.val().status;
             }
         }
-        self.way_held.next = self.of_asked.val();
         self.vacant.next = bit_cast::<8, 1>(self.ways[0].vacant.val().into())
             | (bit_cast::<8, 1>(self.ways[1].vacant.val().into()) << 1)
             | (bit_cast::<8, 1>(self.ways[2].vacant.val().into()) << 2)
@@ -192,8 +191,8 @@ impl Logic for LookupTables {
             + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(3));
         self.lowest0.next = self.vacant0.val() & (!self.vacant0.val() + 1);
         self.lowest1.next = self.vacant1.val() & (!self.vacant1.val() + 1);
-        if self.choose.val() {
-            self.is_found.d.next = self.hits.val();
+        if self.choose.val() | self.choose_way.val() {
+            self.is_found.d.next = self.asked.val();
             self.its_generation.d.next = self.generation_of_hit.val();
             self.its_held.d.next = self.of_asked.val();
             if self.room0.val() >= self.room1.val() {

@@ -307,6 +307,7 @@ impl Logic for MatchTable {
         self.tables.set0.next = self.set0.q.val();
         self.tables.set1.next = self.set1.q.val();
         self.tables.present.next = 0.into();
+        self.tables.choose_way.next = false;
         self.tables.way.next = 0.into();
         self.tables.choose.next = self.state.q.val() == State::Choose;
         self.tables.key.next.gid = bit_cast::<128, 64>(self.word.q.val().tag);
