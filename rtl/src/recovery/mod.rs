@@ -16,7 +16,7 @@ pub use interval::{
     SourceEntry,
 };
 pub use retransmit_queue::RetransmitQueue;
-pub use rounds::{RoundEntry, Rounds};
+pub use rounds::{RoundAnswer, RoundCount, Rounds};
 pub use timer_place::TimerPlace;
 pub use timer_wheel::{TimerHead, TimerNode, TimerPop, TimerWheel};
 pub use zero_scan::ZeroScan;
