@@ -3,7 +3,7 @@
 //! eight lists, by what is left of a message (GR-7).
 //!
 //! ```text
-//!  doorbell ──> places of rounds: name, age, list ──┐
+//!  doorbell ──> names and ages, by place ───────────┐
 //!  enter ──> line ──> list of its round, or of none ┼──> pick ──> head
 //!                        ^                          │
 //!                        └── links, one per message ┘
@@ -20,7 +20,9 @@
 //!
 //! To the ring the eight lists of no round are one. Which of them is next is kept in a
 //! register, so that choosing costs no clock and is no part of a longer way; its
-//! turns move as it is picked from.
+//! turns move as it is picked from. Names and lists lie in memories of their own, so that a list
+//! is not changed by what is found out about a name in the same clock; and whether the head is the
+//! last of its list is known before it leaves.
 //!
 //! Contract:
 //! - `enter` at most every third clock on average, four in a row; a context is
@@ -42,27 +44,25 @@ use crate::stream::Fifo;
 use crate::types::Doorbell;
 use tessera_abi::params::Config;
 
-/// A round, at place endpoint XOR low half of id, and who waits in its list.
+/// A registered round, at place endpoint XOR low half of id: in its place the id says the
+/// endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct GrantPlace {
+pub struct GrantName {
     pub valid: Bit,
-    pub endpoint: Bits<8>,
     pub id: Bits<16>,
     /// Running number of its registration.
     pub age: Bits<16>,
-    /// Somebody waits.
+}
+
+/// Who waits in a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct GrantList {
+    /// Somebody does.
     pub some: Bit,
     /// Stands in the ring of lists, whatever became of it.
     pub ringed: Bit,
     pub head: Bits<12>,
     pub tail: Bits<12>,
-}
-
-/// What the search looks at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct GrantAge {
-    pub some: Bit,
-    pub age: Bits<16>,
 }
 
 /// Who comes to wait.
@@ -99,8 +99,8 @@ pub struct GrantOrder {
     pub ready: Signal<Out, Bit>,
     line: Fifo<GrantEnter, 4>,
     links: SdpRam<Bits<12>, 12>,
-    places: ClearedRam<GrantPlace, 8>,
-    ages: ClearedRam<GrantAge, 8>,
+    names: ClearedRam<GrantName, 8>,
+    places: ClearedRam<GrantList, 8>,
     /// Lists by place; those of no round are 256.
     ring: Fifo<Bits<9>, 9>,
     /// The lists of no round: who is first and last, where somebody waits, and whether
@@ -123,14 +123,18 @@ pub struct GrantOrder {
     entering: Dff<GrantEnter>,
     /// Registrations.
     count: Dff<Bits<16>>,
-    /// Lists that somebody waits in.
+    /// Lists that somebody waits in, until the last step, and what became of them in it.
     lists: Dff<Bits<9>>,
+    grew: Dff<Bit>,
+    shrank: Dff<Bit>,
     offered: Dff<Bit>,
     leaving: Dff<Bit>,
     head: Dff<Bits<12>>,
     /// The list of the head, or the one being picked from.
     serving: Dff<Bits<9>>,
     by_ring: Dff<Bit>,
+    /// Nobody waits behind the head in its list.
+    last: Dff<Bit>,
     /// The oldest round that somebody waits in.
     known: Dff<Bit>,
     oldest: Dff<Bits<8>>,
@@ -139,33 +143,48 @@ pub struct GrantOrder {
     turn: Dff<Bits<2>>,
     scanning: Dff<Bit>,
     scan_at: Dff<Bits<8>>,
-    /// The place being looked at is on the RAM's output.
+    /// The place being looked at is on the RAMs' outputs.
     fresh: Dff<Bit>,
     at: Signal<Local, Bits<8>>,
-    place: Signal<Local, GrantPlace>,
-    /// The list of no round that the step works on, one bit, and as a row.
+    read_at: Signal<Local, Bits<8>>,
+    bell_at: Signal<Local, Bits<8>>,
+    enter_at: Signal<Local, Bits<8>>,
+    /// The list of a round that the step may be about, and what becomes of it.
+    place: Signal<Local, GrantList>,
+    left: Signal<Local, GrantList>,
+    /// The list of no round that it may be about, one bit; whether somebody waits, who is first
+    /// at a pick, and last.
     rest_at: Signal<Local, Bits<8>>,
-    rest: Signal<Local, GrantPlace>,
+    rest_some: Signal<Local, Bit>,
+    rest_head: Signal<Local, Bits<12>>,
+    rest_tail: Signal<Local, Bits<12>>,
+    /// Who is first in it from now on.
+    rest_first: Signal<Local, Bits<12>>,
     lowest: Signal<Local, Bits<8>>,
     higher: Signal<Local, Bits<8>>,
     higher_above: Signal<Local, Bits<8>>,
-    /// Nobody waits in another list that counts as the same.
+    /// Nobody waits in another list of no round.
     alone: Signal<Local, Bit>,
-    row: Signal<Local, GrantPlace>,
     write_place: Signal<Local, Bit>,
-    write_rest: Signal<Local, Bit>,
+    enters_rest: Signal<Local, Bit>,
+    leaves_rest: Signal<Local, Bit>,
+    /// Who enters is of a registered round; who is served is.
     mine: Signal<Local, Bit>,
-    list_at: Signal<Local, Bits<9>>,
+    serves_round: Signal<Local, Bit>,
+    /// Who enters comes to the list that is served.
+    joins: Signal<Local, Bit>,
     behind: Signal<Local, Bits<16>>,
     older: Signal<Local, Bit>,
     age: Signal<Local, Bits<16>>,
+    /// The place to look at is read; begin anew.
+    fetches: Signal<Local, Bit>,
     search: Signal<Local, Bit>,
     looks: Signal<Local, Bit>,
     is_oldest: Signal<Local, Bit>,
     ring_is_oldest: Signal<Local, Bit>,
     wants_other: Signal<Local, Bit>,
-    grows: Signal<Local, Bit>,
-    shrinks: Signal<Local, Bit>,
+    /// Somebody waits in two lists.
+    several: Signal<Local, Bit>,
     no_round: Constant<Bits<9>>,
     this_doorbell: Constant<Bits<2>>,
     /// Rounds may be registered.
@@ -187,8 +206,8 @@ impl GrantOrder {
             ready: Default::default(),
             line: Fifo::new(4),
             links: SdpRam::new(config.rx_contexts_log2),
+            names: ClearedRam::new(8, "block"),
             places: ClearedRam::new(8, "block"),
-            ages: ClearedRam::new(8, "block"),
             ring: Fifo::new(9),
             firsts: std::array::from_fn(|_| Dff::default()),
             lasts: std::array::from_fn(|_| Dff::default()),
@@ -204,11 +223,14 @@ impl GrantOrder {
             entering: Default::default(),
             count: Default::default(),
             lists: Default::default(),
+            grew: Default::default(),
+            shrank: Default::default(),
             offered: Default::default(),
             leaving: Default::default(),
             head: Default::default(),
             serving: Default::default(),
             by_ring: Default::default(),
+            last: Default::default(),
             known: Default::default(),
             oldest: Default::default(),
             oldest_age: Default::default(),
@@ -217,28 +239,36 @@ impl GrantOrder {
             scan_at: Default::default(),
             fresh: Default::default(),
             at: Default::default(),
+            read_at: Default::default(),
+            bell_at: Default::default(),
+            enter_at: Default::default(),
             place: Default::default(),
+            left: Default::default(),
             rest_at: Default::default(),
-            rest: Default::default(),
+            rest_some: Default::default(),
+            rest_head: Default::default(),
+            rest_tail: Default::default(),
+            rest_first: Default::default(),
             lowest: Default::default(),
             higher: Default::default(),
             higher_above: Default::default(),
             alone: Default::default(),
-            row: Default::default(),
             write_place: Default::default(),
-            write_rest: Default::default(),
+            enters_rest: Default::default(),
+            leaves_rest: Default::default(),
             mine: Default::default(),
-            list_at: Default::default(),
+            serves_round: Default::default(),
+            joins: Default::default(),
             behind: Default::default(),
             older: Default::default(),
             age: Default::default(),
+            fetches: Default::default(),
             search: Default::default(),
             looks: Default::default(),
             is_oldest: Default::default(),
             ring_is_oldest: Default::default(),
             wants_other: Default::default(),
-            grows: Default::default(),
-            shrinks: Default::default(),
+            several: Default::default(),
             no_round: Constant::new(256u64.into()),
             this_doorbell: Constant::new(DOORBELL_KIND_ROUND.into()),
             has_rounds: Constant::new(config.rounds),
@@ -250,20 +280,20 @@ impl Logic for GrantOrder {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, step, bell, entering, count, lists, offered, leaving, head, serving, by_ring, known,
-            oldest, oldest_age, turn, scanning, scan_at, fresh
+            self, clk, step, bell, entering, count, lists, grew, shrank, offered, leaving, head, serving,
+            by_ring, last, known, oldest, oldest_age, turn, scanning, scan_at, fresh
         );
         dff_setup!(self, clk, waits, rest_ringed, next_rest, next_is_lowest, serving_rest, rest_turn, above);
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
         self.links.clock.next = self.clk.val();
+        self.names.clk.next = self.clk.val();
+        self.names.rst.next = self.rst.val();
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
-        self.ages.clk.next = self.clk.val();
-        self.ages.rst.next = self.rst.val();
         self.ring.clk.next = self.clk.val();
         self.ring.rst.next = self.rst.val();
-        self.ready.next = self.places.ready.val() & self.ages.ready.val();
+        self.ready.next = self.names.ready.val() & self.places.ready.val();
         self.head_valid.next = self.offered.q.val();
         self.head_context.next = self.head.q.val();
         self.line.in_valid.next = self.enter.val();
@@ -277,44 +307,25 @@ impl Logic for GrantOrder {
         self.links.write_data.next = self.entering.q.val().context;
 
         // The place that the step works on is asked for before it, and stays until its end.
+        self.bell_at.next = self.bell.q.val().index ^ self.bell.q.val().value.get_bits::<8>(0);
+        self.enter_at.next = self.entering.q.val().endpoint ^ self.entering.q.val().round.get_bits::<8>(0);
         self.at.next = self.serving.q.val().get_bits::<8>(0);
         if self.step.q.val() == GrantStep::Enter {
-            self.at.next = self.entering.q.val().endpoint ^ self.entering.q.val().round.get_bits::<8>(0);
+            self.at.next = self.enter_at.val();
         }
         if self.step.q.val() == GrantStep::Register {
-            self.at.next = self.bell.q.val().index ^ self.bell.q.val().value.get_bits::<8>(0);
+            self.at.next = self.bell_at.val();
         }
-        self.places.read_address.next = self.at.val();
+        self.read_at.next = self.scan_at.q.val();
+        self.fetches.next = self.at.val() != self.scan_at.q.val();
         self.place.next = self.places.read_data.val();
-        if !self.has_rounds.val() {
-            self.place.next.valid = false;
-            self.place.next.endpoint = 0.into();
-            self.place.next.id = 0.into();
-            self.place.next.age = 0.into();
-            self.place.next.some = false;
-            self.place.next.ringed = false;
-            self.place.next.head = 0.into();
-            self.place.next.tail = 0.into();
-        }
+        self.age.next = self.names.read_data.val().age;
         self.mine.next = self.has_rounds.val()
             & self.entering.q.val().in_round
-            & self.place.val().valid
-            & (self.place.val().endpoint == self.entering.q.val().endpoint)
-            & (self.place.val().id == self.entering.q.val().round);
-        // The list of the step.
-        self.list_at.next = self.serving.q.val();
-        if self.step.q.val() == GrantStep::Register {
-            self.list_at.next = bit_cast::<9, 8>(self.at.val());
-        }
-        if self.step.q.val() == GrantStep::Enter {
-            self.list_at.next = self.no_round.val();
-            if self.mine.val() {
-                self.list_at.next = bit_cast::<9, 8>(self.at.val());
-            }
-        }
-        if !self.has_rounds.val() {
-            self.list_at.next = self.no_round.val();
-        }
+            & self.names.read_data.val().valid
+            & (self.names.read_data.val().id == self.entering.q.val().round);
+        // The list of the step: of what was read only who enters depends.
+        self.serves_round.next = self.has_rounds.val() & !self.serving.q.val().get_bit(8);
         // Of no round.
         self.rest_at.next = self.serving_rest.q.val();
         if self.step.q.val() == GrantStep::Pick {
@@ -323,44 +334,53 @@ impl Logic for GrantOrder {
         if self.step.q.val() == GrantStep::Enter {
             self.rest_at.next = bits::<8>(1) << self.entering.q.val().rest_list;
         }
-        self.rest.next.valid = false;
-        self.rest.next.endpoint = 0.into();
-        self.rest.next.id = 0.into();
-        self.rest.next.age = 0.into();
-        self.rest.next.some = (self.waits.q.val() & self.rest_at.val()).any();
-        self.rest.next.ringed = self.rest_ringed.q.val();
-        self.rest.next.head = 0.into();
-        self.rest.next.tail = 0.into();
+        self.rest_some.next = (self.waits.q.val() & self.rest_at.val()).any();
+        self.rest_head.next = 0.into();
+        self.rest_tail.next = 0.into();
         for i in 0..8 {
+            if self.next_rest.q.val().get_bit(i) {
+                self.rest_head.next = self.rest_head.val() | self.firsts[i].q.val();
+            }
             if self.rest_at.val().get_bit(i) {
-                self.rest.next.head = self.firsts[i].q.val();
-                self.rest.next.tail = self.lasts[i].q.val();
+                self.rest_tail.next = self.rest_tail.val() | self.lasts[i].q.val();
             }
         }
-        self.row.next = self.place.val();
-        self.alone.next = true;
-        if self.list_at.val().get_bit(8) {
-            self.row.next = self.rest.val();
-            self.alone.next = !(self.waits.q.val() & !self.rest_at.val()).any();
+        self.alone.next = !(self.waits.q.val() & !self.rest_at.val()).any();
+        self.joins.next = (self.serving_rest.q.val() & self.rest_at.val()).any() & !self.serves_round.val();
+        if self.mine.val() {
+            self.joins.next =
+                self.serves_round.val() & (self.serving.q.val().get_bits::<8>(0) == self.enter_at.val());
         }
-        self.links.write_address.next = self.row.val().tail;
-        self.is_oldest.next =
-            self.known.q.val() & (self.list_at.val() == bit_cast::<9, 8>(self.oldest.q.val()));
+        self.links.write_address.next = self.rest_tail.val();
+        if self.mine.val() {
+            self.links.write_address.next = self.place.val().tail;
+        }
+        self.is_oldest.next = self.known.q.val()
+            & (self.serves_round.val() | (self.step.q.val() == GrantStep::Register))
+            & (self.at.val() == self.oldest.q.val());
+        self.left.next = self.place.val();
         self.write_place.next = false;
-        self.write_rest.next = false;
+        self.enters_rest.next = false;
+        self.leaves_rest.next = false;
         self.search.next = false;
-        self.grows.next = false;
-        self.shrinks.next = false;
+        self.grew.d.next = false;
+        self.shrank.d.next = false;
+
+        // A round that is forgotten keeps its age as long as somebody waits.
+        self.names.write_enable.next = self.step.q.val() == GrantStep::Register;
+        self.names.write_address.next = self.bell_at.val();
+        self.names.write_data.next.valid = self.bell.q.val().more.any();
+        self.names.write_data.next.id = self.bell.q.val().value;
+        self.names.write_data.next.age = self.age.val();
+        if self.bell.q.val().more.any() {
+            self.names.write_data.next.age = self.count.q.val();
+        }
 
         // Whether the round of the step, or the one the search looks at, is older.
-        self.looks.next = self.scanning.q.val() & self.fresh.q.val() & (self.step.q.val() == GrantStep::Idle);
-        self.age.next = self.place.val().age;
-        if self.looks.val() {
-            self.age.next = self.ages.read_data.val().age;
-        }
+        self.looks.next = self.scanning.q.val() & self.fresh.q.val();
         self.behind.next = self.oldest_age.q.val() - self.age.val();
-        self.older.next = !self.known.q.val() | (self.behind.val().any() & !self.behind.val().get_bit(15));
-        self.ages.read_address.next = self.scan_at.q.val();
+        self.older.next = !self.known.q.val()
+            | ((self.oldest_age.q.val() != self.age.val()) & !self.behind.val().get_bit(15));
 
         self.ring_is_oldest.next =
             self.known.q.val() & (self.ring.out_data.val() == bit_cast::<9, 8>(self.oldest.q.val()));
@@ -379,20 +399,34 @@ impl Logic for GrantOrder {
             }
         }
 
-        self.wants_other.next = !self.known.q.val() | ((self.turn.q.val() == 3) & (self.lists.q.val() > 1));
+        // The last step is not in `lists` yet.
+        self.several.next = ((self.lists.q.val() > 1) & !((self.lists.q.val() == 2) & self.shrank.q.val()))
+            | ((self.lists.q.val() == 1) & self.grew.q.val());
+        if self.grew.q.val() {
+            self.lists.d.next = self.lists.q.val() + 1;
+        }
+        if self.shrank.q.val() {
+            self.lists.d.next = self.lists.q.val() - 1;
+        }
+        self.wants_other.next = !self.known.q.val() | ((self.turn.q.val() == 3) & self.several.val());
 
         match self.step.q.val() {
             GrantStep::Idle => {
+                self.fetches.next = true;
                 if self.bell.q.val().valid {
-                    self.at.next = self.bell.q.val().index ^ self.bell.q.val().value.get_bits::<8>(0);
+                    self.fetches.next = false;
+                    self.read_at.next = self.bell_at.val();
                     self.step.d.next = GrantStep::Register;
                 } else if self.leaving.q.val() {
                     self.leaving.d.next = false;
+                    self.fetches.next = false;
+                    self.read_at.next = self.serving.q.val().get_bits::<8>(0);
                     self.step.d.next = GrantStep::Leave;
                 } else if self.line.out_valid.val() {
                     self.line.out_ready.next = true;
+                    self.fetches.next = false;
                     self.entering.d.next = self.line.out_data.val();
-                    self.at.next =
+                    self.read_at.next =
                         self.line.out_data.val().endpoint ^ self.line.out_data.val().round.get_bits::<8>(0);
                     self.step.d.next = GrantStep::Enter;
                 } else if !self.offered.q.val() {
@@ -403,52 +437,60 @@ impl Logic for GrantOrder {
                                 self.ring.in_valid.next = true;
                                 self.ring.in_data.next = self.ring.out_data.val();
                             } else {
-                                self.at.next = self.ring.out_data.val().get_bits::<8>(0);
+                                self.fetches.next = false;
+                                self.read_at.next = self.ring.out_data.val().get_bits::<8>(0);
                                 self.serving.d.next = self.ring.out_data.val();
                                 self.by_ring.d.next = true;
                                 self.step.d.next = GrantStep::Pick;
                             }
                         }
                     } else {
-                        self.at.next = self.oldest.q.val();
+                        self.fetches.next = false;
+                        self.read_at.next = self.oldest.q.val();
                         self.serving.d.next = bit_cast::<9, 8>(self.oldest.q.val());
                         self.by_ring.d.next = false;
                         self.step.d.next = GrantStep::Pick;
                     }
                 }
-                self.places.read_address.next = self.at.val();
             }
             GrantStep::Register => {
-                self.row.next.valid = self.bell.q.val().more.any();
-                self.row.next.endpoint = self.bell.q.val().index;
-                self.row.next.id = self.bell.q.val().value;
                 if self.bell.q.val().more.any() {
-                    self.row.next.age = self.count.q.val();
                     self.count.d.next = self.count.q.val() + 1;
                     self.search.next = self.is_oldest.val();
                 }
                 self.bell.d.next.valid = false;
-                self.write_place.next = true;
                 self.step.d.next = GrantStep::Idle;
             }
             GrantStep::Enter => {
-                self.links.write_enable.next = self.row.val().some;
-                self.grows.next = !self.row.val().some & self.alone.val();
-                self.ring.in_valid.next = !self.row.val().ringed;
-                self.ring.in_data.next = self.list_at.val();
-                if !self.row.val().some {
-                    self.row.next.head = self.entering.q.val().context;
+                self.links.write_enable.next = self.rest_some.val();
+                self.grew.d.next = !self.rest_some.val() & self.alone.val();
+                self.ring.in_valid.next = !self.rest_ringed.q.val();
+                self.ring.in_data.next = self.no_round.val();
+                if self.mine.val() {
+                    self.links.write_enable.next = self.place.val().some;
+                    self.grew.d.next = !self.place.val().some;
+                    self.ring.in_valid.next = !self.place.val().ringed;
+                    self.ring.in_data.next = bit_cast::<9, 8>(self.enter_at.val());
+                } else {
+                    self.enters_rest.next = true;
+                    self.rest_ringed.d.next = true;
+                    self.waits.d.next = self.waits.q.val() | self.rest_at.val();
                 }
-                self.row.next.tail = self.entering.q.val().context;
-                self.row.next.some = true;
-                self.row.next.ringed = true;
+                if !self.place.val().some {
+                    self.left.next.head = self.entering.q.val().context;
+                }
+                self.left.next.tail = self.entering.q.val().context;
+                self.left.next.some = true;
+                self.left.next.ringed = true;
+                if self.joins.val() {
+                    self.last.d.next = false;
+                }
                 if self.mine.val() & self.older.val() {
                     self.known.d.next = true;
-                    self.oldest.d.next = self.at.val();
-                    self.oldest_age.d.next = self.place.val().age;
+                    self.oldest.d.next = self.enter_at.val();
+                    self.oldest_age.d.next = self.age.val();
                 }
                 self.write_place.next = self.mine.val();
-                self.write_rest.next = !self.mine.val();
                 self.step.d.next = GrantStep::Idle;
             }
             GrantStep::Leave => {
@@ -459,21 +501,30 @@ impl Logic for GrantOrder {
                         self.turn.d.next = self.turn.q.val() + 1;
                     }
                 }
-                if self.row.val().head == self.row.val().tail {
-                    self.row.next.some = false;
-                    self.shrinks.next = self.alone.val();
+                if self.last.q.val() {
+                    self.left.next.some = false;
+                    self.shrank.d.next = self.alone.val() | self.serves_round.val();
                     self.search.next = self.is_oldest.val();
+                    if !self.serves_round.val() {
+                        self.waits.d.next = self.waits.q.val() & !self.rest_at.val();
+                    }
                 }
-                self.row.next.head = self.links.read_data.val();
-                self.write_place.next = !self.list_at.val().get_bit(8);
-                self.write_rest.next = self.list_at.val().get_bit(8);
+                self.left.next.head = self.links.read_data.val();
+                self.write_place.next = self.serves_round.val();
+                self.leaves_rest.next = !self.serves_round.val();
                 self.step.d.next = GrantStep::Idle;
             }
             GrantStep::Pick => {
-                self.offered.d.next = self.row.val().some;
-                self.head.d.next = self.row.val().head;
+                self.offered.d.next = self.rest_some.val();
+                self.head.d.next = self.rest_head.val();
+                self.last.d.next = self.rest_head.val() == self.rest_tail.val();
+                if self.serves_round.val() {
+                    self.offered.d.next = self.place.val().some;
+                    self.head.d.next = self.place.val().head;
+                    self.last.d.next = self.place.val().head == self.place.val().tail;
+                }
                 self.serving_rest.d.next = self.next_rest.q.val();
-                if self.list_at.val().get_bit(8) & self.row.val().some {
+                if !self.serves_round.val() & self.rest_some.val() {
                     if self.next_is_lowest.q.val() {
                         if self.rest_turn.q.val() != 3 {
                             self.rest_turn.d.next = self.rest_turn.q.val() + 1;
@@ -485,54 +536,53 @@ impl Logic for GrantOrder {
                 }
                 if self.by_ring.q.val() {
                     // A list whose messages were all served as the oldest's is dropped here.
-                    self.ring.in_valid.next = self.row.val().some;
-                    self.row.next.ringed = self.row.val().some;
-                    self.write_place.next = !self.list_at.val().get_bit(8);
-                    self.write_rest.next = self.list_at.val().get_bit(8);
+                    self.left.next.ringed = self.place.val().some;
+                    self.write_place.next = self.serves_round.val();
+                    if self.serves_round.val() {
+                        self.ring.in_valid.next = self.place.val().some;
+                    } else {
+                        self.ring.in_valid.next = self.rest_some.val();
+                        self.rest_ringed.d.next = self.rest_some.val();
+                    }
                 }
                 self.step.d.next = GrantStep::Idle;
             }
         }
 
+        self.names.read_address.next = self.read_at.val();
+        self.places.read_address.next = self.read_at.val();
         self.places.write_enable.next = self.write_place.val();
-        self.places.write_address.next = self.list_at.val().get_bits::<8>(0);
-        self.places.write_data.next = self.row.val();
-        self.ages.write_enable.next = self.write_place.val();
-        self.ages.write_address.next = self.list_at.val().get_bits::<8>(0);
-        self.ages.write_data.next.some = self.row.val().some;
-        self.ages.write_data.next.age = self.row.val().age;
-        if self.write_rest.val() {
-            self.rest_ringed.d.next = self.row.val().ringed;
-            self.waits.d.next = self.waits.q.val() & !self.rest_at.val();
-            if self.row.val().some {
-                self.waits.d.next = self.waits.q.val() | self.rest_at.val();
-            }
+        self.places.write_address.next = self.at.val();
+        self.places.write_data.next = self.left.val();
+        // One value for all of them.
+        self.rest_first.next = self.entering.q.val().context;
+        if self.step.q.val() == GrantStep::Leave {
+            self.rest_first.next = self.links.read_data.val();
         }
         for i in 0..8 {
             self.firsts[i].clock.next = self.clk.val();
             self.firsts[i].d.next = self.firsts[i].q.val();
             self.lasts[i].clock.next = self.clk.val();
             self.lasts[i].d.next = self.lasts[i].q.val();
-            if self.write_rest.val() & self.rest_at.val().get_bit(i) {
-                self.firsts[i].d.next = self.row.val().head;
-                self.lasts[i].d.next = self.row.val().tail;
+            if (self.leaves_rest.val() | (self.enters_rest.val() & !self.waits.q.val().get_bit(i)))
+                & self.rest_at.val().get_bit(i)
+            {
+                self.firsts[i].d.next = self.rest_first.val();
+            }
+            if self.enters_rest.val() & self.rest_at.val().get_bit(i) {
+                self.lasts[i].d.next = self.entering.q.val().context;
             }
         }
-        if self.grows.val() {
-            self.lists.d.next = self.lists.q.val() + 1;
-        }
-        if self.shrinks.val() {
-            self.lists.d.next = self.lists.q.val() - 1;
-        }
 
-        // The search: a place per two clocks in which nothing else is done.
-        self.fresh.d.next = self.scanning.q.val() & !self.looks.val() & !self.write_place.val();
+        // The search: a place per two clocks. It is read while nothing else is, and what a step is
+        // at may be written in it.
+        self.fresh.d.next = self.scanning.q.val() & !self.looks.val() & self.fetches.val();
         if self.looks.val() {
             self.scan_at.d.next = self.scan_at.q.val() + 1;
             if self.scan_at.q.val() == 255 {
                 self.scanning.d.next = false;
             }
-            if self.ages.read_data.val().some & self.older.val() {
+            if self.place.val().some & self.older.val() {
                 self.known.d.next = true;
                 self.oldest.d.next = self.scan_at.q.val();
                 self.oldest_age.d.next = self.age.val();
@@ -570,6 +620,8 @@ impl Logic for GrantOrder {
             self.step.d.next = GrantStep::Idle;
             self.count.d.next = 0.into();
             self.lists.d.next = 0.into();
+            self.grew.d.next = false;
+            self.shrank.d.next = false;
             self.offered.d.next = false;
             self.leaving.d.next = false;
             self.known.d.next = false;

@@ -22,7 +22,7 @@ pub use context::{
 pub use datagram::RxDatagram;
 pub use fence::{FenceStep, RxFence};
 pub use grant::Grant;
-pub use grant_order::{GrantAge, GrantEnter, GrantOrder, GrantPlace, GrantStep};
+pub use grant_order::{GrantEnter, GrantList, GrantName, GrantOrder, GrantStep};
 pub use lookup::{
     HashSeed, Lookup, LookupEnds, LookupHash, LookupHeld, LookupJudge, LookupName, LookupNumbers,
     LookupPlace, LookupReply, LookupTables, LookupTally, LookupTenant, LookupTenants, LookupWay,
