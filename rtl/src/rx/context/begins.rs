@@ -49,12 +49,15 @@ impl Part<Begins> for Context {
         self.address.d.next = self.start.val() + bit_cast::<64, 32>(self.offset.q.val());
 
         // The next event's words; what it is judged by is not of what this clock's store changes.
+        // Of the events that another one may follow at once, those that end in these states store.
+        self.restored.next = self.intake.same.val()
+            & ((self.state.q.val() == ContextState::Commit) | (self.state.q.val() == ContextState::Answer));
         self.intake.store_live.next = self.store.val();
         self.next_packet.next = self.intake.packet.val();
         self.next_fixed.next = self.intake.fixed.val();
         self.next_live.next = self.intake.live.val();
         self.next_word.next = self.intake.live.val();
-        if self.intake.same.val() {
+        if self.restored.val() {
             self.next_live.next = self.store.val();
             self.next_word.next = self.live.q.val();
             if self.opened.q.val() {
@@ -82,7 +85,7 @@ impl Part<Begins> for Context {
         self.next_live.next.block2 = self.next_live.val().block2 & self.block_bits.val();
         self.next_live.next.block3 = self.next_live.val().block3 & self.block_bits.val();
         self.next_open.next =
-            (self.next_word.val().state == 1) & !(self.intake.same.val() & self.complete.val());
+            (self.next_word.val().state == 1) & !(self.restored.val() & self.complete.val());
         self.next_own.live.next = self.next_word.val();
         self.next_own.slot.next = self.next_word.val().cumulative.get_bits::<2>(8);
         self.next_other.live.next = self.next_word.val();

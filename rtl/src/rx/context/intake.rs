@@ -69,7 +69,7 @@ pub struct Intake {
     /// As they were before this clock's store.
     pub fixed: Signal<Out, ContextFixed>,
     pub live: Signal<Out, ContextLive>,
-    /// This clock's store is of the event's context.
+    /// The engine works on the event's context.
     pub same: Signal<Out, Bit>,
     pub store: Signal<In, Bit>,
     pub store_at: Signal<In, Bits<12>>,
@@ -227,7 +227,7 @@ impl Logic for Intake {
         self.fence_failed.next = self.event_failed.q.val();
         self.fixed.next = self.event_fixed.q.val();
         self.live.next = self.event_live.q.val();
-        self.same.next = self.is_same.q.val() & self.store.val();
+        self.same.next = self.is_same.q.val();
 
         // Which event comes next.
         self.may_choose.next =
@@ -313,7 +313,7 @@ impl Logic for Intake {
             }
         }
         // The engine's context stays the same until it takes the event.
-        if self.same.val() {
+        if self.is_same.q.val() & self.store.val() {
             self.event_live.d.next = self.store_live.val();
             if self.store_opened.val() {
                 self.event_fixed.d.next = self.store_fixed.val();

@@ -301,6 +301,8 @@ pub struct Context {
     answers: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     starts: Signal<Local, Bit>,
+    /// The event that begins finds its words stored in this clock.
+    restored: Signal<Local, Bit>,
     next_packet: Signal<Local, RxWork>,
     next_fixed: Signal<Local, ContextFixed>,
     next_live: Signal<Local, ContextLive>,
@@ -536,6 +538,7 @@ impl Context {
             answers: Default::default(),
             ends: Default::default(),
             starts: Default::default(),
+            restored: Default::default(),
             next_packet: Default::default(),
             next_fixed: Default::default(),
             next_live: Default::default(),
