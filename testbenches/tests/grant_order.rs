@@ -399,6 +399,39 @@ fn gr6_the_next_oldest_follows_and_nobody_waits_for_it() {
     });
 }
 
+/// The search for the oldest comes by a place while somebody leaves it.
+#[test]
+fn gr6_the_search_sees_a_place_that_is_worked_on() {
+    tb::run("grant_order::met", &design(), |dut, _| {
+        for delay in 0..64 {
+            let bench = &mut Bench::new(dut);
+            let (old, young) = ((0, 0x300), (12, 0x400));
+            bench.register(old, 1);
+            bench.register(young, 1);
+            bench.enters(0, Some(old));
+            for context in 1..7 {
+                bench.enters(context, Some(young));
+                bench.clocks(6);
+            }
+            for context in 20..24 {
+                bench.enters(context, None);
+                bench.clocks(6);
+            }
+            assert_eq!(bench.leaves(None), 0);
+            while bench.head.is_none() {
+                bench.clock();
+            }
+            bench.clocks(delay);
+            assert_eq!(bench.leaves(None), 1);
+            // The others' turn, then that of the oldest, three times.
+            bench.clocks(SETTLED);
+            while bench.leaves(None) < 20 {}
+            let three: Vec<u64> = (0..3).map(|_| bench.leaves(None)).collect();
+            assert!(three.iter().all(|context| *context < 7), "{delay}: {three:?}");
+        }
+    });
+}
+
 #[test]
 fn gr6_a_forgotten_round_is_none_and_a_registered_anew_the_youngest() {
     tb::run("grant_order::forgotten", &design(), |dut, _| {
