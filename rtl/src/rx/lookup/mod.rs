@@ -47,7 +47,7 @@
 //!   `released`, the tombstone lives `mpl`;
 //! - while an endpoint is reclaimed every second step of the sweep looks at a
 //!   context instead, in turn, and sends it away if it is open and the endpoint's
-//!   (verdict 3); such a step gives way to no packet;
+//!   (verdict 3); such a step, of five clocks, gives way to no packet;
 //! - `low` follows a change of what is remembered by two clocks;
 //! - the seed is taken when `enable` rises and nothing is remembered; packets
 //!   wait for the 1,121 clocks of its expansion. With entries in the tables, or
