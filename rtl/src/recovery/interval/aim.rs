@@ -2,9 +2,9 @@
 //! timer wheel.
 //!
 //! ```text
-//!  aim ──> hold ──> arm ──> insert ──> wheel
-//!           ^        ├────> expiry
-//!     nodes ┘<───────┴────> freed
+//!  aim ──> hold ──> arm ──> set ──> insert ──> wheel
+//!           ^                ├────> expiry
+//!     nodes ┘<───────────────┴────> freed
 //! ```
 //!
 //! Contract: one aim per 4 clocks, 5 with an insertion, longer by the clocks
@@ -47,8 +47,9 @@ pub struct IntervalAim {
     pub recent: Bits<24>,
     /// Time of the judgement.
     pub at: Bits<32>,
-    /// Skew + guard.
+    /// Skew + guard, and the time that is so far ahead.
     pub tail_span: Bits<32>,
+    pub look_at: Bits<32>,
     pub deadline: Bits<32>,
     pub hole_tail_at: Bits<32>,
     pub give_up_at: Bits<32>,
@@ -71,6 +72,7 @@ pub enum AimState {
     Idle,
     Hold,
     Arm,
+    Set,
     Insert,
 }
 
@@ -101,27 +103,23 @@ pub struct Aim {
     state: Dff<AimState>,
     aim: Dff<IntervalAim>,
     nodes: Dff<IntervalNodes>,
+    /// The deadline, then the earliest time but for giving up.
     deadline: Dff<Bits<32>>,
+    /// When to pop.
     target: Dff<Bits<32>>,
     insert_node: Dff<Bit>,
     was_expired: Dff<Bit>,
 
     // Of the aim alone, while its nodes are read.
-    look_at: Dff<Bits<32>>,
     looked: Dff<Bit>,
     given_up: Dff<Bit>,
-    give_up_before_look: Dff<Bit>,
-    give_up_before_hole: Dff<Bit>,
-    look_before_hole: Dff<Bit>,
-    look_before_give_up: Dff<Bit>,
-    slack: Dff<Bits<32>>,
-    look_in: Signal<Local, Bits<32>>,
+    // Of the deadline and the nodes.
+    due: Dff<Bit>,
+    /// An earlier time than this is worth the second node.
+    worth: Dff<Bits<32>>,
     hole_left: Signal<Local, Bits<32>>,
     over_give_up: Signal<Local, Bits<32>>,
-    give_up_look: Signal<Local, Bits<32>>,
-    give_up_hole: Signal<Local, Bits<32>>,
-    look_hole: Signal<Local, Bits<32>>,
-    look_give_up: Signal<Local, Bits<32>>,
+    slack: Signal<Local, Bits<32>>,
 
     kept: Signal<Local, IntervalNodes>,
     with_probe: Signal<Local, Bits<32>>,
@@ -130,17 +128,13 @@ pub struct Aim {
     over: Signal<Local, Bits<32>>,
     look_sooner: Signal<Local, Bits<32>>,
     look_early: Signal<Local, Bits<32>>,
-    give_up_early: Signal<Local, Bits<32>>,
     at_hole: Signal<Local, Bit>,
     at_look: Signal<Local, Bit>,
-    at_give_up: Signal<Local, Bit>,
     late: Signal<Local, Bit>,
     earliest: Signal<Local, Bits<32>>,
     pop_at: Signal<Local, Bits<32>>,
-    armed_less: Signal<Local, Bits<32>>,
+    give_up_early: Signal<Local, Bits<32>>,
     shorter_deadline: Signal<Local, Bits<32>>,
-    shorter_hole: Signal<Local, Bits<32>>,
-    shorter_look: Signal<Local, Bits<32>>,
     shorter_give_up: Signal<Local, Bits<32>>,
     shorter: Signal<Local, Bit>,
     armed_linked: Signal<Local, Bit>,
@@ -180,21 +174,13 @@ impl Aim {
             target: Default::default(),
             insert_node: Default::default(),
             was_expired: Default::default(),
-            look_at: Default::default(),
             looked: Default::default(),
             given_up: Default::default(),
-            give_up_before_look: Default::default(),
-            give_up_before_hole: Default::default(),
-            look_before_hole: Default::default(),
-            look_before_give_up: Default::default(),
-            slack: Default::default(),
-            look_in: Default::default(),
+            due: Default::default(),
+            worth: Default::default(),
             hole_left: Default::default(),
             over_give_up: Default::default(),
-            give_up_look: Default::default(),
-            give_up_hole: Default::default(),
-            look_hole: Default::default(),
-            look_give_up: Default::default(),
+            slack: Default::default(),
             kept: Default::default(),
             with_probe: Default::default(),
             deadline_held: Default::default(),
@@ -202,17 +188,13 @@ impl Aim {
             over: Default::default(),
             look_sooner: Default::default(),
             look_early: Default::default(),
-            give_up_early: Default::default(),
             at_hole: Default::default(),
             at_look: Default::default(),
-            at_give_up: Default::default(),
             late: Default::default(),
             earliest: Default::default(),
             pop_at: Default::default(),
-            armed_less: Default::default(),
+            give_up_early: Default::default(),
             shorter_deadline: Default::default(),
-            shorter_hole: Default::default(),
-            shorter_look: Default::default(),
             shorter_give_up: Default::default(),
             shorter: Default::default(),
             armed_linked: Default::default(),
@@ -237,14 +219,10 @@ impl Logic for Aim {
             target,
             insert_node,
             was_expired,
-            look_at,
             looked,
             given_up,
-            give_up_before_look,
-            give_up_before_hole,
-            look_before_hole,
-            look_before_give_up,
-            slack
+            due,
+            worth
         );
         self.words.clock.next = self.clk.val();
         self.expiries.clk.next = self.clk.val();
@@ -300,27 +278,10 @@ impl Logic for Aim {
                 self.deadline.d.next = self.aim.q.val().hold;
             }
         }
-        // What Arm compares with each other that is known now.
-        self.look_in.next = self.aim.q.val().at + self.aim.q.val().tail_span;
-        self.look_at.d.next = self.look_in.val();
         self.hole_left.next = self.aim.q.val().at - self.aim.q.val().hole_tail_at;
         self.looked.d.next = !self.hole_left.val().get_bit(31);
         self.over_give_up.next = self.aim.q.val().at - self.aim.q.val().give_up_at;
         self.given_up.d.next = !self.over_give_up.val().get_bit(31);
-        self.give_up_look.next = self.aim.q.val().give_up_at - self.look_in.val();
-        self.give_up_before_look.d.next = self.give_up_look.val().get_bit(31);
-        self.give_up_hole.next = self.aim.q.val().give_up_at - self.aim.q.val().hole_tail_at;
-        self.give_up_before_hole.d.next = self.give_up_hole.val().get_bit(31);
-        self.look_hole.next = self.look_in.val() - self.aim.q.val().hole_tail_at;
-        self.look_before_hole.d.next = self.look_hole.val().get_bit(31);
-        self.look_give_up.next = self.look_in.val() - self.aim.q.val().give_up_at;
-        self.look_before_give_up.d.next = self.look_give_up.val().get_bit(31);
-        // Without a hole the deadline drifts with every packet: less than a tail
-        // interval is not worth the second node.
-        self.slack.d.next = 0.into();
-        if !self.aim.q.val().hole & !self.aim.q.val().probe_armed {
-            self.slack.d.next = self.aim.q.val().tail_span;
-        }
         self.kept.next = self.words.read_data.val();
         if self.aim.q.val().popping {
             if self.aim.q.val().node {
@@ -338,11 +299,11 @@ impl Logic for Aim {
             self.kept.next.linked1 = false;
         }
 
-        // Arm: all that is compared with the deadline, at once; then one of four times.
+        // Arm: what is compared with the deadline, at once; then one of three times.
         self.over.next = self.aim.q.val().at - self.deadline.q.val();
+        self.due.d.next = self.given_up.q.val() | !self.over.val().get_bit(31);
         self.look_sooner.next = self.aim.q.val().hole_tail_at - self.deadline.q.val();
-        self.look_early.next = self.look_at.q.val() - self.deadline.q.val();
-        self.give_up_early.next = self.aim.q.val().give_up_at - self.deadline.q.val();
+        self.look_early.next = self.aim.q.val().look_at - self.deadline.q.val();
         // The deadline of a straggler shrinks with every other message that ends, that
         // of a hole with every packet that arrives: both nodes may stand for what it was.
         self.at_look.next = (self.aim.q.val().halved | (self.aim.q.val().hole & self.looked.q.val()))
@@ -355,40 +316,37 @@ impl Logic for Aim {
             & self.look_sooner.val().get_bit(31)
             & !self.looked.q.val()
             & !self.at_look.val();
-        self.at_give_up.next = self.give_up_early.val().get_bit(31);
         self.earliest.next = self.deadline.q.val();
         // With both nodes linked nothing can be put before them, so the earlier pops
         // within a tail interval: silence that shrinks with the gap may not take from
-        // a hole the node that its deadline needs.
+        // a hole the node that its deadline needs. A hole's tail interval began no later
+        // than now, and is over within one.
         self.late.next = self.look_early.val().get_bit(31);
-        self.armed_less.next = self.nodes.q.val().armed - self.slack.q.val();
-        self.shorter_deadline.next = self.deadline.q.val() - self.armed_less.val();
-        self.shorter_hole.next = self.aim.q.val().hole_tail_at - self.armed_less.val();
-        self.shorter_look.next = self.look_at.q.val() - self.armed_less.val();
-        self.shorter_give_up.next = self.aim.q.val().give_up_at - self.armed_less.val();
-        self.shorter.next = self.shorter_deadline.val().get_bit(31);
         if self.at_hole.val() {
-            self.at_give_up.next = self.give_up_before_hole.q.val();
             self.earliest.next = self.aim.q.val().hole_tail_at;
-            self.late.next = self.look_before_hole.q.val();
-            self.shorter.next = self.shorter_hole.val().get_bit(31);
+            self.late.next = false;
         }
         if self.at_look.val() {
-            self.at_give_up.next = self.give_up_before_look.q.val();
-            self.earliest.next = self.look_at.q.val();
-            self.late.next = false;
-            self.shorter.next = self.shorter_look.val().get_bit(31);
-        }
-        if self.at_give_up.val() {
-            self.earliest.next = self.aim.q.val().give_up_at;
-            self.late.next = self.look_before_give_up.q.val();
-            self.shorter.next = self.shorter_give_up.val().get_bit(31);
+            self.earliest.next = self.aim.q.val().look_at;
         }
         self.unlinked.next = !self.nodes.q.val().linked0 & !self.nodes.q.val().linked1;
-        self.pop_at.next = self.earliest.val();
-        if !self.unlinked.val() & self.late.val() {
-            self.pop_at.next = self.look_at.q.val();
+        // Without a hole the deadline drifts with every packet: less than a tail
+        // interval is not worth the second node.
+        self.slack.next = 0.into();
+        if !self.aim.q.val().hole & !self.aim.q.val().probe_armed {
+            self.slack.next = self.aim.q.val().tail_span;
         }
+        self.worth.d.next = self.nodes.q.val().armed - self.slack.val();
+
+        // Set: giving up comes first where it is earlier.
+        self.give_up_early.next = self.aim.q.val().give_up_at - self.target.q.val();
+        self.pop_at.next = self.target.q.val();
+        if self.give_up_early.val().get_bit(31) {
+            self.pop_at.next = self.aim.q.val().give_up_at;
+        }
+        self.shorter_deadline.next = self.deadline.q.val() - self.worth.q.val();
+        self.shorter_give_up.next = self.aim.q.val().give_up_at - self.worth.q.val();
+        self.shorter.next = self.shorter_deadline.val().get_bit(31) | self.shorter_give_up.val().get_bit(31);
         self.expiries.in_data.next.gave_up = self.given_up.q.val();
         self.armed_linked.next = self.nodes.q.val().linked0;
         if self.nodes.q.val().armed_node {
@@ -410,10 +368,16 @@ impl Logic for Aim {
                 self.state.d.next = AimState::Arm;
             }
             AimState::Arm => {
+                self.deadline.d.next = self.earliest.val();
+                self.target.d.next = self.earliest.val();
+                if !self.unlinked.val() & self.late.val() {
+                    self.target.d.next = self.aim.q.val().look_at;
+                }
+                self.state.d.next = AimState::Set;
+            }
+            AimState::Set => {
                 self.target.d.next = self.pop_at.val();
-                self.ask.next = self.aim.q.val().popping
-                    & self.wants_timer.val()
-                    & (self.given_up.q.val() | !self.over.val().get_bit(31));
+                self.ask.next = self.aim.q.val().popping & self.wants_timer.val() & self.due.q.val();
                 self.insert_node.d.next = self.nodes.q.val().linked0;
                 // The earliest node popped, now or at the expiry: what the other stands
                 // for is further out. Else the other only for a shorter deadline.

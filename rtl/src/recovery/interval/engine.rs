@@ -29,6 +29,7 @@ impl Logic for Interval {
             stamp,
             one_way,
             late,
+            rtt_known,
             sample_valid,
             sample,
             new_skew,
@@ -151,9 +152,13 @@ impl Logic for Interval {
         if self.sample.q.val() > self.fourfold.val() {
             self.clamped.next = self.fourfold.val();
         }
-        // Away from zero: rounded down, no sample would raise a gap of 1 or 2.
-        self.rise.next = (self.clamped.val() - self.gap20.val() + 7) >> 3;
-        self.fall.next = (self.gap20.val() - self.clamped.val() + 7) >> 3;
+        // Away from zero: rounded down, no sample would raise a gap of 1 or 2. A fall is
+        // rounded so as it stands: the sum counts modulo 2^20, and bits beyond are gone.
+        self.apart.next = self.clamped.val() - self.gap20.val();
+        self.change.next = (self.apart.val() >> 3) | self.beyond.val();
+        if !self.apart.val().get_bit(19) {
+            self.change.next = (self.apart.val() + 7) >> 3;
+        }
 
         self.late24.next = bit_cast::<24, 32>(self.late.q.val()) << 8;
         if (self.late.q.val() >> 16).any() {
@@ -189,7 +194,7 @@ impl Logic for Interval {
         self.in_ticks.next = self.product.q.val() >> 4;
         self.from_gap.next = self.in_ticks.val() + self.skew32.val();
         self.rtt32.next = bit_cast::<32, 16>(self.settings.val().rtt_default);
-        if self.word.q.val().rtt != 0 {
+        if self.rtt_known.q.val() {
             self.rtt32.next = bit_cast::<32, 16>(self.word.q.val().rtt);
         }
         self.spread_guard.next = self.in_ticks.val() + self.guard32.val();
@@ -201,7 +206,7 @@ impl Logic for Interval {
             self.way.next = self.answer_way.val();
         }
 
-        self.excess.next = self.span.q.val() >> self.halved.q.val();
+        self.quiet.next = self.least.q.val() + (self.span.q.val() >> self.halved.q.val());
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
         self.answered_at.next = self.at.q.val() + self.pause.q.val();
         self.hold_sooner.next = self.answered_at.val() - self.word.q.val().hold;
@@ -251,6 +256,7 @@ impl Logic for Interval {
         }
         self.aim.aim_data.next.at = self.at.q.val();
         self.aim.aim_data.next.tail_span = self.tail_span.q.val();
+        self.aim.aim_data.next.look_at = self.probe_at.val();
         self.aim.aim_data.next.deadline = self.base.val();
         self.aim.aim_data.next.hole_tail_at = self.hole_tail_at.q.val();
         self.aim.aim_data.next.give_up_at = self.give_up_at.q.val();
@@ -324,6 +330,7 @@ impl Logic for Interval {
                             & (self.word.q.val().backoff == 1)
                             & (self.job.q.val().index < self.word.q.val().hold_limit)));
                 self.waited.d.next = self.at.q.val().get_bits::<16>(0) - self.word.q.val().asked_at;
+                self.rtt_known.d.next = self.word.q.val().rtt.any();
                 self.steps.d.next = self.job.q.val().index - self.word.q.val().gap_index;
                 self.stamp.d.next = self.job.q.val().timestamp - self.word.q.val().gap_time;
                 self.one_way.d.next = self.job.q.val().arrival - self.job.q.val().timestamp;
@@ -350,6 +357,7 @@ impl Logic for Interval {
                 if self.is_packet.val() {
                     self.word.d.next.last_heard = self.at.q.val();
                     self.word.d.next.rtt = self.job.q.val().rtt;
+                    self.rtt_known.d.next = self.job.q.val().rtt.any();
                     if self.job.q.val().probe & (self.job.q.val().limit > self.word.q.val().probe_limit) {
                         self.word.d.next.probe_limit = self.job.q.val().limit;
                         self.word.d.next.probed = self.job.q.val().cumulative < self.job.q.val().limit;
@@ -422,13 +430,10 @@ impl Logic for Interval {
             }
             IntervalState::Times => {
                 // RD-4.
-                self.hole_at.d.next = self.word.q.val().hole_time + self.least.q.val() + self.excess.val();
+                self.hole_at.d.next = self.word.q.val().hole_time + self.quiet.val();
                 self.hole_tail_at.d.next = self.word.q.val().hole_time + self.tail_span.q.val();
                 self.mark_tail_at.d.next = self.word.q.val().mark_time + self.tail_span.q.val();
-                self.silent_at.d.next = self.word.q.val().last_heard
-                    + self.least.q.val()
-                    + self.excess.val()
-                    + self.guard32.val();
+                self.silent_at.d.next = self.word.q.val().last_heard + self.guard32.val() + self.quiet.val();
                 self.mark_due.d.next = self.since_mark.val() >= self.tail_span.q.val();
                 // LD-5, or the wait after an expiry that found nothing to ask for.
                 if self.is_answer.val() {
@@ -464,10 +469,7 @@ impl Logic for Interval {
                 if !self.word.q.val().probed {
                     self.word.d.next.probe_armed = false;
                 }
-                self.new_gap.d.next = self.gap20.val() + self.rise.val();
-                if self.clamped.val() < self.gap20.val() {
-                    self.new_gap.d.next = self.gap20.val() - self.fall.val();
-                }
+                self.new_gap.d.next = self.gap20.val() + self.change.val();
                 self.new_skew.d.next = self.source.q.val().skew - self.skew_fall.val();
                 if self.late24.val() >= self.source.q.val().skew {
                     self.new_skew.d.next = self.late24.val();
