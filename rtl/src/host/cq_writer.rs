@@ -46,12 +46,11 @@ pub struct EndpointQueues {
     pub shared: Bits<8>,
 }
 
-/// A completion queue's ring.
+/// How large a completion queue's ring is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct CompletionRing {
     pub exists: Bit,
     pub log2: Bits<4>,
-    pub base: Bits<64>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -101,6 +100,9 @@ pub struct CqWriter {
     pub ready: Signal<Out, Bit>,
     endpoints: ClearedRam<EndpointQueues, 8>,
     rings: ClearedRam<CompletionRing, 8>,
+    /// Where they lie: in a block RAM, whose words come late, so that nothing is decided by
+    /// them. Of a ring that does not exist, anything.
+    bases: SdpRam<Bits<64>, 8>,
     heads: ClearedRam<Bits<16>, 8>,
     tails: ClearedRam<Bits<16>, 8>,
     gid: ByteReverse,
@@ -119,6 +121,8 @@ pub struct CqWriter {
     desc_valid: Dff<Bit>,
     beat: Dff<Bits<512>>,
     beat_valid: Dff<Bit>,
+    /// The descriptor is in its first clock, and counted.
+    wrote: Dff<Bit>,
     overrun: Dff<Bit>,
     dma_error: Dff<Bit>,
     /// Tag of writes.
@@ -130,6 +134,8 @@ pub struct CqWriter {
     /// The tag has changed since.
     changed: Dff<Bit>,
     writes: Signal<Local, Bit>,
+    /// Of the descriptor.
+    tag: Signal<Local, Bit>,
     answered: Signal<Local, Bit>,
     more: [Signal<Local, Bit>; 2],
     less: [Signal<Local, Bit>; 2],
@@ -153,7 +159,6 @@ pub struct CqWriter {
     lost: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
-    commit: Signal<Local, Bit>,
     opcode: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
     phase: Signal<Local, Bits<8>>,
@@ -253,7 +258,8 @@ impl CqWriter {
             drained: Default::default(),
             ready: Default::default(),
             endpoints: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
-            rings: ClearedRam::new(config.cqs_log2, "block").reads_old().fed_zeros(),
+            rings: ClearedRam::new(config.cqs_log2, "distributed").reads_old().fed_zeros(),
+            bases: SdpRam::new(config.cqs_log2),
             heads: ClearedRam::new(config.cqs_log2, "distributed").reads_old().fed_zeros(),
             tails: ClearedRam::new(config.cqs_log2, "distributed").reads_old(),
             gid: ByteReverse::new(),
@@ -268,6 +274,7 @@ impl CqWriter {
             desc_valid: Default::default(),
             beat: Default::default(),
             beat_valid: Default::default(),
+            wrote: Default::default(),
             overrun: Default::default(),
             dma_error: Default::default(),
             side: Default::default(),
@@ -275,6 +282,7 @@ impl CqWriter {
             turns: Default::default(),
             changed: Default::default(),
             writes: Default::default(),
+            tag: Default::default(),
             answered: Default::default(),
             more: Default::default(),
             less: Default::default(),
@@ -296,7 +304,6 @@ impl CqWriter {
             lost: Default::default(),
             free: Default::default(),
             ends: Default::default(),
-            commit: Default::default(),
             opcode: Default::default(),
             flags: Default::default(),
             phase: Default::default(),
@@ -348,13 +355,14 @@ impl Logic for CqWriter {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, state, last, word, number, ring, rewritten, desc, desc_valid, beat, beat_valid);
-        dff_setup!(self, clk, overrun, dma_error, side, turns, changed, offset);
+        dff_setup!(self, clk, wrote, overrun, dma_error, side, turns, changed, offset);
         self.owed[0].clock.next = self.clk.val();
         self.owed[1].clock.next = self.clk.val();
         self.endpoints.clk.next = self.clk.val();
         self.endpoints.rst.next = self.rst.val();
         self.rings.clk.next = self.clk.val();
         self.rings.rst.next = self.rst.val();
+        self.bases.clock.next = self.clk.val();
         self.heads.clk.next = self.clk.val();
         self.heads.rst.next = self.rst.val();
         self.tails.clk.next = self.clk.val();
@@ -387,8 +395,9 @@ impl Logic for CqWriter {
             self.table_write.val().entry.get_bit(self.at_exists.val().index());
         self.rings.write_data.next.log2 =
             self.table_write.val().entry.get_bits::<4>(self.at_log2.val().index());
-        self.rings.write_data.next.base =
-            self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
+        self.bases.write_enable.next = self.queue_write.val();
+        self.bases.write_address.next = self.table_write.val().index;
+        self.bases.write_data.next = self.table_write.val().entry.get_bits::<64>(self.at_base.val().index());
         self.heads.write_enable.next = self.queue_write.val() | self.head_ring.val();
         self.heads.write_address.next = self.table_write.val().index;
         self.heads.write_data.next = 0.into();
@@ -463,9 +472,9 @@ impl Logic for CqWriter {
             | self.done_sq_valid.val()
             | self.done_rq_valid.val()
             | self.done_match_valid.val();
-        // The last clock of one completion picks the next; that of a lost one need not.
-        // The engine's ready, which comes late, is in no decision: a write that is taken at once
-        // is gone when the next one is there.
+        // The last clock of one completion picks the next. Whether it is lost comes late, and
+        // the engine's ready too: neither is in the decision. A write that is taken at once is
+        // gone when the next one is there.
         self.free.next = !self.desc_valid.q.val() & !self.beat_valid.q.val();
         self.ends.next = (self.state.q.val() == Step::Write)
             & self.free.val()
@@ -490,6 +499,7 @@ impl Logic for CqWriter {
             self.asked.next = self.route.val();
         }
         self.rings.read_address.next = self.asked.val();
+        self.bases.read_address.next = self.asked.val();
         self.heads.read_address.next = self.asked.val();
         self.tails.read_address.next = self.asked.val();
 
@@ -542,18 +552,16 @@ impl Logic for CqWriter {
             | (bit_cast::<512, 8>(self.ring.q.val()) << self.at_ring.val())
             | (bit_cast::<512, 8>(self.phase.val()) << self.at_phase.val());
 
-        self.commit.next = (self.state.q.val() == Step::Write)
-            & (self.free.val() | self.lost.val())
-            & !self.queue_write.val()
-            & !self.rewritten.q.val();
+        self.writes.next = self.ends.val() & !self.lost.val();
+        self.wrote.d.next = self.writes.val();
         if self.write_desc_ready.val() {
             self.desc_valid.d.next = false;
         }
         if self.write_beat_ready.val() {
             self.beat_valid.d.next = false;
         }
-        self.overrun.d.next = self.commit.val() & self.lost.val();
-        self.tails.write_enable.next = self.queue_write.val() | (self.commit.val() & !self.lost.val());
+        self.overrun.d.next = self.ends.val() & self.lost.val();
+        self.tails.write_enable.next = self.queue_write.val() | self.writes.val();
         self.tails.write_address.next = self.number.q.val();
         self.tails.write_data.next = self.tails.read_data.val() + 1;
         if self.queue_write.val() {
@@ -574,18 +582,22 @@ impl Logic for CqWriter {
                 self.state.d.next = Step::Write;
             }
             Step::Write => {
-                if self.commit.val() {
+                // What is lost is put there too, and never valid: how full the ring is,
+                // is known late.
+                if self.free.val() {
+                    // Added behind the registers: the base comes out of a memory.
+                    self.desc.d.next.address = self.bases.read_data.val();
+                    self.offset.d.next = bit_cast::<32, 16>(self.place.val()) << self.entry_log2.val();
+                    self.desc.d.next.length = self.entry_bytes.val();
+                    self.desc.d.next.tag = bit_cast::<8, 1>(self.side.q.val().into());
+                    self.beat.d.next = self.lower.val() | self.upper.val();
+                }
+                if self.ends.val() {
                     self.state.d.next = Step::Pick;
-                    if !self.lost.val() {
-                        self.desc_valid.d.next = true;
-                        self.beat_valid.d.next = true;
-                        // Added behind the registers: the ring comes out of a memory.
-                        self.desc.d.next.address = self.rings.read_data.val().base;
-                        self.offset.d.next = bit_cast::<32, 16>(self.place.val()) << self.entry_log2.val();
-                        self.desc.d.next.length = self.entry_bytes.val();
-                        self.desc.d.next.tag = bit_cast::<8, 1>(self.side.q.val().into());
-                        self.beat.d.next = self.lower.val() | self.upper.val();
-                    }
+                }
+                if self.writes.val() {
+                    self.desc_valid.d.next = true;
+                    self.beat_valid.d.next = true;
                 }
             }
         }
@@ -606,10 +618,12 @@ impl Logic for CqWriter {
         self.write_beat_data.next.tlast = true;
 
         // What was begun before the tag changed is over when its last status is there.
-        self.writes.next = self.commit.val() & !self.lost.val();
         self.answered.next = self.write_status_valid.val();
-        self.more[0].next = self.writes.val() & !self.side.q.val();
-        self.more[1].next = self.writes.val() & self.side.q.val();
+        // Counted a clock late: before the tag changes, all that was offered when `drain` rose
+        // is counted, for a turn or a pause came behind it.
+        self.tag.next = self.desc.q.val().tag.get_bit(0);
+        self.more[0].next = self.wrote.q.val() & !self.tag.val();
+        self.more[1].next = self.wrote.q.val() & self.tag.val();
         self.less[0].next = self.answered.val() & !self.write_status_data.val().tag.get_bit(0);
         self.less[1].next = self.answered.val() & self.write_status_data.val().tag.get_bit(0);
         for i in 0..2 {
@@ -652,6 +666,7 @@ impl Logic for CqWriter {
             self.last.d.next = 3.into();
             self.desc_valid.d.next = false;
             self.beat_valid.d.next = false;
+            self.wrote.d.next = false;
             self.overrun.d.next = false;
             self.dma_error.d.next = false;
             self.side.d.next = false;
