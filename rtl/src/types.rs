@@ -412,6 +412,7 @@ pub struct Receive {
     /// None is there, but one the host posted is on its way.
     pub coming: Bit,
     pub address: Bits<64>,
+    /// What a datagram must fit in; of a long one of a ring 2^13 - 1.
     pub length: Bits<32>,
     pub entry: Bits<16>,
     /// It begins with a chunk area of `64 << area_log2` bytes, a bit of it for

@@ -190,7 +190,8 @@ pub struct RingReader {
     head: Dff<Bits<16>>,
     place: Dff<Bits<16>>,
     pending: Dff<Bits<16>>,
-    to_end: Dff<Bits<16>>,
+    /// Entries behind it up to the ring's end.
+    rest: Dff<Bits<16>>,
     held: Dff<Bits<16>>,
     most_then: Dff<Bits<16>>,
     address: Dff<Bits<64>>,
@@ -211,25 +212,23 @@ pub struct RingReader {
     other: Signal<Local, Bit>,
     visited: Signal<Local, Bits<8>>,
     hit: Signal<Local, Bit>,
-    size: Signal<Local, Bits<16>>,
     mask: Signal<Local, Bits<16>>,
     held_room: Signal<Local, Bits<16>>,
     limited: Signal<Local, Bit>,
     /// Entries that lie in one piece.
-    reach: Signal<Local, Bits<16>>,
-    chunk: Signal<Local, Bits<16>>,
+    reach: Signal<Local, Bits<4>>,
+    chunk: Signal<Local, Bits<4>>,
     bytes: Signal<Local, Bits<13>>,
     span: Signal<Local, Bits<13>>,
     cost: Signal<Local, Bits<9>>,
     issue: Signal<Local, Bit>,
-    give_up: Signal<Local, Bit>,
     beat_taken: Signal<Local, Bit>,
     record_taken: Signal<Local, Bit>,
     record_there: Signal<Local, Bit>,
     owner_counts: Constant<Bit>,
     capacity: Constant<Bits<16>>,
-    one: Constant<Bits<16>>,
-    most: Constant<Bits<16>>,
+    ones: Constant<Bits<16>>,
+    most: Constant<Bits<4>>,
     entry_log2: Constant<Bits<4>>,
     dearest: Constant<Bits<9>>,
     all_credit: Constant<Bits<9>>,
@@ -313,7 +312,7 @@ impl RingReader {
             head: Default::default(),
             place: Default::default(),
             pending: Default::default(),
-            to_end: Default::default(),
+            rest: Default::default(),
             held: Default::default(),
             most_then: Default::default(),
             address: Default::default(),
@@ -331,7 +330,6 @@ impl RingReader {
             other: Default::default(),
             visited: Default::default(),
             hit: Default::default(),
-            size: Default::default(),
             mask: Default::default(),
             held_room: Default::default(),
             limited: Default::default(),
@@ -341,13 +339,12 @@ impl RingReader {
             span: Default::default(),
             cost: Default::default(),
             issue: Default::default(),
-            give_up: Default::default(),
             beat_taken: Default::default(),
             record_taken: Default::default(),
             record_there: Default::default(),
             owner_counts: Constant::new(kind.held_log2.is_none()),
             capacity: Constant::new((1u64 << kind.held_log2.unwrap_or(0)).into()),
-            one: Constant::new(1u64.into()),
+            ones: Constant::new(0xFFFFu64.into()),
             most: Constant::new(most.into()),
             entry_log2: Constant::new(kind.entry_log2.into()),
             dearest: Constant::new(beats(most).into()),
@@ -369,7 +366,7 @@ impl Logic for RingReader {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, current, rewritten, live, base, stamp, parts, head, place, pending, to_end
+            self, clk, state, current, rewritten, live, base, stamp, parts, head, place, pending, rest
         );
         dff_setup!(
             self, clk, held, most_then, address, count, go, more, desc, desc_valid, credit, writes, settled
@@ -455,27 +452,27 @@ impl Logic for RingReader {
         self.rings.read_address.next = self.work.visit_index.val();
         self.tails.read_address.next = self.work.visit_index.val();
         self.heads.read_address.next = self.work.visit_index.val();
-        self.size.next = self.one.val() << self.rings.read_data.val().log2;
-        self.mask.next = self.size.val() - 1;
+        // No sum stands between the ring, which comes out of a memory late, and its registers.
+        self.mask.next = !(self.ones.val() << self.rings.read_data.val().log2);
         self.held_room.next = 0.into();
         if self.held.q.val() < self.most_then.q.val() {
             self.held_room.next = self.most_then.q.val() - self.held.q.val();
         }
         self.limited.next = self.most_then.q.val() != 0;
         self.reach.next = self.most.val();
-        if self.to_end.q.val() < self.most.val() {
-            self.reach.next = self.to_end.q.val();
+        if self.rest.q.val() < bit_cast::<16, 4>(self.most.val()) {
+            self.reach.next = self.rest.q.val().get_bits::<4>(0) + 1;
         }
         self.chunk.next = self.reach.val();
-        if self.pending.q.val() < self.reach.val() {
-            self.chunk.next = self.pending.q.val();
+        if self.pending.q.val() < bit_cast::<16, 4>(self.reach.val()) {
+            self.chunk.next = self.pending.q.val().get_bits::<4>(0);
         }
         // A quota may be smaller than a read; prefetched places wait for a whole one.
         if (self.owner_counts.val() | self.parts.q.val())
             & self.limited.val()
-            & (self.held_room.val() < self.chunk.val())
+            & (self.held_room.val() < bit_cast::<16, 4>(self.chunk.val()))
         {
-            self.chunk.next = self.held_room.val();
+            self.chunk.next = self.held_room.val().get_bits::<4>(0);
         }
         self.bytes.next = bit_cast::<13, 4>(self.count.q.val()) << self.entry_log2.val();
         self.span.next = (self.bytes.val() + self.beat_rest.val()) >> 6;
@@ -491,7 +488,6 @@ impl Logic for RingReader {
         self.work.finish_valid.next = false;
         self.work.finish_again.next = self.more.q.val();
         self.issue.next = false;
-        self.give_up.next = self.rewritten.q.val() | self.hit.val();
         match self.state.q.val() {
             Visit::Idle => {
                 if self.enable.val() {
@@ -510,7 +506,7 @@ impl Logic for RingReader {
                 self.head.d.next = self.heads.read_data.val();
                 self.place.d.next = self.heads.read_data.val() & self.mask.val();
                 self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
-                self.to_end.d.next = self.size.val() - (self.heads.read_data.val() & self.mask.val());
+                self.rest.d.next = !self.heads.read_data.val() & self.mask.val();
                 self.held.d.next =
                     bit_cast::<16, 8>(self.heads.read_data.val().get_bits::<8>(0) - self.freed.val());
                 self.most_then.d.next = self.capacity.val();
@@ -521,32 +517,34 @@ impl Logic for RingReader {
                 self.state.d.next = Visit::Size;
             }
             Visit::Size => {
-                self.count.d.next = self.chunk.val().get_bits::<4>(0);
+                self.count.d.next = self.chunk.val();
                 self.address.d.next =
                     self.base.q.val() + (bit_cast::<64, 16>(self.place.q.val()) << self.entry_log2.val());
                 self.go.d.next = self.live.q.val()
                     & (self.chunk.val() != 0)
-                    & (!self.limited.val() | (self.chunk.val() <= self.held_room.val()));
-                self.more.d.next = self.pending.q.val() != self.chunk.val();
+                    & (!self.limited.val() | (bit_cast::<16, 4>(self.chunk.val()) <= self.held_room.val()));
+                self.more.d.next = self.pending.q.val() != bit_cast::<16, 4>(self.chunk.val());
                 self.state.d.next = Visit::Issue;
             }
             Visit::Issue => {
-                if self.give_up.val() | !self.go.q.val() {
-                    self.work.finish_valid.next = true;
-                    self.work.finish_again.next = self.give_up.val();
-                    if self.work.finish_ready.val() {
-                        self.state.d.next = Visit::Idle;
-                    }
-                } else {
-                    // A table write of another endpoint needs the port of the heads.
-                    self.issue.next = !self.desc_valid.q.val()
-                        & self.records.in_ready.val()
-                        & (self.credit.q.val() >= self.dearest.val())
-                        & !self.endpoint_write.val()
-                        & self.work.finish_ready.val();
-                    self.work.finish_valid.next = self.issue.val();
-                    if self.issue.val() {
-                        self.state.d.next = Visit::Idle;
+                // A table write needs the port of the heads; if it is of this endpoint, the next
+                // clock knows.
+                if !self.endpoint_write.val() {
+                    if self.rewritten.q.val() | !self.go.q.val() {
+                        self.work.finish_valid.next = true;
+                        self.work.finish_again.next = self.rewritten.q.val();
+                        if self.work.finish_ready.val() {
+                            self.state.d.next = Visit::Idle;
+                        }
+                    } else {
+                        self.issue.next = !self.desc_valid.q.val()
+                            & self.records.in_ready.val()
+                            & (self.credit.q.val() >= self.dearest.val())
+                            & self.work.finish_ready.val();
+                        self.work.finish_valid.next = self.issue.val();
+                        if self.issue.val() {
+                            self.state.d.next = Visit::Idle;
+                        }
                     }
                 }
             }

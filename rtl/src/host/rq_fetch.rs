@@ -51,7 +51,10 @@ pub const ANSWER_LATENCY: u64 = 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Posted {
     pub address: Bits<64>,
-    pub length: Bits<32>,
+    /// As much of it as a datagram may need.
+    pub length: Bits<13>,
+    /// Behind its area.
+    pub room: Bits<32>,
     pub entry: Bits<16>,
     /// As in `Receive`.
     pub chunks: Bit,
@@ -164,6 +167,7 @@ pub struct RqFetch {
     shape: Signal<Local, Bits<8>>,
     area_len: Signal<Local, Bits<32>>,
     kept_len: Signal<Local, Bits<32>>,
+    short_len: Signal<Local, Bits<13>>,
     held: Signal<Local, Posted>,
     units: Signal<Local, Bits<21>>,
     decides: Signal<Local, Bit>,
@@ -191,8 +195,9 @@ pub struct RqFetch {
     most_chunk_log2: Constant<Bits<3>>,
     smallest_area: Constant<Bits<32>>,
     bad_request: Constant<Bits<8>>,
-    two: Constant<Bits<21>>,
-    one: Constant<Bits<21>>,
+    longest: Constant<Bits<13>>,
+    /// All but the first.
+    no_unit: Constant<Bits<21>>,
 }
 
 /// Two entries to a beat.
@@ -290,6 +295,7 @@ impl RqFetch {
             shape: Default::default(),
             area_len: Default::default(),
             kept_len: Default::default(),
+            short_len: Default::default(),
             held: Default::default(),
             units: Default::default(),
             decides: Default::default(),
@@ -314,8 +320,8 @@ impl RqFetch {
             most_chunk_log2: Constant::new(u64::from(queue::area::MAX_CHUNK_LOG2).into()),
             smallest_area: Constant::new(queue::area::ALIGN.into()),
             bad_request: Constant::new((Status::BadRequest as u64).into()),
-            two: Constant::new(2u64.into()),
-            one: Constant::new(1u64.into()),
+            longest: Constant::new(0x1FFFu64.into()),
+            no_unit: Constant::new(0x1F_FFFEu64.into()),
             tagged_flags: Constant::new(u64::from(queue::RECV_TAGGED | queue::RECV_CANCEL).into()),
         }
     }
@@ -400,12 +406,20 @@ impl Logic for RqFetch {
         self.has_chunks.next = (self.flags.val() & self.chunks_flag.val()) != 0;
         self.shape.next = self.raw.q.val().get_bits::<8>(self.at_shape.val().index());
         self.area_len.next = self.smallest_area.val() << self.shape.val().get_bits::<4>(4);
+        self.kept_len.next = 0.into();
+        if self.has_chunks.val() {
+            self.kept_len.next = self.area_len.val();
+        }
         self.misfit.d.next = self.has_chunks.val()
             & !self.cancel.val()
             & (self.is_tagged.val()
                 | (self.shape.val().get_bits::<3>(0) > self.most_chunk_log2.val())
                 | (self.address.val().get_bits::<6>(0) != 0)
-                | (self.length.val() < self.area_len.val()));
+                | (self.length.val() < self.kept_len.val()));
+        self.short_len.next = self.length.val().get_bits::<13>(0);
+        if (self.length.val() >> 13).any() {
+            self.short_len.next = self.longest.val();
+        }
         // A cancel names no memory.
         self.good.next = !self.reader.failed.val()
             & (self.keys.permitted.val() | self.cancel.val())
@@ -481,7 +495,9 @@ impl Logic for RqFetch {
             << self.place_log2.val())
             | bit_cast::<14, 8>(self.place_put.val());
         self.entries.write_data.next.address = self.address.val();
-        self.entries.write_data.next.length = self.length.val();
+        self.entries.write_data.next.length = self.short_len.val();
+        // A place is read in the clock in which its answer must be there: nothing is left to be added.
+        self.entries.write_data.next.room = self.length.val() - self.kept_len.val();
         self.entries.write_data.next.entry = self.index.val();
         self.entries.write_data.next.chunks = self.has_chunks.val();
         self.entries.write_data.next.chunk_log2 = self.shape.val().get_bits::<3>(0);
@@ -564,13 +580,9 @@ impl Logic for RqFetch {
         self.looked_dead.d.next = self.asked_dead.q.val()
             | (self.endpoint_write.val() & (self.table_write.val().index == self.asked_at.q.val()));
 
-        // What the area leaves, and how many blocks of packets it has bits for.
+        // How many blocks of packets the area has bits for.
         self.held.next = self.entries.read_data.val();
-        self.kept_len.next = 0.into();
-        if self.held.val().chunks {
-            self.kept_len.next = self.smallest_area.val() << self.held.val().area_log2;
-        }
-        self.units.next = (self.two.val() << self.held.val().area_log2) - self.one.val();
+        self.units.next = !(self.no_unit.val() << self.held.val().area_log2);
         self.answered.d.next = self.looked.q.val();
         if self.taken.val() {
             self.last_valid.d.next = false;
@@ -580,14 +592,14 @@ impl Logic for RqFetch {
                 & !self.looked_dead.q.val()
                 & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
             self.given.d.next.coming = self.left.q.val() & !self.there.q.val() & !self.looked_dead.q.val();
-            self.given.d.next.address = self.entries.read_data.val().address;
-            self.given.d.next.length = self.entries.read_data.val().length;
-            self.given.d.next.entry = self.entries.read_data.val().entry;
+            self.given.d.next.address = self.held.val().address;
+            self.given.d.next.length = bit_cast::<32, 13>(self.held.val().length);
+            self.given.d.next.entry = self.held.val().entry;
             self.given.d.next.chunks = self.held.val().chunks;
             self.given.d.next.chunk_log2 = self.held.val().chunk_log2;
             self.given.d.next.area_log2 = self.held.val().area_log2;
             self.given.d.next.capacity = self.units.val() << self.held.val().chunk_log2;
-            self.given.d.next.room = self.held.val().length - self.kept_len.val();
+            self.given.d.next.room = self.held.val().room;
             self.last_valid.d.next = self.there.q.val()
                 & !self.looked_dead.q.val()
                 & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
