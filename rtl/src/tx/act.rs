@@ -12,7 +12,7 @@
 //! what the first node is linked for links the second.
 //!
 //! Contract: `action` and `new_state` follow the inputs by one clock; without a
-//! job `action.valid` is low.
+//! job `action.valid` is low and `new_state` zero, as it is a clock after a reset.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`.
 
@@ -37,6 +37,9 @@ pub struct Act {
     pub new_state: Signal<Out, SlotState>,
     out: Dff<Action>,
     changed: Dff<SlotState>,
+    /// There is a job.
+    works: Signal<Local, Bit>,
+    blank: Constant<SlotState>,
 
     // What the job amounts to.
     waits: Signal<Local, Bit>,
@@ -109,6 +112,8 @@ impl Act {
             new_state: Default::default(),
             out: Default::default(),
             changed: Default::default(),
+            works: Default::default(),
+            blank: Constant::new(SlotState::default()),
             waits: Default::default(),
             wire_left: Default::default(),
             wire_over: Default::default(),
@@ -255,7 +260,7 @@ impl Logic for Act {
         self.changed.d.next = self.state.val();
         self.out.d.next = self.nothing.val();
         self.out.d.next.slot = self.job.val().slot;
-        self.out.d.next.valid = self.job.val().accept
+        self.works.next = self.job.val().accept
             | self.job.val().feedback
             | self.job.val().pop
             | self.job.val().turn
@@ -264,6 +269,7 @@ impl Logic for Act {
             | self.job.val().fail
             | self.job.val().reclaim
             | self.job.val().idle_nack;
+        self.out.d.next.valid = self.works.val();
         self.out.d.next.feedback = self.job.val().feedback;
         self.out.d.next.release =
             self.job.val().feedback & self.verdict.val().release_asked & self.verdict.val().past;
@@ -519,6 +525,10 @@ impl Logic for Act {
             }
         }
 
+        // So that the words of slots are cleared by what is wired to them.
+        if self.rst.val() | !self.works.val() {
+            self.changed.d.next = self.blank.val();
+        }
         if self.rst.val() {
             self.out.d.next.valid = false;
             self.out.d.next.send = false;

@@ -307,7 +307,7 @@ impl Logic for Slots {
         if self.starter.clear_give.val() {
             self.states.write_enable.next = true;
             self.states.write_address.next = self.starter.clear_slot.val();
-            self.states.write_data.next = self.blank.val();
+            // Zeros otherwise: there is no job.
             self.states.write_data.next.generation = self.starter.generation.val();
             if self.starter.writes_back.val() {
                 self.states.write_data.next.generation = self.states.read_data.val().generation;

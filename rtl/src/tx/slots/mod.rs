@@ -192,7 +192,6 @@ pub struct Slots {
     flag_ce: Constant<Bits<8>>,
     flag_complete: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
-    blank: Constant<SlotState>,
     idle: Constant<Job>,
     /// The slot chosen.
     at_slot: Signal<Local, Bits<12>>,
@@ -312,7 +311,6 @@ impl Slots {
             flag_ce: Constant::new(u64::from(fb::CE).into()),
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
-            blank: Constant::new(SlotState::default()),
             idle: Constant::new(Job::default()),
             at_slot: Default::default(),
             last_slot: Constant::new(((1u64 << log2) - 1).into()),
