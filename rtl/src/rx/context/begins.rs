@@ -111,6 +111,23 @@ impl Part<Begins> for Context {
             & (self.order.val().handle.get_bits::<12>(20) == self.intake.owner.val())
             & (self.order.val().handle.get_bits::<20>(0) == self.next_fixed.val().generation);
 
+        // In a state in which an event may begin the bitmap is asked for nothing else: what it
+        // is asked does not wait for whether one does.
+        if (self.state.q.val() == ContextState::Idle)
+            | (self.state.q.val() == ContextState::Drop)
+            | (self.state.q.val() == ContextState::Commit)
+            | (self.state.q.val() == ContextState::Answer)
+        {
+            self.op.next.index = self.next_packet.val().index.get_bits::<8>(0);
+            self.op.next.limit = self.next_limit.val();
+            self.op.next.block = self.next_own.block.val();
+            self.op.next.kind = 0.into();
+            if self.next_sets.val() {
+                self.op.next.kind = 1.into();
+                self.op.next.block = self.next_other.block.val();
+            }
+        }
+
         // An event begins.
         if self.starts.val() {
             self.cause.d.next = self.intake.cause.val();
@@ -160,17 +177,11 @@ impl Part<Begins> for Context {
                                 if !self.next_packet.val().probe & self.next_beyond.val() {
                                     self.pulse.d.next.not_granted = true;
                                 } else {
-                                    self.op.next.index = self.next_packet.val().index.get_bits::<8>(0);
-                                    self.op.next.limit = self.next_limit.val();
-                                    self.op.next.block = self.next_own.block.val();
-                                    self.op.next.kind = 0.into();
                                     self.op_valid.next = self.next_sets.val() | self.next_own.held.val();
                                     self.reading.d.next = self.next_own.held.val();
                                     self.own_done.d.next = !self.next_sets.val();
                                     self.state.d.next = ContextState::Wait;
                                     if self.next_sets.val() {
-                                        self.op.next.kind = 1.into();
-                                        self.op.next.block = self.next_other.block.val();
                                         self.reading.d.next = !self.next_same_block.val();
                                         if !self.next_same_block.val() {
                                             self.state.d.next = ContextState::AskSecond;
