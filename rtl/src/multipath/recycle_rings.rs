@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!                 ┌──────────── ring of a destination: 8 × (value, uses left) ─┐
-//!  take ─> hash ─>│ RAM ─> first: used, then last, or out when its uses end    │─> RAM
+//!  take ─> hash ─>│ RAM ─> first: used, then last, or out when its uses end    │─> register ─> RAM
 //!  echo ─> hash ─>│     ─> clean: all its uses again, or a new last; CE: out   │
 //!                 └────────────────────────────────────────────────────────────┘
 //! ```
@@ -51,8 +51,8 @@ pub struct RecycleRings {
     pub asks: Signal<Out, Bit>,
     take_hash: DestinationHash,
     echo_hash: DestinationHash,
-    /// Value in bits 0 to 7, uses left above.
-    rings: [SdpRam<Bits<14>, 10>; 8],
+    /// Value in bits 0 to 7, uses left above, and above those whether there are any.
+    rings: [SdpRam<Bits<15>, 10>; 8],
     used: Dff<Bit>,
     used_kind: Dff<Bits<2>>,
     waiting: Dff<Bit>,
@@ -61,25 +61,28 @@ pub struct RecycleRings {
     waiting_at: Dff<Bits<10>>,
     echoed: Dff<Bit>,
     at: Dff<Bits<10>>,
-    // What was written last: the RAM does not show it in the next clock.
-    last: [Dff<Bits<14>>; 8],
+    // What is written, and what was in the clock before: the RAM shows neither yet.
+    last: [Dff<Bits<15>>; 8],
     last_at: Dff<Bits<10>>,
     last_valid: Dff<Bit>,
+    older: [Dff<Bits<15>>; 8],
+    older_at: Dff<Bits<10>>,
+    older_valid: Dff<Bit>,
     sweeping: Dff<Bit>,
     sweep_at: Dff<Bits<10>>,
     enabled: Dff<Bit>,
     base: Dff<Bits<8>>,
     count: Dff<Bits<9>>,
     place: Signal<Local, Bits<10>>,
-    old: [Signal<Local, Bits<14>>; 8],
+    old: [Signal<Local, Bits<15>>; 8],
     live: [Signal<Local, Bit>; 8],
     held: [Signal<Local, Bit>; 8],
     hit: [Signal<Local, Bit>; 9],
-    fresh: [Signal<Local, Bits<14>>; 8],
-    kept: Signal<Local, Bits<14>>,
+    fresh: [Signal<Local, Bits<15>>; 8],
+    kept: Signal<Local, Bits<15>>,
     left: Signal<Local, Bits<6>>,
     keep: Signal<Local, Bit>,
-    clean: Signal<Local, Bits<14>>,
+    clean: Signal<Local, Bits<15>>,
     full: [Signal<Local, Bit>; 9],
     use_first: Signal<Local, Bit>,
     data: Signal<Local, Bit>,
@@ -89,7 +92,7 @@ pub struct RecycleRings {
     offset: Signal<Local, Bits<8>>,
     /// Numbers of values with which the ring is as full as it can be.
     whole: [Constant<Bits<9>>; 8],
-    uses: Constant<Bits<14>>,
+    uses: Constant<Bits<15>>,
     half: Constant<Bits<6>>,
     sweep_last: Constant<Bits<10>>,
     probe: Constant<Bits<2>>,
@@ -126,6 +129,9 @@ impl RecycleRings {
             last: std::array::from_fn(|_| Dff::default()),
             last_at: Default::default(),
             last_valid: Default::default(),
+            older: std::array::from_fn(|_| Dff::default()),
+            older_at: Default::default(),
+            older_valid: Default::default(),
             sweeping: Default::default(),
             sweep_at: Default::default(),
             enabled: Default::default(),
@@ -149,7 +155,7 @@ impl RecycleRings {
             writes: Default::default(),
             offset: Default::default(),
             whole: std::array::from_fn(|i| Constant::new((i as u64 + 1).into())),
-            uses: Constant::new((u64::from(RECYCLE_USES) << 8).into()),
+            uses: Constant::new((1 << 14 | u64::from(RECYCLE_USES) << 8).into()),
             half: Constant::new(u64::from(RECYCLE_USES / 2).into()),
             sweep_last: Constant::new(1023u64.into()),
             probe: Constant::new(PROBE.into()),
@@ -162,7 +168,19 @@ impl Logic for RecycleRings {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, used, used_kind, waiting, waiting_ce, waiting_ev, waiting_at, echoed, at);
-        dff_setup!(self, clk, last_at, last_valid, sweeping, sweep_at, enabled, base, count);
+        dff_setup!(
+            self,
+            clk,
+            last_at,
+            last_valid,
+            older_at,
+            older_valid,
+            sweeping,
+            sweep_at,
+            enabled,
+            base,
+            count
+        );
 
         // Which ring is read: that of a packet, else that of an echo.
         self.on.next = self.settings.val().path_policy == 3;
@@ -194,13 +212,16 @@ impl Logic for RecycleRings {
             self.rings[i].clock.next = self.clk.val();
             self.rings[i].read_address.next = self.place.val();
             self.old[i].next = self.rings[i].read_data.val();
+            if self.older_valid.q.val() & (self.older_at.q.val() == self.at.q.val()) {
+                self.old[i].next = self.older[i].q.val();
+            }
             if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
                 self.old[i].next = self.last[i].q.val();
             }
             if self.sweeping.q.val() {
                 self.old[i].next = 0.into();
             }
-            self.live[i].next = self.old[i].val().get_bits::<6>(8) != 0;
+            self.live[i].next = self.old[i].val().get_bit(14);
             self.held[i].next =
                 self.live[i].val() & (self.old[i].val().get_bits::<8>(0) == self.waiting_ev.q.val());
             self.hit[i + 1].next = self.hit[i].val() | self.held[i].val();
@@ -229,7 +250,7 @@ impl Logic for RecycleRings {
         }
 
         // The ring as it becomes.
-        self.clean.next = self.uses.val() | bit_cast::<14, 8>(self.waiting_ev.q.val());
+        self.clean.next = self.uses.val() | bit_cast::<15, 8>(self.waiting_ev.q.val());
         for i in 0..7 {
             self.fresh[i].next = self.old[i].val();
             if self.use_first.val() {
@@ -262,19 +283,26 @@ impl Logic for RecycleRings {
                 }
             }
         }
-        self.writes.next = (self.use_first.val() | self.echoed.q.val()) & !self.sweeping.q.val();
+        self.writes.next = self.use_first.val() | self.echoed.q.val();
         self.last_at.d.next = self.at.q.val();
         self.last_valid.d.next = self.writes.val();
+        if self.sweeping.q.val() {
+            self.last_at.d.next = self.sweep_at.q.val();
+            self.last_valid.d.next = true;
+        }
+        self.older_at.d.next = self.last_at.q.val();
+        self.older_valid.d.next = self.last_valid.q.val();
         for i in 0..8 {
             self.last[i].clock.next = self.clk.val();
             self.last[i].d.next = self.fresh[i].val();
-            self.rings[i].write_enable.next = self.writes.val() | self.sweeping.q.val();
-            self.rings[i].write_address.next = self.at.q.val();
-            self.rings[i].write_data.next = self.fresh[i].val();
             if self.sweeping.q.val() {
-                self.rings[i].write_address.next = self.sweep_at.q.val();
-                self.rings[i].write_data.next = 0.into();
+                self.last[i].d.next = 0.into();
             }
+            self.older[i].clock.next = self.clk.val();
+            self.older[i].d.next = self.last[i].q.val();
+            self.rings[i].write_enable.next = self.last_valid.q.val();
+            self.rings[i].write_address.next = self.last_at.q.val();
+            self.rings[i].write_data.next = self.last[i].q.val();
         }
 
         // Emptying.
@@ -299,6 +327,7 @@ impl Logic for RecycleRings {
             self.waiting.d.next = false;
             self.echoed.d.next = false;
             self.last_valid.d.next = false;
+            self.older_valid.d.next = false;
             self.enabled.d.next = false;
         }
     }
