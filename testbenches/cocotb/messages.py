@@ -116,8 +116,9 @@ class Exchange:
 
     async def finish(self, wait, seen):
         """Until all of it has ended: `wait` for the interrupt, look, say what is `seen`."""
-        nic = self.nic
-        while not self.over():
+        nic, count = self.nic, 0
+        # The last entry may be in memory before the NIC has heard so and counts it.
+        while not self.over() or count < self.entries:
             await wait()
             count = await nic.register("INTERRUPT_COUNT")
             self.entries += self.look()

@@ -42,7 +42,8 @@ pub const AXI_FAULTS: [Fault; 8] = [
     Fault {
         name: "an address is taken back",
         output: "m_axi_awvalid",
-        broken: "true_m_axi_awvalid && m_axi_wready",
+        // By what changes whether or not an address waits.
+        broken: "true_m_axi_awvalid && m_axi_arready",
         said: &["m_axi_aw: an offer was taken back"],
     },
     Fault {
