@@ -73,3 +73,76 @@ pub fn keeps_order(test: &str, design: &Design, bits: u32, capacity: u64) {
         });
     }
 }
+
+/// As many words as it has places, and no more, in order.
+pub fn holds_its_depth(test: &str, design: &Design, capacity: u64) {
+    tb::run(test, design, |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for word in 0..2 * capacity {
+            bench.input.send(word);
+        }
+        bench.stuck(4 * capacity);
+        assert_eq!(bench.input.sent(), capacity);
+        for _ in 0..4 * capacity {
+            bench.clock();
+        }
+        let words: Vec<u64> = std::iter::from_fn(|| bench.output.take()).map(|t| t.word.0[0]).collect();
+        assert_eq!(words, (0..2 * capacity).collect::<Vec<_>>());
+    });
+}
+
+/// A word per clock, each so many clocks after it came.
+pub fn moves_a_word_per_clock(test: &str, design: &Design, latency: u64) {
+    tb::run(test, design, |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let start = bench.dut.cycles();
+        for word in 0..500u64 {
+            bench.input.send(word);
+        }
+        for _ in 0..500 + latency {
+            bench.clock();
+        }
+        for word in 0..500 {
+            let (clock, transfer) = bench.output.take_timed().expect("a word per clock");
+            assert_eq!(transfer.word.0, [word]);
+            assert_eq!(clock, start + 1 + latency + word, "word {word}");
+        }
+    });
+}
+
+/// A full one too.
+pub fn moves_a_word_per_clock_when_full(test: &str, design: &Design, capacity: u64) {
+    tb::run(test, design, |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        for word in 0..1000u64 {
+            bench.input.send(word);
+        }
+        bench.stuck(2 * capacity);
+        for _ in 0..300 {
+            bench.clock();
+        }
+        assert_eq!(bench.output.total(), 300);
+        // The place freed by the first word taken is seen a clock later.
+        assert_eq!(bench.input.sent(), capacity + 299);
+    });
+}
+
+/// Nothing survives a reset, however much there was and wherever it was.
+pub fn is_emptied_by_reset(test: &str, design: &Design, capacity: u64) {
+    tb::run(test, design, |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        let valid = bench.dut.port("out_valid").unwrap();
+        for fill in 1..=capacity {
+            for word in 0..fill {
+                bench.input.send(word);
+            }
+            bench.stuck(fill);
+            reset(bench.dut);
+            bench.input = StreamDriver::new(bench.dut, "in", Pattern::Always, rng).unwrap();
+            for _ in 0..2 * capacity {
+                bench.dut.clock();
+                assert_eq!(bench.dut.sampled(valid), 0, "a word survived after {fill}");
+            }
+        }
+    });
+}

@@ -2,9 +2,8 @@
 
 use tessera_rtl::prelude::Bits;
 use tessera_rtl::stream::Fifo;
-use tessera_sim::tb::{self, Pattern, StreamDriver};
 use tessera_sim::verilator::Design;
-use tessera_testbenches::fifos::{keeps_order, reset, Bench};
+use tessera_testbenches::fifos;
 
 const DEPTH_LOG2: usize = 3;
 const CAPACITY: u64 = 1 << DEPTH_LOG2;
@@ -18,78 +17,25 @@ fn design() -> Design {
 
 #[test]
 fn keeps_order_and_loses_nothing() {
-    keeps_order("fifo::order", &design(), 48, CAPACITY);
+    fifos::keeps_order("fifo::order", &design(), 48, CAPACITY);
 }
 
 #[test]
 fn holds_its_full_depth_and_no_more() {
-    tb::run("fifo::depth", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        for word in 0..2 * CAPACITY {
-            bench.input.send(word);
-        }
-        bench.stuck(4 * CAPACITY);
-        assert_eq!(bench.input.sent(), CAPACITY);
-        for _ in 0..4 * CAPACITY {
-            bench.clock();
-        }
-        let words: Vec<u64> = std::iter::from_fn(|| bench.output.take()).map(|t| t.word.0[0]).collect();
-        assert_eq!(words, (0..2 * CAPACITY).collect::<Vec<_>>());
-    });
+    fifos::holds_its_depth("fifo::depth", &design(), CAPACITY);
 }
 
 #[test]
 fn moves_a_word_per_clock_a_clock_behind() {
-    tb::run("fifo::rate", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let start = bench.dut.cycles();
-        for word in 0..500u64 {
-            bench.input.send(word);
-        }
-        for _ in 0..500 + LATENCY {
-            bench.clock();
-        }
-        for word in 0..500 {
-            let (clock, transfer) = bench.output.take_timed().expect("a word per clock");
-            assert_eq!(transfer.word.0, [word]);
-            assert_eq!(clock, start + 1 + LATENCY + word, "word {word}");
-        }
-    });
+    fifos::moves_a_word_per_clock("fifo::rate", &design(), LATENCY);
 }
 
 #[test]
 fn a_full_fifo_still_moves_a_word_per_clock() {
-    tb::run("fifo::full_rate", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        for word in 0..1000u64 {
-            bench.input.send(word);
-        }
-        bench.stuck(2 * CAPACITY);
-        for _ in 0..300 {
-            bench.clock();
-        }
-        assert_eq!(bench.output.total(), 300);
-        // The place freed by the first word taken is seen a clock later.
-        assert_eq!(bench.input.sent(), CAPACITY + 299);
-    });
+    fifos::moves_a_word_per_clock_when_full("fifo::full_rate", &design(), CAPACITY);
 }
 
 #[test]
 fn reset_empties_it() {
-    tb::run("fifo::reset", &design(), |dut, rng| {
-        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
-        let valid = bench.dut.port("out_valid").unwrap();
-        for fill in 1..=CAPACITY {
-            for word in 0..fill {
-                bench.input.send(word);
-            }
-            bench.stuck(fill);
-            reset(bench.dut);
-            bench.input = StreamDriver::new(bench.dut, "in", Pattern::Always, rng).unwrap();
-            for _ in 0..2 * CAPACITY {
-                bench.dut.clock();
-                assert_eq!(bench.dut.sampled(valid), 0, "a word survived after {fill}");
-            }
-        }
-    });
+    fifos::is_emptied_by_reset("fifo::reset", &design(), CAPACITY);
 }
