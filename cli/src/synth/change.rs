@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::report::{Area, Block};
-use super::{number, SynthArgs, Synthesised, Target};
+use super::table::number;
+use super::target::Target;
+use super::{SynthArgs, Synthesised};
 use crate::output::Failure;
 
 /// The result of an earlier run, as far as it is compared.

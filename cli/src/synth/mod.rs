@@ -5,16 +5,17 @@ mod change;
 mod netlist;
 mod pairs;
 mod report;
+mod table;
+mod target;
 mod ways;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, synthesis, Synthesis, ToolOptions};
@@ -23,6 +24,8 @@ use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 use change::{compare, Earlier};
 use report::{Area, Block, Statistics};
+use target::Target;
+pub(crate) use target::{whole_ecp5, whole_gowin};
 use ways::{Way, Ways};
 
 /// Map a configuration, or any Verilog, to an FPGA's cells: area by block, longest way
@@ -64,99 +67,6 @@ pub struct SynthArgs {
     /// Write the tables as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-}
-
-/// Families of FPGAs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Target {
-    /// AMD UltraScale+: Alveo, VCU118
-    #[default]
-    #[value(name = "ultrascale+")]
-    UltrascalePlus,
-    /// AMD 7 series
-    #[value(name = "7series")]
-    Series7,
-    /// Lattice ECP5
-    Ecp5,
-}
-
-impl Target {
-    fn name(self) -> &'static str {
-        match self {
-            Self::UltrascalePlus => "UltraScale+",
-            Self::Series7 => "7 series",
-            Self::Ecp5 => "ECP5",
-        }
-    }
-
-    /// What maps a design as one, as Yosys does it for the family.
-    fn whole(self, top: &str) -> String {
-        let xilinx =
-            |family: &str| format!("synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten");
-        match self {
-            Self::UltrascalePlus => xilinx("xcup"),
-            Self::Series7 => xilinx("xc7"),
-            Self::Ecp5 => whole_ecp5(top, ""),
-        }
-    }
-
-    /// What maps it block by block. Yosys's own way would take the better of its two mappers to each
-    /// module, at hours and gigabytes for a NIC; the other one differs by a few per cent.
-    fn blocks(self, top: &str) -> String {
-        let xilinx = |family: &str| {
-            format!(
-                "synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten -run begin:map_luts\n\
-                 opt_expr -mux_undef -noclkinv\n\
-                 abc -luts 2:2,3,6:5,10,20\n\
-                 clean\n\
-                 xilinx_srl -fixed -minlen 3\n\
-                 techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6\n\
-                 xilinx_dffopt\n\
-                 opt_lut_ins -tech xilinx\n\
-                 clean"
-            )
-        };
-        match self {
-            Self::UltrascalePlus => xilinx("xcup"),
-            Self::Series7 => xilinx("xc7"),
-            Self::Ecp5 => format!(
-                "synth_ecp5 -top {top} -run begin:map_luts\n\
-                 abc -lut 4 -dress\n\
-                 clean\n\
-                 techmap -map +/lattice/cells_map_trellis.v\n\
-                 opt_lut_ins -tech lattice\n\
-                 clean"
-            ),
-        }
-    }
-
-    /// Whether its cells' times are known. Yosys's models of ECP5 have them of tables and carries only:
-    /// registers and memories take no time there.
-    fn is_timed(self) -> bool {
-        self != Self::Ecp5
-    }
-}
-
-/// How often constants may go from a memory to the next: what a packet says is kept in six, one after another.
-const MEMORIES_IN_A_ROW: usize = 8;
-
-/// What comes before a design is mapped as one. Yosys drops bits of a memory that are always written the same, but
-/// looks for them once, and not through the undefined word of a write that is none: so that of what a
-/// configuration leaves out all memories and the registers behind them would stay.
-fn without_constants(top: &str) -> String {
-    let memories = "opt_mem\nopt\n".repeat(MEMORIES_IN_A_ROW);
-    format!("hierarchy -check -top {top}\nproc\nflatten\nopt_expr -mux_undef\nopt\n{memories}")
-}
-
-/// What maps a design as one to an ECP5.
-pub(crate) fn whole_ecp5(top: &str, options: &str) -> String {
-    format!("{}synth_ecp5 -top {top} {options}", without_constants(top))
-}
-
-/// The same to a Gowin of the fifth series.
-pub(crate) fn whole_gowin(top: &str, options: &str) -> String {
-    format!("{}synth_gowin -family gw5a -top {top} {options}", without_constants(top))
 }
 
 /// A figure and what it should be at most.
@@ -328,144 +238,6 @@ fn aims(config: &str, target: Target, total: &Area, way: Option<&Way>) -> Vec<Ai
     aims.extend(way.map(|way| aim("logic on the longest way, ps", 3_900.0, way.ps as f64)));
     aims.extend(way.map(|way| aim("LUTs on the longest way", 8.0, way.luts as f64)));
     aims
-}
-
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.1}")
-    }
-}
-
-/// A row of the table: if ways are known, with the longest that ends there.
-fn row(name: &str, area: &Area, ways: Option<Option<&Way>>) -> Vec<String> {
-    let mut row = vec![name.to_owned()];
-    row.extend(area.columns().map(number));
-    match ways {
-        Some(Some(way)) => row.extend([way.ps.to_string(), way.luts.to_string()]),
-        Some(None) => row.extend([String::new(), String::new()]),
-        None => {}
-    }
-    row
-}
-
-const HEAD: [&str; 10] =
-    ["", "LUT", "as RAM", "FF", "block RAM", "UltraRAM", "DSP", "carry", "way, ps", "its LUTs"];
-/// Those of them that are there without ways.
-const HEAD_OF_AREA: usize = 8;
-/// LUTs (as many FFs, or a block RAM) below which a block inside a block gets no row: JSON has it.
-const ROW: f64 = 200.0;
-
-/// All modules that have areas of their own.
-fn modules<'a>(blocks: &'a [Block], into: &mut BTreeSet<&'a str>) {
-    for block in blocks {
-        into.insert(&block.module);
-        modules(&block.blocks, into);
-    }
-}
-
-/// The table of blocks, and what its ways are found by.
-struct Rows<'a> {
-    ways: Option<&'a Ways>,
-    modules: BTreeSet<&'a str>,
-    rows: Vec<Vec<String>>,
-}
-
-impl<'a> Rows<'a> {
-    fn add(&mut self, blocks: &'a [Block], path: &mut Vec<&'a str>) {
-        let depth = path.len();
-        for block in blocks {
-            let Area { lut, ff, block_ram, ultra_ram, .. } = block.area;
-            if depth > 0 && lut.max(ff) < ROW && block_ram + ultra_ram < 1.0 {
-                continue;
-            }
-            let itself = block.module == "(itself)";
-            if !itself {
-                path.push(&block.module);
-            }
-            let times = if block.count == 1 { String::new() } else { format!(" x {}", block.count) };
-            let way = self.ways.map(|ways| ways.of_row(path, itself, &self.modules));
-            self.rows.push(row(&format!("{}{}{times}", ". ".repeat(depth), block.module), &block.area, way));
-            self.add(&block.blocks, path);
-            path.truncate(depth);
-        }
-    }
-}
-
-impl Synthesised {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let ways = self.ways.as_ref();
-        let whole = ways.map(Ways::longest);
-        let mut rows: Vec<_> = self.total.iter().map(|total| row("as one", total, whole)).collect();
-        rows.extend(self.sum.iter().map(|sum| row("its blocks together", sum, whole.map(|_| None))));
-        let mut all = Rows { ways, modules: BTreeSet::new(), rows };
-        modules(&self.blocks, &mut all.modules);
-        all.add(&self.blocks, &mut Vec::new());
-        all.rows
-    }
-
-    fn head(&self) -> Vec<String> {
-        let columns = if self.ways.is_some() { HEAD.len() } else { HEAD_OF_AREA };
-        HEAD[..columns].iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    fn way(&self) -> String {
-        let way = self.lut_levels.map(|luts| format!("longest way: {luts} LUTs"));
-        let time = self.logic_ps.map(|ps| format!("{:.2} ns of logic", ps as f64 / 1000.0));
-        let longest = self.ways.as_ref().and_then(Ways::longest);
-        let ends = longest.map(|way| format!("from {} to {}", way.from, way.to));
-        way.into_iter().chain(time).chain(ends).collect::<Vec<_>>().join(", ")
-    }
-
-    /// What else is known of the whole.
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.ways.as_ref().map(Ways::notes).unwrap_or_default();
-        notes.extend(self.tables.map(|tables| {
-            format!("tables of six inputs, where two LUTs of five in all share one: {tables:.0}, as vendors count")
-        }));
-        notes
-    }
-
-    fn print(&self) {
-        println!("{} on {}, {} ({:.0} s)", self.design, self.target.name(), self.yosys, self.seconds);
-        let rows = self.rows();
-        let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
-        for row in std::iter::once(&self.head()).chain(&rows) {
-            let cells: Vec<String> = row[1..].iter().map(|cell| format!("{cell:>9}")).collect();
-            println!("  {:<width$}{}", row[0], cells.join(" "));
-        }
-        if !self.way().is_empty() {
-            println!("  {}", self.way());
-        }
-        for note in self.notes() {
-            println!("  {note}");
-        }
-        for detail in self.ways.iter().flat_map(|ways| &ways.details) {
-            println!("  {}", detail.replace('\n', "\n  "));
-        }
-        for aim in &self.aims {
-            let verdict = if aim.met { "met" } else { "not met" };
-            println!("  {}: {} of {} at most, {verdict}", aim.what, aim.is, aim.at_most);
-        }
-    }
-
-    fn markdown(&self) -> String {
-        let mut text = format!("### {} on {}\n\n", self.design, self.target.name());
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let head = self.head();
-        text += &line(&head);
-        text += &line(&vec!["---".to_owned(); head.len()]);
-        self.rows().iter().for_each(|row| text += &line(row));
-        let way = if self.way().is_empty() { String::new() } else { format!("{}. ", self.way()) };
-        let notes: String = self.notes().iter().map(|note| format!("{note}. ")).collect();
-        let _ = write!(text, "\n{way}{notes}{}, {:.0} s.", self.yosys, self.seconds);
-        for aim in &self.aims {
-            let verdict = if aim.met { "met" } else { "**not met**" };
-            let _ = write!(text, " {}: {} of {} at most, {verdict}.", aim.what, aim.is, aim.at_most);
-        }
-        text + "\n"
-    }
 }
 
 pub fn run(args: &SynthArgs) -> Result<(), Failure> {

@@ -35,7 +35,7 @@
 //!   or was registered anew, if `enter` and `leave` come every eighth clock at most;
 //! - after reset the places are cleared, 256 clocks, until `ready`.
 //!
-//! Verified by `testbenches/tests/grant_order.rs`.
+//! Verified by `testbenches/tests/grant_order`.
 
 use crate::host::cleared_ram::ClearedRam;
 use crate::host::registers::DOORBELL_KIND_ROUND;
