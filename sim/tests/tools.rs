@@ -33,6 +33,12 @@ fn child() {
         Ok("yosys") => {
             tools::yosys(&ToolOptions::default()).map(|y| y.version().to_string()).map_err(|e| e.to_string())
         }
+        Ok("nextpnr") => tools::placer(tools::Family::Series7, &ToolOptions::default())
+            .map(|placer| {
+                let packs = placer.pack().map(|_| "it packs").unwrap_or("it does not pack");
+                format!("{}, {packs}", placer.version())
+            })
+            .map_err(|e| e.to_string()),
         Ok("cache") => Ok(tools::cache_dir().display().to_string()),
         Ok("build") => build(Trace::Off).map(|m| m.key().to_string()).map_err(|e| e.to_string()),
         Ok("build fst") => build(Trace::Fst).map(|m| m.key().to_string()).map_err(|e| e.to_string()),
@@ -232,6 +238,27 @@ fn a_named_verilator_of_unknown_version_is_used() {
     let machine = machine.offline().env("PATH", path).env("TESSERA_VERILATOR", "my-verilator");
     let key = machine.run("build").unwrap();
     assert_eq!(key.len(), 32, "{key}");
+}
+
+#[test]
+fn a_nextpnr_that_no_package_has_is_the_machines_or_the_named_one() {
+    let message = Machine::new("no-nextpnr").bare().run("nextpnr").unwrap_err();
+    contains_all(&message, &["nextpnr-himbaechel-xilinx was not found", "apt-get install", "--nextpnr"]);
+
+    let machine = Machine::new("nextpnr").bare();
+    machine.script("nextpnr-himbaechel-xilinx", "echo 'nextpnr (Version 0.11)'");
+    assert_eq!(machine.run("nextpnr").unwrap(), "nextpnr (Version 0.11), it does not pack");
+
+    let machine = Machine::new("named-nextpnr").bare();
+    machine.script("nextpnr-himbaechel-xilinx", "echo 'nextpnr (Version 0.11)'");
+    let other = machine.script("other", "echo 'the other (Version 9)' >&2");
+    let said = machine.env("TESSERA_NEXTPNR", other).run("nextpnr").unwrap();
+    assert_eq!(said, "the other (Version 9), it does not pack");
+
+    let machine = Machine::new("bad-nextpnr").bare();
+    let bad = machine.script("bad", "echo 'unknown chip' >&2; exit 3");
+    let message = machine.env("TESSERA_NEXTPNR", bad).run("nextpnr").unwrap_err();
+    contains_all(&message, &["bad does not run", "unknown chip", "correct --nextpnr or TESSERA_NEXTPNR"]);
 }
 
 #[test]

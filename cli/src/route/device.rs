@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use tessera_sim::tools::Family;
 
-use crate::synth::{whole_ecp5, whole_gowin};
+use crate::synth::{whole_ecp5, whole_gowin, whole_series7};
 
-/// Devices: of ECP5 the fastest speed grade but one that open tools know (7 of 6, 7, 8), of Gowin the slower of two.
+/// Devices, each of the slowest speed grade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 pub enum Device {
     /// LFE5U-25F
@@ -28,20 +28,45 @@ pub enum Device {
     #[value(name = "gw5ast-138")]
     #[serde(rename = "gw5ast-138")]
     Gw5ast138,
+    /// XC7A200T, an Artix-7; by a nextpnr that the machine has (`nextpnr-himbaechel-xilinx`)
+    #[value(name = "xc7a200t")]
+    #[serde(rename = "xc7a200t")]
+    Xc7a200t,
 }
 
 /// Gowin's block RAMs.
 const GOWIN_BLOCK_RAMS: [&str; 8] = ["SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B", "pROM", "pROMX9"];
 
-/// LUT4, FF, block RAM, multipliers.
-pub const RESOURCES: [&str; 4] = ["LUT4", "FF", "block RAM of 18 kbit", "multipliers"];
+/// What a nextpnr calls some of what a device has: its cells, and how many each counts for.
+type Reported = &'static [(&'static str, usize)];
+
+/// Where the harness's pins are in an Artix-7.
+const XDC: &str = "\
+set_property LOC R4 [get_ports clk]
+set_property IOSTANDARD LVCMOS33 [get_ports clk]
+set_property LOC P20 [get_ports in]
+set_property IOSTANDARD LVCMOS33 [get_ports in]
+set_property LOC T1 [get_ports out]
+set_property IOSTANDARD LVCMOS33 [get_ports out]
+";
 
 impl Device {
     pub fn family(self) -> Family {
         match self {
             Self::E25 | Self::E45 | Self::E85 => Family::Ecp5,
             Self::Gw5ast138 => Family::Gowin,
+            Self::Xc7a200t => Family::Series7,
         }
+    }
+
+    /// What is counted: tables, FF, block RAM, multipliers.
+    pub fn resources(self) -> [&'static str; 4] {
+        let tables = match self.family() {
+            Family::Ecp5 | Family::Gowin => "LUT4",
+            // Two of five inputs between them may lie in one.
+            Family::Series7 => "LUT6",
+        };
+        [tables, "FF", "block RAM of 18 kbit", "multipliers"]
     }
 
     pub fn name(self) -> &'static str {
@@ -50,6 +75,7 @@ impl Device {
             Self::E45 => "LFE5U-45F",
             Self::E85 => "LFE5U-85F",
             Self::Gw5ast138 => "GW5AST-LV138",
+            Self::Xc7a200t => "XC7A200T",
         }
     }
 
@@ -58,16 +84,18 @@ impl Device {
         match self.family() {
             Family::Ecp5 => "6",
             Family::Gowin => "C1/I0",
+            Family::Series7 => "-1",
         }
     }
 
-    /// What it has, in the order of [`RESOURCES`].
+    /// What it has, in the order of [`Device::resources`].
     pub fn has(self) -> [usize; 4] {
         match self {
             Self::E25 => [24_288, 24_288, 56, 28],
             Self::E45 => [43_848, 43_848, 108, 72],
             Self::E85 => [83_640, 83_640, 208, 156],
             Self::Gw5ast138 => [138_240, 138_240, 340, 298],
+            Self::Xc7a200t => [134_600, 269_200, 730, 740],
         }
     }
 
@@ -76,10 +104,12 @@ impl Device {
         match self.family() {
             Family::Ecp5 => whole_ecp5(top, &format!("-nowidelut -json {json}")),
             Family::Gowin => whole_gowin(top, &format!("-json {json}")),
+            // nextpnr knows no multiplexers of tables behind tables that are RAM.
+            Family::Series7 => whole_series7(top, &format!("-nowidelut -json {json}")),
         }
     }
 
-    /// How many of [`RESOURCES`] a mapped cell takes: which, and of that so many. Less than nextpnr counts, which
+    /// How many of [`Device::resources`] a mapped cell takes: which, and of that so many. Less than nextpnr counts, which
     /// adds the ends of carry chains and tables that only pass something on.
     pub fn takes(self, cell: &str) -> Option<(usize, usize)> {
         match (self.family(), cell) {
@@ -95,17 +125,35 @@ impl Device {
             (Family::Gowin, _) if cell.starts_with("DFF") => Some((1, 1)),
             (Family::Gowin, _) if GOWIN_BLOCK_RAMS.contains(&cell) => Some((2, 1)),
             (Family::Gowin, _) if cell.starts_with("MULT") => Some((3, 1)),
+            (Family::Series7, "RAM32M" | "RAM64M" | "RAM128X1D") => Some((0, 4)),
+            (Family::Series7, "RAM32X1D" | "RAM64X1D") => Some((0, 2)),
+            (Family::Series7, _) if cell.starts_with("LUT") || cell.starts_with("SRL") => Some((0, 1)),
+            (Family::Series7, _) if cell.starts_with("FD") => Some((1, 1)),
+            (Family::Series7, "RAMB36E1") => Some((2, 2)),
+            (Family::Series7, "RAMB18E1") => Some((2, 1)),
+            (Family::Series7, "DSP48E1") => Some((3, 1)),
             _ => None,
         }
     }
 
-    /// Under which names nextpnr reports [`RESOURCES`]: each the sum of some.
-    pub fn reported(self) -> [&'static [&'static str]; 4] {
+    /// Under which names nextpnr reports [`Device::resources`]: each the sum of some.
+    pub fn reported(self) -> [Reported; 4] {
         match self.family() {
-            Family::Ecp5 => [&["TRELLIS_COMB"], &["TRELLIS_FF"], &["DP16KD"], &["MULT18X18D"]],
-            Family::Gowin => {
-                [&["LUT4", "ALU"], &["DFF"], &["BSRAM"], &["MULT12X12", "MULTADDALU12X12", "MULTALU27X18"]]
+            Family::Ecp5 => {
+                [&[("TRELLIS_COMB", 1)], &[("TRELLIS_FF", 1)], &[("DP16KD", 1)], &[("MULT18X18D", 1)]]
             }
+            Family::Gowin => [
+                &[("LUT4", 1), ("ALU", 1)],
+                &[("DFF", 1)],
+                &[("BSRAM", 1)],
+                &[("MULT12X12", 1), ("MULTADDALU12X12", 1), ("MULTALU27X18", 1)],
+            ],
+            Family::Series7 => [
+                &[("SLICE_LUTX", 1)],
+                &[("SLICE_FFX", 1)],
+                &[("RAMB36E1_RAMB36E1", 2), ("RAMB18E1_RAMB18E1", 1)],
+                &[("DSP48E1_DSP48E1", 1)],
+            ],
         }
     }
 
@@ -118,16 +166,23 @@ impl Device {
                 .chain([format!("{seed}.config")])
                 .collect()
         };
+        let himbaechel = |device: &str, options: &[&str]| -> Vec<String> {
+            let options = options.iter().flat_map(|option| ["--vopt", option]);
+            ["--device", device].into_iter().chain(options).map(str::to_owned).collect()
+        };
         match self {
             Self::E25 => package("--25k", "CABGA381"),
             Self::E45 => package("--45k", "CABGA381"),
             Self::E85 => package("--85k", "CABGA756"),
-            Self::Gw5ast138 => ["--device", "GW5AST-LV138PG484AC1/I0", "--vopt", "family=GW5AST-138C"]
-                .into_iter()
-                .chain(["--vopt", "cst=pins.cst", "--write"])
-                .map(str::to_owned)
-                .chain([format!("{seed}.config")])
-                .collect(),
+            Self::Gw5ast138 => {
+                let family = ["family=GW5AST-138C", "cst=pins.cst"];
+                let mut options = himbaechel("GW5AST-LV138PG484AC1/I0", &family);
+                options.extend(["--write".into(), format!("{seed}.config")]);
+                options
+            }
+            Self::Xc7a200t => {
+                himbaechel("xc7a200tfbg484-1", &["xdc=pins.xdc", &format!("fasm={seed}.config")])
+            }
         }
     }
 
@@ -140,17 +195,20 @@ impl Device {
                 Path::new("pins.cst"),
                 "IO_LOC \"clk\" V22;\nIO_LOC \"in\" A15;\nIO_LOC \"out\" A16;\n",
             )),
+            // A clock pin of the package FBG484, and two others.
+            Family::Series7 => Some((Path::new("pins.xdc"), XDC)),
         }
     }
 
-    /// What makes the bitstream `design.bit`.
-    pub fn pack(self, seed: u32) -> Vec<String> {
+    /// What makes the bitstream `design.bit`: `None` if no package does.
+    pub fn pack(self, seed: u32) -> Option<Vec<String>> {
         let routed = format!("{seed}.config");
         let words = match self.family() {
             Family::Ecp5 => vec![&routed, "--bit", "design.bit"],
             Family::Gowin => vec!["-d", "GW5AST-138C", "-o", "design.bit", &routed],
+            Family::Series7 => return None,
         };
-        words.into_iter().map(str::to_owned).collect()
+        Some(words.into_iter().map(str::to_owned).collect())
     }
 }
 
@@ -174,5 +232,11 @@ mod tests {
         assert_eq!(gowin.takes("DFFRE"), Some((1, 1)));
         assert_eq!([gowin.takes("SDPX9B"), gowin.takes("SDP")], [Some((2, 1)), None]);
         assert_eq!((gowin.takes("MULT12X12"), gowin.takes("MUX2_LUT5")), (Some((3, 1)), None));
+        let artix = Device::Xc7a200t;
+        assert_eq!(
+            [lut(artix, "LUT6"), lut(artix, "RAM64M"), lut(artix, "CARRY4")],
+            [Some(1), Some(4), None]
+        );
+        assert_eq!([artix.takes("RAMB36E1"), artix.takes("FDRE")], [Some((2, 2)), Some((1, 1))]);
     }
 }

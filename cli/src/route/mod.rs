@@ -1,4 +1,4 @@
-//! `tessera route`: a block, or any Verilog, placed and routed in an ECP5 or a Gowin: its clock, by seeds.
+//! `tessera route`: a block, or any Verilog, placed and routed in an ECP5, a Gowin or an Artix-7: its clock, by seeds.
 
 mod device;
 mod harness;
@@ -19,10 +19,10 @@ use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 use crate::synth::quoted;
-use device::{Device, RESOURCES};
+use device::Device;
 use harness::{harness, Own, TOP};
 
-/// Place and route a block, or any Verilog, in a Lattice ECP5 or a Gowin GW5AST: the clock it closes
+/// Place and route a block, or any Verilog, in a Lattice ECP5, a Gowin GW5AST or an Artix-7: the clock it closes
 #[derive(Args, Debug)]
 pub struct RouteArgs {
     /// Configuration of the NIC [default: tiny]
@@ -46,6 +46,10 @@ pub struct RouteArgs {
     /// The device
     #[arg(long, value_enum, default_value_t)]
     device: Device,
+    /// A nextpnr of your own for the device's family, as Debian or OSS CAD Suite has it, in place of the pinned one,
+    /// which is WebAssembly and takes two to three times as long [env: TESSERA_NEXTPNR]
+    #[arg(long, value_name = "PROGRAM")]
+    nextpnr: Option<PathBuf>,
     /// Clock to try for, MHz
     #[arg(long, value_name = "MHZ", default_value_t = 100.0)]
     frequency: f64,
@@ -117,7 +121,7 @@ struct Cells {
     num_cells_by_type: BTreeMap<String, f64>,
 }
 
-/// What a mapped design takes of a device, in the order of [`RESOURCES`].
+/// What a mapped design takes of a device, in the order of [`Device::resources`].
 fn taken(device: Device, stat: &str) -> Result<[usize; 4], Failure> {
     let begin = stat.find('{').unwrap_or(0);
     let wrong = |what: String| Failure::new(format!("Yosys's statistics are not what they were: {what}"));
@@ -168,7 +172,7 @@ struct Routed {
     nextpnr: String,
     placer: Placing,
     router: Router,
-    /// With the harness: LUT4 (with RAM and carries, as placed), FF, block RAM, multipliers.
+    /// With the harness: tables (with RAM and carries, as placed), FF, block RAM, multipliers.
     used: BTreeMap<&'static str, usize>,
     available: BTreeMap<&'static str, usize>,
     /// Of that, what the harness takes.
@@ -182,7 +186,8 @@ struct Routed {
 
 /// What does not fit, by how much.
 fn excess(taken: [usize; 4], device: Device) -> Option<String> {
-    let over = RESOURCES.iter().zip(taken).zip(device.has()).filter(|((_, taken), has)| taken > has);
+    let over =
+        device.resources().into_iter().zip(taken).zip(device.has()).filter(|((_, taken), has)| taken > has);
     let over: Vec<String> = over
         .map(|((what, taken), has)| format!("{taken} {what}, {} more than its {has}", taken - has))
         .collect();
@@ -245,8 +250,8 @@ impl Mapped<'_> {
     }
 
     fn pack(&self, seed: u32, to: &Path) -> Result<(), Failure> {
-        let mut command = self.placer.pack();
-        command.current_dir(self.folder).args(self.args.device.pack(seed));
+        let mut command = self.placer.pack()?;
+        command.current_dir(self.folder).args(self.args.device.pack(seed).unwrap_or_default());
         tool("what makes bitstreams", &mut command, &self.folder.join("pack.log"))?;
         let made = self.folder.join("design.bit");
         let bytes = std::fs::read(&made)
@@ -270,7 +275,8 @@ impl Routed {
             let share = 100.0 * *used as f64 / has as f64;
             println!("  {what:<26} {used:>7} of {has:>6}, {share:.0} %");
         }
-        println!("  of these the harness: {} LUT4, {} FF", self.harness.lut, self.harness.ff);
+        let tables = self.device.resources()[0];
+        println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
         }
@@ -335,9 +341,17 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
         return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
     }
+    if args.bitstream.is_some() && args.device.pack(args.seed).is_none() {
+        return Err(Failure::new(format!(
+            "no package makes bitstreams for {}: leave --bitstream out, and give the FASM that the run leaves in {} to \
+             prjxray's fasm2frames and xc7frames2bit",
+            args.device.name(),
+            cache_dir().join("route").display()
+        )));
+    }
     let begun = Instant::now();
     let (design, top, sources, folder) = sources(args)?;
-    let options = ToolOptions::default();
+    let options = ToolOptions { nextpnr: args.nextpnr.clone(), ..ToolOptions::default() };
     let yosys = synthesis(&options)?;
     let placer = placer(args.device.family(), &options)?;
     let mut read = String::new();
@@ -386,9 +400,9 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let mut used = BTreeMap::new();
     for seed in args.seed..args.seed.saturating_add(args.seeds) {
         let (run, report) = mapped.route(seed)?;
-        for (what, cells) in RESOURCES.iter().zip(device.reported()) {
-            let all = cells.iter().filter_map(|cell| report.utilization.get(*cell));
-            used.insert(*what, all.map(|cell| cell.used).sum());
+        for (what, cells) in device.resources().into_iter().zip(device.reported()) {
+            let of = |(cell, each): &(&str, usize)| Some(report.utilization.get(*cell)?.used * each);
+            used.insert(what, cells.iter().filter_map(of).sum());
         }
         runs.push(run);
     }
@@ -409,7 +423,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         placer: args.placer,
         router: args.router,
         used,
-        available: RESOURCES.into_iter().zip(device.has()).collect(),
+        available: device.resources().into_iter().zip(device.has()).collect(),
         harness: harness.own,
         best_mhz: best.1,
         median_mhz: median(runs.iter().map(|run| run.mhz).collect()),
@@ -448,6 +462,7 @@ mod tests {
             top: Some("pair".into()),
             clock: None,
             device: Device::E25,
+            nextpnr: None,
             frequency: 100.0,
             placer: Placing::Static,
             router: Router::Router2,
@@ -500,6 +515,16 @@ mod tests {
         // A line of zeros and ones for each frame.
         let bits = std::fs::read_to_string(folder.join("pair.bit")).unwrap();
         assert!(bits.lines().filter(|line| line.bytes().all(|c| b"01".contains(&c))).count() > 1_000);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_bitstream_that_no_package_makes_is_refused_at_once() {
+        let folder = std::env::temp_dir().join(format!("tessera-artix-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("design.v"), DESIGN).unwrap();
+        let refused = run(&RouteArgs { device: Device::Xc7a200t, ..args(&folder) }).unwrap_err().to_string();
+        assert!(refused.contains("XC7A200T") && refused.contains("fasm2frames"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -25,7 +25,7 @@ use crate::output::{self, Failure};
 use change::{compare, Earlier};
 use report::{Area, Block, Statistics};
 use target::Target;
-pub(crate) use target::{whole_ecp5, whole_gowin};
+pub(crate) use target::{whole_ecp5, whole_gowin, whole_series7};
 use ways::{Way, Ways};
 
 /// Map a configuration, or any Verilog, to an FPGA's cells: area by block, longest way

@@ -95,3 +95,8 @@ pub fn whole_ecp5(top: &str, options: &str) -> String {
 pub fn whole_gowin(top: &str, options: &str) -> String {
     format!("{}synth_gowin -family gw5a -top {top} {options}", without_constants(top))
 }
+
+/// The same to a 7 series, with its pins.
+pub fn whole_series7(top: &str, options: &str) -> String {
+    format!("{}synth_xilinx -family xc7 -flatten -top {top} {options}", without_constants(top))
+}

@@ -49,6 +49,9 @@ pub struct ToolOptions {
     /// A Yosys of the user's own; `None` reads `TESSERA_YOSYS`, and if that is
     /// unset the pinned one is fetched.
     pub yosys: Option<PathBuf>,
+    /// A nextpnr of the user's own, for the family that is placed; `None` reads `TESSERA_NEXTPNR`, and if that is
+    /// unset the pinned one is fetched.
+    pub nextpnr: Option<PathBuf>,
     /// Where tools and compiled models are kept; `None` is [`cache_dir`].
     pub cache: Option<PathBuf>,
 }
