@@ -466,15 +466,23 @@ pub fn entry(fields: &[((usize, usize), u64)]) -> [u64; 8] {
 /// # Panics
 /// When `ready` does not come within 2000 clocks.
 pub fn reset(dut: &mut Dut) {
-    let (rst, ready) = (dut.port("rst").unwrap(), dut.port("ready").unwrap());
+    let rst = dut.port("rst").unwrap();
     if let Ok(entry) = dut.port("table_write.entry") {
         dut.set_wide(entry, &[0; 8]);
     }
     dut.set(rst, 1u64);
     dut.clock_by(2);
     dut.set(rst, 0u64);
-    let begin = dut.cycles();
     dut.clock();
+    cleared(dut);
+}
+
+/// Waits until a block's tables are cleared.
+///
+/// # Panics
+/// When `ready` does not come within 2000 clocks.
+pub fn cleared(dut: &mut Dut) {
+    let (ready, begin) = (dut.port("ready").unwrap(), dut.cycles());
     while !dut.is_high(ready) {
         dut.clock();
         assert!(dut.cycles() - begin < 2000, "the tables are never cleared");

@@ -126,6 +126,9 @@ pub fn set_up(dut: &mut Dut, station: &Station) {
     dut.set_wide(port, &[ip6 as u64, (ip6 >> 64) as u64]);
     let rst = dut.port("rst").unwrap();
     dut.reset(rst, 3);
+    if dut.port("ready").is_ok() {
+        crate::host::cleared(dut);
+    }
     write_endpoint(dut, station.endpoint, station.qkey, true);
 }
 

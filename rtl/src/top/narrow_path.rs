@@ -298,7 +298,7 @@ impl Logic for NarrowPath {
         self.ring_head.next = self.placement.ring_head.val();
         self.ring_tail.next = self.placement.ring_tail.val();
         self.write_error.next = self.placement.dma_error.val();
-        self.ready.next = self.placement.ready.val();
+        self.ready.next = self.placement.ready.val() & self.rx_parse.ready.val();
         self.placement.payload_valid.next = self.rx_parse.payload_valid.val();
         self.placement.payload_data.next = self.rx_parse.payload_data.val();
         self.rx_parse.payload_ready.next = self.placement.payload_ready.val();

@@ -2,10 +2,12 @@
 //! endpoint exists, the upper half of its number, its Q_Key, its kind.
 //!
 //! Contract: the outputs belong to the `index` of the clock before; a table
-//! write shows two clocks after it. After reset no endpoint exists.
+//! write shows two clocks after it. After reset no endpoint exists; `ready` rises when a
+//! table write is kept again, `2^endpoints_log2` clocks later.
 //!
 //! Verified by `testbenches/tests/rx_parse` and `tx_build.rs`.
 
+use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
 use crate::types::TableWrite;
 use tessera_abi::regs::{endpoint, table};
@@ -34,10 +36,12 @@ pub struct EndpointKeys {
     pub index: Signal<In, Bits<8>>,
     pub valid: Signal<Out, Bit>,
     pub entry: Signal<Out, KeyWord>,
+    /// Its bits are cleared.
+    pub ready: Signal<Out, Bit>,
     ram: SdpRam<KeyWord, 8>,
-    /// Outside the RAM, so that reset clears it in one clock.
-    exists: Dff<Bits<256>>,
-    found: Dff<Bit>,
+    exists: ClearedRam<Bit, 8>,
+    /// What was asked for is within the table, and the table cleared.
+    known: Dff<Bit>,
     write: Signal<Local, Bit>,
     endpoint_table: Constant<Bits<4>>,
     /// Bits of an index that the table has: what is beyond would cost a register each.
@@ -55,9 +59,10 @@ impl EndpointKeys {
             index: Default::default(),
             valid: Default::default(),
             entry: Default::default(),
+            ready: Default::default(),
             ram: SdpRam::new(endpoints_log2),
-            exists: Default::default(),
-            found: Default::default(),
+            exists: ClearedRam::new(endpoints_log2, "distributed").reads_old(),
+            known: Default::default(),
             write: Default::default(),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
             reach: Constant::new(((1u64 << endpoints_log2) - 1).into()),
@@ -70,8 +75,10 @@ impl EndpointKeys {
 impl Logic for EndpointKeys {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, exists, found);
+        dff_setup!(self, clk, known);
         self.ram.clock.next = self.clk.val();
+        self.exists.clk.next = self.clk.val();
+        self.exists.rst.next = self.rst.val();
 
         self.write.next =
             self.table_write.val().valid & (self.table_write.val().table == self.endpoint_table.val());
@@ -81,23 +88,17 @@ impl Logic for EndpointKeys {
         self.ram.write_data.next.datagram = self.table_write.val().entry.get_bit(2);
         self.ram.write_data.next.qkey = self.table_write.val().entry.get_bits::<32>(32);
         self.written_at.next = self.table_write.val().index & self.reach.val();
-        if self.write.val() & (self.written_at.val() == self.table_write.val().index) {
-            self.exists.d.next = self
-                .exists
-                .q
-                .val()
-                .replace_bit(self.written_at.val().index(), self.table_write.val().entry.get_bit(0));
-        }
+        self.exists.write_enable.next =
+            self.write.val() & (self.written_at.val() == self.table_write.val().index);
+        self.exists.write_address.next = self.table_write.val().index;
+        self.exists.write_data.next = self.table_write.val().entry.get_bit(0);
 
         self.ram.read_address.next = self.index.val();
+        self.exists.read_address.next = self.index.val();
         self.read_at.next = self.index.val() & self.reach.val();
-        self.found.d.next = self.exists.q.val().get_bit(self.read_at.val().index())
-            & (self.read_at.val() == self.index.val());
-        self.valid.next = self.found.q.val();
+        self.known.d.next = (self.read_at.val() == self.index.val()) & self.exists.ready.val();
+        self.valid.next = self.known.q.val() & self.exists.read_data.val();
         self.entry.next = self.ram.read_data.val();
-
-        if self.rst.val() {
-            self.exists.d.next = 0.into();
-        }
+        self.ready.next = self.exists.ready.val();
     }
 }

@@ -33,6 +33,8 @@ pub struct RxJudge {
     pub rst: Signal<In, Bit>,
     pub settings: Signal<In, Settings>,
     pub table_write: Signal<In, TableWrite>,
+    /// The endpoint table is cleared.
+    pub ready: Signal<Out, Bit>,
     pub ended: Signal<In, Bit>,
     pub not_ours: Signal<In, Bit>,
     pub odd: Signal<In, Bit>,
@@ -142,6 +144,7 @@ impl RxJudge {
             rst: Default::default(),
             settings: Default::default(),
             table_write: Default::default(),
+            ready: Default::default(),
             ended: Default::default(),
             not_ours: Default::default(),
             odd: Default::default(),
@@ -244,6 +247,7 @@ impl Logic for RxJudge {
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
         self.keys.table_write.next = self.table_write.val();
+        self.ready.next = self.keys.ready.val();
 
         // Clock 1: fields, and whatever a comparison with registers decides.
         self.trh.d.next = self.trh_bytes.val();

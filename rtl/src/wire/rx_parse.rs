@@ -57,6 +57,8 @@ pub struct RxParse {
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
     pub table_write: Signal<In, TableWrite>,
+    /// The endpoint table is cleared: what is written to it is kept.
+    pub ready: Signal<Out, Bit>,
     pub data_valid: Signal<Out, Bit>,
     pub data_data: Signal<Out, RxData>,
     pub data_ready: Signal<In, Bit>,
@@ -156,6 +158,7 @@ impl RxParse {
             settings: Default::default(),
             now: Default::default(),
             table_write: Default::default(),
+            ready: Default::default(),
             data_valid: Default::default(),
             data_data: Default::default(),
             data_ready: Default::default(),
@@ -304,6 +307,7 @@ impl Logic for RxParse {
         self.addressed.tag.next = self.heads.tag.val();
         self.judge.settings.next = self.settings.val();
         self.judge.table_write.next = self.table_write.val();
+        self.ready.next = self.judge.ready.val();
         self.judge.ended.next = self.ended.q.val();
         self.judge.bad.next = self.ended_bad.q.val();
         self.judge.last_beat.next = self.last_beat.q.val();

@@ -75,6 +75,8 @@ pub struct NarrowRxParse {
     /// Ticks.
     pub now: Signal<In, Bits<32>>,
     pub table_write: Signal<In, TableWrite>,
+    /// The endpoint table is cleared: what is written to it is kept.
+    pub ready: Signal<Out, Bit>,
     pub data_valid: Signal<Out, Bit>,
     pub data_data: Signal<Out, RxData>,
     pub data_ready: Signal<In, Bit>,
@@ -178,6 +180,7 @@ impl NarrowRxParse {
             settings: Default::default(),
             now: Default::default(),
             table_write: Default::default(),
+            ready: Default::default(),
             data_valid: Default::default(),
             data_data: Default::default(),
             data_ready: Default::default(),
@@ -333,6 +336,7 @@ impl Logic for NarrowRxParse {
         self.addressed.tag.next = self.heads.tag.val();
         self.judge.settings.next = self.settings.val();
         self.judge.table_write.next = self.table_write.val();
+        self.ready.next = self.judge.ready.val();
         self.judge.ended.next = self.ended.q.val();
         self.judge.bad.next = self.ended_bad.q.val();
         self.judge.last_beat.next = self.last_beat.q.val();
