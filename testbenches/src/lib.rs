@@ -6,6 +6,7 @@
 pub mod axi;
 pub mod fifos;
 pub mod host;
+pub mod merges;
 pub mod packets;
 pub mod pair;
 pub mod pressed;

@@ -14,7 +14,7 @@ const WAYS: [Way; 5] = [
     (&["feedback"], "heard", 0, 0),
     (&["sq", "rq"], "read", 0, 4),
     (&["datagram"], "datagram_done", 1, 0),
-    (&["lookup", "context", "release"], "said", 2, 4),
+    (&["lookup", "context", "release"], "said", 2, 2),
 ];
 
 const STREAMS: [&str; 6] = ["sq", "rq", "datagram", "lookup", "context", "release"];

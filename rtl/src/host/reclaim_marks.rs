@@ -89,11 +89,11 @@ impl ReclaimMarks {
             said: Default::default(),
             words: MarkCount::new(0),
             feedbacks: MarkCount::new(0),
-            // Two merges that alternate lie between an answer and the FIFO, one
-            // between a descriptor and the port.
+            // A merge that alternates lies between a descriptor and the port; two others take
+            // turns with an answer.
             reads: MarkCount::new(4),
             datagrams: MarkCount::new(0),
-            answers: MarkCount::new(4),
+            answers: MarkCount::new(2),
             held: Default::default(),
             offered: Default::default(),
             waits: Default::default(),

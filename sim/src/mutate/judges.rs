@@ -17,6 +17,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "late_fifo", blocks: &["late_fifo"] },
     Judge { test: "slice_fifo", blocks: &["slice_fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
+    Judge { test: "round_robin", blocks: &["round_robin"] },
     Judge { test: "merge", blocks: &["merge"] },
     Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram", "lut_ram", "slice_ram"] },
     Judge {

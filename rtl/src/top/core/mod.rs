@@ -7,7 +7,7 @@
 //!  dma_ctrl <─ cq_writer <─ done ─────────│────────────┘ └── feedback ─────────────── path
 //!           <─ chunks (ctrl_write_mux)    v
 //!  path ── data ─> access ─> lookup ─> receiver ── place ───────────────────────────> path
-//!                              └──────────┴── answers (merge) ──────────────────────> path
+//!                              └──────────┴── answers (turns) ──────────────────────> path
 //!  s_axis, m_axis: handshakes, past soft_reset
 //! ```
 //!
@@ -43,7 +43,7 @@ use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
 use crate::rx::{Access, Chunks, Lookup, MatchTable, Receiver, RxDatagram, RxFence};
-use crate::stream::Merge;
+use crate::stream::{Merge, RoundRobin};
 use crate::tx::{Sender, TxDatagram};
 use crate::types::{
     Done, PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -178,8 +178,7 @@ pub struct Core {
     tx_datagram: TxDatagram,
     packets: Merge<TxPacket>,
     send_ends: Merge<Done>,
-    without_context: Merge<TxFeedback>,
-    answers: Merge<TxFeedback>,
+    answers: RoundRobin<TxFeedback>,
     path_scheduler: PathScheduler,
     interrupts: Interrupts,
     event_map: EventMap,
@@ -304,8 +303,7 @@ impl Core {
             tx_datagram: TxDatagram::new(config),
             packets: Merge::default(),
             send_ends: Merge::default(),
-            without_context: Merge::default(),
-            answers: Merge::default(),
+            answers: RoundRobin::default(),
             path_scheduler: PathScheduler::new(),
             interrupts: Interrupts::new(),
             event_map: EventMap::new(),

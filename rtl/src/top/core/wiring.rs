@@ -50,8 +50,6 @@ impl Logic for Core {
         self.packets.rst.next = self.soft_reset.core_rst.val();
         self.send_ends.clk.next = self.clk.val();
         self.send_ends.rst.next = self.soft_reset.core_rst.val();
-        self.without_context.clk.next = self.clk.val();
-        self.without_context.rst.next = self.soft_reset.core_rst.val();
         self.answers.clk.next = self.clk.val();
         self.answers.rst.next = self.soft_reset.core_rst.val();
         self.path_scheduler.clk.next = self.clk.val();
@@ -258,11 +256,11 @@ impl Logic for Core {
         self.reclaim_marks.datagram_done.next =
             self.rx_datagram.done_valid.val() & self.receive_ends.in1_ready.val();
         self.reclaim_marks.lookup_valid.next = self.lookup.feedback_valid.val();
-        self.reclaim_marks.lookup_ready.next = self.without_context.in0_ready.val();
+        self.reclaim_marks.lookup_ready.next = self.answers.in0_ready.val();
         self.reclaim_marks.context_valid.next = self.receiver.feedback_valid.val();
-        self.reclaim_marks.context_ready.next = self.answers.in1_ready.val();
+        self.reclaim_marks.context_ready.next = self.answers.in2_ready.val();
         self.reclaim_marks.release_valid.next = self.sender.release_valid.val();
-        self.reclaim_marks.release_ready.next = self.without_context.in1_ready.val();
+        self.reclaim_marks.release_ready.next = self.answers.in1_ready.val();
         self.reclaim_marks.said.next = self.said.val();
         self.cq_writer.drain.next = self.registers.drain.val();
         self.registers.drained.next = self.cq_writer.drained.val();
@@ -339,18 +337,15 @@ impl Logic for Core {
         self.receiver.crowded.next = self.chunks.crowded.val();
 
         // Answers of lookup and context, and RELEASEs, in front of the builder.
-        self.without_context.in0_valid.next = self.lookup.feedback_valid.val();
-        self.without_context.in0_data.next = self.lookup.feedback_data.val();
-        self.lookup.feedback_ready.next = self.without_context.in0_ready.val();
-        self.without_context.in1_valid.next = self.sender.release_valid.val();
-        self.without_context.in1_data.next = self.sender.release_data.val();
-        self.sender.release_ready.next = self.without_context.in1_ready.val();
-        self.answers.in0_valid.next = self.without_context.out_valid.val();
-        self.answers.in0_data.next = self.without_context.out_data.val();
-        self.without_context.out_ready.next = self.answers.in0_ready.val();
-        self.answers.in1_valid.next = self.receiver.feedback_valid.val();
-        self.answers.in1_data.next = self.receiver.feedback_data.val();
-        self.receiver.feedback_ready.next = self.answers.in1_ready.val();
+        self.answers.in0_valid.next = self.lookup.feedback_valid.val();
+        self.answers.in0_data.next = self.lookup.feedback_data.val();
+        self.lookup.feedback_ready.next = self.answers.in0_ready.val();
+        self.answers.in1_valid.next = self.sender.release_valid.val();
+        self.answers.in1_data.next = self.sender.release_data.val();
+        self.sender.release_ready.next = self.answers.in1_ready.val();
+        self.answers.in2_valid.next = self.receiver.feedback_valid.val();
+        self.answers.in2_data.next = self.receiver.feedback_data.val();
+        self.receiver.feedback_ready.next = self.answers.in2_ready.val();
 
         // Sender.
         self.sender.request_valid.next =
