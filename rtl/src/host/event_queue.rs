@@ -20,7 +20,12 @@ pub struct EventQueue {
     pub pulses: Signal<In, Bits<5>>,
     pub told: Signal<Out, Bit>,
     waiting: Dff<Bits<10>>,
-    sums: [Signal<Local, Bits<10>>; 6],
+    /// Of the first three pulses, then with the other two: whether they are odd, whether two or more.
+    odd: Signal<Local, Bit>,
+    pair: Signal<Local, Bit>,
+    odd_in_all: Signal<Local, Bit>,
+    other_pair: Signal<Local, Bit>,
+    number: Signal<Local, Bits<10>>,
 }
 
 impl EventQueue {
@@ -31,7 +36,11 @@ impl EventQueue {
             pulses: Default::default(),
             told: Default::default(),
             waiting: Default::default(),
-            sums: Default::default(),
+            odd: Default::default(),
+            pair: Default::default(),
+            odd_in_all: Default::default(),
+            other_pair: Default::default(),
+            number: Default::default(),
         }
     }
 }
@@ -41,17 +50,23 @@ impl Logic for EventQueue {
     fn update(&mut self) {
         dff_setup!(self, clk, waiting);
         self.told.next = self.waiting.q.val().any();
-        self.sums[0].next = self.waiting.q.val();
+        // Counted first and added at once: a sum for each would be one behind the other.
+        self.odd.next =
+            self.pulses.val().get_bit(0) ^ self.pulses.val().get_bit(1) ^ self.pulses.val().get_bit(2);
+        self.pair.next = (self.pulses.val().get_bit(0) & self.pulses.val().get_bit(1))
+            | (self.pulses.val().get_bit(0) & self.pulses.val().get_bit(2))
+            | (self.pulses.val().get_bit(1) & self.pulses.val().get_bit(2));
+        self.odd_in_all.next = self.odd.val() ^ self.pulses.val().get_bit(3) ^ self.pulses.val().get_bit(4);
+        self.other_pair.next = (self.odd.val() & self.pulses.val().get_bit(3))
+            | (self.odd.val() & self.pulses.val().get_bit(4))
+            | (self.pulses.val().get_bit(3) & self.pulses.val().get_bit(4));
+        self.number.next = bit_cast::<10, 1>(self.odd_in_all.val().into())
+            | (bit_cast::<10, 1>((self.pair.val() ^ self.other_pair.val()).into()) << 1)
+            | (bit_cast::<10, 1>((self.pair.val() & self.other_pair.val()).into()) << 2);
+        self.waiting.d.next = self.number.val();
         if self.waiting.q.val().any() {
-            self.sums[0].next = self.waiting.q.val() - 1;
+            self.waiting.d.next = self.waiting.q.val() + self.number.val() - 1;
         }
-        for i in 0..5 {
-            self.sums[i + 1].next = self.sums[i].val();
-            if self.pulses.val().get_bit(i) {
-                self.sums[i + 1].next = self.sums[i].val() + 1;
-            }
-        }
-        self.waiting.d.next = self.sums[5].val();
 
         if self.rst.val() {
             self.waiting.d.next = 0.into();
