@@ -4,12 +4,12 @@
 //!
 //! ```text
 //!  sent ───────────> bank 0, value ─┐
-//!  clean, CE ─ held > bank 1, 2     ├─> RAM ─> + 1 ─> RAM
-//!  read ────── held > any          ─┘            └──> value
+//!  clean, CE ─ held > bank 1, 2     ├─> RAM ─> register ─> + 1 ─> RAM
+//!  read ────── held > any          ─┘              └──> value
 //! ```
 //!
 //! Contract: `sent` at most every second clock, an echo at most every third;
-//! nothing is lost. `value_valid` comes 3 clocks after `read` or soon after: a
+//! nothing is lost, and no counter counts in two clocks in a row. `value_valid` comes 3 clocks after `read` or soon after: a
 //! read waits for a clock without an event. Counters start from 0 after reset
 //! (`ready`: 1024 clocks later; what happens before is not counted) and wrap.
 //!
@@ -38,12 +38,17 @@ pub struct PathCounters {
     counts: Dff<Bit>,
     looks: Dff<Bit>,
     at: Dff<Bits<10>>,
-    // What was written last: the RAM does not show it in the next clock.
+    // What was read, and goes back with one more.
+    found: Dff<Bits<32>>,
+    found_at: Dff<Bits<10>>,
+    adds: Dff<Bit>,
+    shows: Dff<Bit>,
+    // What was written last, in the clock in which a counter was read. A counter counts every
+    // second clock at most: what is written now is of another one, or read without it.
     last: Dff<Bits<32>>,
     last_at: Dff<Bits<10>>,
     last_valid: Dff<Bit>,
-    found: Dff<Bit>,
-    result: Dff<Bits<32>>,
+    more: Signal<Local, Bits<32>>,
     place: Signal<Local, Bits<10>>,
     old: Signal<Local, Bits<32>>,
     clean_bank: Constant<Bits<10>>,
@@ -69,11 +74,14 @@ impl PathCounters {
             counts: Default::default(),
             looks: Default::default(),
             at: Default::default(),
+            found: Default::default(),
+            found_at: Default::default(),
+            adds: Default::default(),
+            shows: Default::default(),
             last: Default::default(),
             last_at: Default::default(),
             last_valid: Default::default(),
-            found: Default::default(),
-            result: Default::default(),
+            more: Default::default(),
             place: Default::default(),
             old: Default::default(),
             clean_bank: Constant::new(256u64.into()),
@@ -86,7 +94,7 @@ impl Logic for PathCounters {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, echo, echo_at, asked, asked_at, counts, looks, at);
-        dff_setup!(self, clk, last, last_at, last_valid, found, result);
+        dff_setup!(self, clk, found, found_at, adds, shows, last, last_at, last_valid);
         self.ram.clk.next = self.clk.val();
         self.ram.rst.next = self.rst.val();
         self.ready.next = self.ram.ready.val();
@@ -117,29 +125,33 @@ impl Logic for PathCounters {
         self.at.d.next = self.place.val();
         self.ram.read_address.next = self.place.val();
 
+        self.more.next = self.found.q.val() + 1;
         self.old.next = self.ram.read_data.val();
         if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
             self.old.next = self.last.q.val();
         }
-        self.last.d.next = self.old.val() + 1;
-        self.last_at.d.next = self.at.q.val();
-        self.last_valid.d.next = self.counts.q.val() & self.ram.ready.val();
-        self.ram.write_enable.next = self.counts.q.val();
-        self.ram.write_address.next = self.at.q.val();
-        self.ram.write_data.next = self.old.val() + 1;
+        self.found.d.next = self.old.val();
+        self.found_at.d.next = self.at.q.val();
+        self.adds.d.next = self.counts.q.val() & self.ram.ready.val();
+        self.shows.d.next = self.looks.q.val();
+        self.value_valid.next = self.shows.q.val();
+        self.value.next = self.found.q.val();
 
-        self.found.d.next = self.looks.q.val();
-        self.result.d.next = self.old.val();
-        self.value_valid.next = self.found.q.val();
-        self.value.next = self.result.q.val();
+        self.ram.write_enable.next = self.adds.q.val();
+        self.ram.write_address.next = self.found_at.q.val();
+        self.ram.write_data.next = self.more.val();
+        self.last.d.next = self.more.val();
+        self.last_at.d.next = self.found_at.q.val();
+        self.last_valid.d.next = self.adds.q.val();
 
         if self.rst.val() {
             self.echo.d.next = false;
             self.asked.d.next = false;
             self.counts.d.next = false;
             self.looks.d.next = false;
+            self.adds.d.next = false;
+            self.shows.d.next = false;
             self.last_valid.d.next = false;
-            self.found.d.next = false;
         }
     }
 }
