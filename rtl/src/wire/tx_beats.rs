@@ -4,8 +4,9 @@
 //! ```text
 //!  head ─> header register: its first beat, then its second ───┐
 //!                                                              ├─ choose ─> output ─> frame
-//!  payload ─> turned ──┬─> from where it begins ───────────────┤           register
-//!                      └─> kept a beat, up to where it begins ─┘
+//!  payload ─> register ─> turned ──┬─> from where it begins ───┤           register
+//!                                  └─> kept a beat, up to ─────┘
+//!                                      where it begins
 //! ```
 //!
 //! | place | packet | payload begins at byte | of beat |
@@ -18,7 +19,8 @@
 //!
 //! Contract: one beat per clock, from packet to packet too. `head_ready` is
 //! high in the clock of a packet's last beat; `step` with each beat that goes
-//! into the output register. `sent` pulses in the clock after `frame_ready`
+//! into the output register. A beat of `payload` is taken as soon as there is room for it,
+//! and can be in the frame from the next clock on. `sent` pulses in the clock after `frame_ready`
 //! took the last beat of a DATA or PROBE packet, events when that beat goes
 //! into the output register. Bytes of `payload` outside `tkeep` count as zeros; those
 //! behind the end of a frame are zeros.
@@ -82,7 +84,10 @@ pub struct TxBeats {
     packet: Dff<Ticket>,
     /// The next beat is not the packet's first.
     begun: Dff<Bit>,
-    /// Payload bytes to fetch, bytes of the frame to go; of a packet begun.
+    /// The payload's next beat: it comes out of a memory, which leaves no time for a turn.
+    beat_valid: Dff<Bit>,
+    beat: Dff<Beat>,
+    /// Payload bytes to fetch, bytes of the frame to go.
     left: Dff<Bits<13>>,
     to_go: Dff<Bits<13>>,
     /// The next beat is behind the packet's second; it is the last.
@@ -109,18 +114,22 @@ pub struct TxBeats {
     out_free: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
     need: Signal<Local, Bit>,
-    now_left: Signal<Local, Bits<13>>,
-    now_to_go: Signal<Local, Bits<13>>,
-    bytes: Signal<Local, Bits<512>>,
+    takes: Signal<Local, Bit>,
+    /// Each payload begins two bytes and a multiple of four behind a beat's first. Of the six
+    /// multiples three are five times four more than the other three, so that two steps
+    /// make them all: none or five, then none, nine or fifteen.
+    five: Signal<Local, Bit>,
+    nine: Signal<Local, Bit>,
+    fifteen: Signal<Local, Bit>,
+    raised: Signal<Local, Bits<512>>,
+    stepped: Signal<Local, Bits<512>>,
+    placed: Signal<Local, Bits<512>>,
+    raised_keep: Signal<Local, Bits<64>>,
+    stepped_keep: Signal<Local, Bits<64>>,
+    placed_keep: Signal<Local, Bits<64>>,
     /// The payload beat, its first byte where it belongs, its end in front of that.
     turned: Signal<Local, Bits<512>>,
     /// Where the payload begins.
-    at_zero: Signal<Local, Bits<512>>,
-    at_one: Signal<Local, Bits<512>>,
-    at_two: Signal<Local, Bits<512>>,
-    at_three: Signal<Local, Bits<512>>,
-    at_four: Signal<Local, Bits<512>>,
-    at_five: Signal<Local, Bits<512>>,
     begins: Signal<Local, Bits<512>>,
     /// Which of four a bit of the frame is: the header's first beat (0), its second or the
     /// payload kept (1) or turned (3), or the payload kept alone (2).
@@ -163,6 +172,8 @@ impl TxBeats {
             header: Default::default(),
             packet: Default::default(),
             begun: Default::default(),
+            beat_valid: Default::default(),
+            beat: Default::default(),
             left: Default::default(),
             to_go: Default::default(),
             behind: Default::default(),
@@ -186,16 +197,17 @@ impl TxBeats {
             out_free: Default::default(),
             ends: Default::default(),
             need: Default::default(),
-            now_left: Default::default(),
-            now_to_go: Default::default(),
-            bytes: Default::default(),
+            takes: Default::default(),
+            five: Default::default(),
+            nine: Default::default(),
+            fifteen: Default::default(),
+            raised: Default::default(),
+            stepped: Default::default(),
+            placed: Default::default(),
+            raised_keep: Default::default(),
+            stepped_keep: Default::default(),
+            placed_keep: Default::default(),
             turned: Default::default(),
-            at_zero: Default::default(),
-            at_one: Default::default(),
-            at_two: Default::default(),
-            at_three: Default::default(),
-            at_four: Default::default(),
-            at_five: Default::default(),
             begins: Default::default(),
             high: Default::default(),
             low: Default::default(),
@@ -212,51 +224,53 @@ impl Logic for TxBeats {
         dff_setup!(self, clk, valid, header, packet, begun, left, to_go, behind, last, kept);
         dff_setup!(self, clk, out_valid, out, out_slot, out_feedback, out_ud, done, event_ud, tags, new_tag);
         dff_setup!(self, clk, event_data, event_retransmitted, event_probe, event_feedback, event_nack);
-        dff_setup!(self, clk, event_release);
+        dff_setup!(self, clk, event_release, beat_valid, beat);
 
         self.out_free.next = !self.out_valid.q.val() | self.frame_ready.val();
-        self.now_left.next = self.left.q.val();
-        self.now_to_go.next = self.to_go.q.val();
-        if !self.begun.q.val() {
-            self.now_left.next = self.packet.q.val().payload_len;
-            self.now_to_go.next = self.packet.q.val().total;
+        self.need.next = self.left.q.val().any() & (self.begun.q.val() | (self.packet.q.val().place == 2));
+
+        // The payload, turned, and which of its bytes count.
+        self.five.next = (self.packet.q.val().place == 1)
+            | (self.packet.q.val().place == 4)
+            | (self.packet.q.val().place == 5);
+        self.nine.next = (self.packet.q.val().place == 0) | (self.packet.q.val().place == 1);
+        self.fifteen.next = (self.packet.q.val().place == 2) | (self.packet.q.val().place == 4);
+        self.raised.next = (bit_cast::<512, 496>(self.beat.q.val().tdata.get_bits::<496>(0)) << 16)
+            | bit_cast::<512, 16>(self.beat.q.val().tdata.get_bits::<16>(496));
+        self.stepped.next = self.raised.val();
+        if self.five.val() {
+            self.stepped.next = (bit_cast::<512, 352>(self.raised.val().get_bits::<352>(0)) << 160)
+                | bit_cast::<512, 160>(self.raised.val().get_bits::<160>(352));
         }
-        self.need.next = self.now_left.val().any() & (self.begun.q.val() | (self.packet.q.val().place == 2));
-        self.masked.d.next = self.payload_data.val().tdata;
-        self.masked.keep.next = self.payload_data.val().tkeep;
-        self.bytes.next = 0.into();
+        self.placed.next = self.stepped.val();
+        if self.nine.val() {
+            self.placed.next = (bit_cast::<512, 224>(self.stepped.val().get_bits::<224>(0)) << 288)
+                | bit_cast::<512, 288>(self.stepped.val().get_bits::<288>(224));
+        } else if self.fifteen.val() {
+            self.placed.next = (bit_cast::<512, 32>(self.stepped.val().get_bits::<32>(0)) << 480)
+                | bit_cast::<512, 480>(self.stepped.val().get_bits::<480>(32));
+        }
+        self.raised_keep.next = (bit_cast::<64, 62>(self.beat.q.val().tkeep.get_bits::<62>(0)) << 2)
+            | bit_cast::<64, 2>(self.beat.q.val().tkeep.get_bits::<2>(62));
+        self.stepped_keep.next = self.raised_keep.val();
+        if self.five.val() {
+            self.stepped_keep.next = (bit_cast::<64, 44>(self.raised_keep.val().get_bits::<44>(0)) << 20)
+                | bit_cast::<64, 20>(self.raised_keep.val().get_bits::<20>(44));
+        }
+        self.placed_keep.next = self.stepped_keep.val();
+        if self.nine.val() {
+            self.placed_keep.next = (bit_cast::<64, 28>(self.stepped_keep.val().get_bits::<28>(0)) << 36)
+                | bit_cast::<64, 36>(self.stepped_keep.val().get_bits::<36>(28));
+        } else if self.fifteen.val() {
+            self.placed_keep.next = (bit_cast::<64, 4>(self.stepped_keep.val().get_bits::<4>(0)) << 60)
+                | bit_cast::<64, 60>(self.stepped_keep.val().get_bits::<60>(4));
+        }
+        self.masked.d.next = self.placed.val();
+        self.masked.keep.next = 0.into();
         if self.need.val() {
-            self.bytes.next = self.masked.q.val();
+            self.masked.keep.next = self.placed_keep.val();
         }
-        self.at_zero.next = (bit_cast::<512, 208>(self.bytes.val().get_bits::<208>(0)) << 304)
-            | bit_cast::<512, 304>(self.bytes.val().get_bits::<304>(208));
-        self.at_one.next = (bit_cast::<512, 48>(self.bytes.val().get_bits::<48>(0)) << 464)
-            | bit_cast::<512, 464>(self.bytes.val().get_bits::<464>(48));
-        self.at_two.next = (bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(0)) << 496)
-            | bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(16));
-        self.at_three.next = (bit_cast::<512, 496>(self.bytes.val().get_bits::<496>(0)) << 16)
-            | bit_cast::<512, 16>(self.bytes.val().get_bits::<16>(496));
-        self.at_four.next = (bit_cast::<512, 368>(self.bytes.val().get_bits::<368>(0)) << 144)
-            | bit_cast::<512, 144>(self.bytes.val().get_bits::<144>(368));
-        self.at_five.next = (bit_cast::<512, 336>(self.bytes.val().get_bits::<336>(0)) << 176)
-            | bit_cast::<512, 176>(self.bytes.val().get_bits::<176>(336));
-        // Six ways, chosen bit by bit of the place: a multiplexer takes fewer gates so.
-        if self.packet.q.val().place.get_bit(2) {
-            self.turned.next = self.at_four.val();
-            if self.packet.q.val().place.get_bit(0) {
-                self.turned.next = self.at_five.val();
-            }
-        } else if self.packet.q.val().place.get_bit(1) {
-            self.turned.next = self.at_two.val();
-            if self.packet.q.val().place.get_bit(0) {
-                self.turned.next = self.at_three.val();
-            }
-        } else {
-            self.turned.next = self.at_zero.val();
-            if self.packet.q.val().place.get_bit(0) {
-                self.turned.next = self.at_one.val();
-            }
-        }
+        self.turned.next = self.masked.q.val();
         match self.packet.q.val().place.index() {
             1 => {
                 self.begins.next = self.all_bits.val() << 464;
@@ -293,9 +307,14 @@ impl Logic for TxBeats {
         } else if self.packet.q.val().payload_len.any() {
             self.low.next = self.begins.val();
         }
-        self.payload_ready.next = self.valid.q.val() & self.out_free.val() & self.need.val();
         self.step.next =
-            self.valid.q.val() & self.out_free.val() & (!self.need.val() | self.payload_valid.val());
+            self.valid.q.val() & self.out_free.val() & (!self.need.val() | self.beat_valid.q.val());
+        self.takes.next = self.valid.q.val() & self.out_free.val() & self.need.val();
+        self.payload_ready.next = !self.beat_valid.q.val() | self.takes.val();
+        if !self.beat_valid.q.val() | self.takes.val() {
+            self.beat_valid.d.next = self.payload_valid.val();
+            self.beat.d.next = self.payload_data.val();
+        }
         self.ends.next = self.step.val() & self.last.q.val();
         self.out_valid.d.next = self.out_valid.q.val() & !self.frame_ready.val();
         self.tags.d.next = self.step.val() & !self.begun.q.val();
@@ -318,19 +337,21 @@ impl Logic for TxBeats {
                 self.kept.d.next =
                     self.turned.val() | bit_cast::<512, 128>(self.header.q.val().get_bits::<128>(1024));
             }
-            self.left.d.next = self.now_left.val();
             if self.need.val() {
-                self.left.d.next = self.now_left.val() - 64;
-                if self.now_left.val() <= 64 {
+                self.left.d.next = self.left.q.val() - 64;
+                if self.left.q.val() <= 64 {
                     self.left.d.next = 0.into();
                 }
             }
-            self.to_go.d.next = self.now_to_go.val() - 64;
+            self.to_go.d.next = self.to_go.q.val() - 64;
             self.begun.d.next = true;
             self.behind.d.next = self.begun.q.val();
-            self.last.d.next = self.now_to_go.val() <= 128;
+            self.last.d.next = self.to_go.q.val() <= 128;
             if self.ends.val() {
-                self.out.d.next.tkeep = !(self.all_bytes.val() << self.now_to_go.val());
+                // 64 bytes are all of them.
+                if self.to_go.q.val().get_bits::<6>(0).any() {
+                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.to_go.q.val().get_bits::<6>(0));
+                }
                 self.out.d.next.tlast = true;
                 self.begun.d.next = false;
                 self.behind.d.next = false;
@@ -378,11 +399,14 @@ impl Logic for TxBeats {
             self.valid.d.next = self.head_valid.val();
             self.header.d.next = self.head.val();
             self.packet.d.next = self.ticket.val();
+            self.left.d.next = self.ticket.val().payload_len;
+            self.to_go.d.next = self.ticket.val().total;
             self.last.d.next = self.ticket.val().total <= 64;
         }
 
         if self.rst.val() {
             self.valid.d.next = false;
+            self.beat_valid.d.next = false;
             self.begun.d.next = false;
             self.behind.d.next = false;
             self.tags.d.next = false;
