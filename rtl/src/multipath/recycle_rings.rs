@@ -3,9 +3,10 @@
 //!
 //! ```text
 //!                 ┌──────────── ring of a destination: 8 × (value, uses left) ─┐
-//!  take ─> hash ─>│ RAM ─> first: used, then last, or out when its uses end    │─> register ─> RAM
-//!  echo ─> hash ─>│     ─> clean: all its uses again, or a new last; CE: out   │
-//!                 └────────────────────────────────────────────────────────────┘
+//!  take ─> hash ─>│ RAM ─> first: used, then last                              │─> register ─┐
+//!  echo ─> hash ─>│     ─> where its value stands                             │             │
+//!                 └────────────────────────────────────────────────────────────┘             v
+//!      RAM <─ out when its uses end; of an echo: clean: all uses again, or a new last; CE: out ┘
 //! ```
 //!
 //! A value is in a ring at most once, and the uses it has left tell that it is
@@ -51,8 +52,9 @@ pub struct RecycleRings {
     pub asks: Signal<Out, Bit>,
     take_hash: DestinationHash,
     echo_hash: DestinationHash,
-    /// Value in bits 0 to 7, uses left above, and above those whether there are any.
-    rings: [SdpRam<Bits<15>, 10>; 8],
+    /// Value in bits 0 to 7, uses left above, and above those whether there are any. The top bit
+    /// of the first says that the ring is as full as it can be, which would be late to find out.
+    rings: [SdpRam<Bits<16>, 10>; 8],
     used: Dff<Bit>,
     used_kind: Dff<Bits<2>>,
     waiting: Dff<Bit>,
@@ -61,11 +63,19 @@ pub struct RecycleRings {
     waiting_at: Dff<Bits<10>>,
     echoed: Dff<Bit>,
     at: Dff<Bits<10>>,
-    // What is written, and what was in the clock before: the RAM shows neither yet.
-    last: [Dff<Bits<15>>; 8],
+    // What is written, and what was in the clock before: the RAM shows neither yet. An echo
+    // changes it on the way there: to compare all values is late behind the RAM.
+    last: [Dff<Bits<16>>; 8],
+    /// The one that is last now was used for the last time.
+    spent: Dff<Bit>,
+    mends: Dff<Bit>,
+    mends_ce: Dff<Bit>,
+    mends_ev: Dff<Bits<8>>,
+    held: [Dff<Bit>; 8],
     last_at: Dff<Bits<10>>,
     last_valid: Dff<Bit>,
-    older: [Dff<Bits<15>>; 8],
+    older: [Dff<Bits<16>>; 8],
+    older_full: Dff<Bit>,
     older_at: Dff<Bits<10>>,
     older_valid: Dff<Bit>,
     sweeping: Dff<Bit>,
@@ -74,16 +84,21 @@ pub struct RecycleRings {
     base: Dff<Bits<8>>,
     count: Dff<Bits<9>>,
     place: Signal<Local, Bits<10>>,
-    old: [Signal<Local, Bits<15>>; 8],
+    old: [Signal<Local, Bits<16>>; 8],
     live: [Signal<Local, Bit>; 8],
-    held: [Signal<Local, Bit>; 8],
     hit: [Signal<Local, Bit>; 9],
-    fresh: [Signal<Local, Bits<15>>; 8],
-    kept: Signal<Local, Bits<15>>,
+    fresh: [Signal<Local, Bits<16>>; 8],
+    written: [Signal<Local, Bits<16>>; 8],
+    kept: Signal<Local, Bits<16>>,
     left: Signal<Local, Bits<6>>,
-    keep: Signal<Local, Bit>,
-    clean: Signal<Local, Bits<15>>,
-    full: [Signal<Local, Bit>; 9],
+    clean: Signal<Local, Bits<16>>,
+    /// What is written, without the echo, fills the ring, or with one more value does, counted
+    /// place by place.
+    filled: [Signal<Local, Bit>; 9],
+    nearly: [Signal<Local, Bit>; 8],
+    /// It fills the ring; the ring read is full.
+    written_full: Signal<Local, Bit>,
+    full: Signal<Local, Bit>,
     use_first: Signal<Local, Bit>,
     data: Signal<Local, Bit>,
     wanted: Signal<Local, Bit>,
@@ -92,7 +107,9 @@ pub struct RecycleRings {
     offset: Signal<Local, Bits<8>>,
     /// Numbers of values with which the ring is as full as it can be.
     whole: [Constant<Bits<9>>; 8],
-    uses: Constant<Bits<15>>,
+    uses: Constant<Bits<16>>,
+    /// A value, its uses, and that there are any.
+    word: Constant<Bits<16>>,
     half: Constant<Bits<6>>,
     sweep_last: Constant<Bits<10>>,
     probe: Constant<Bits<2>>,
@@ -127,9 +144,15 @@ impl RecycleRings {
             echoed: Default::default(),
             at: Default::default(),
             last: std::array::from_fn(|_| Dff::default()),
+            spent: Default::default(),
+            mends: Default::default(),
+            mends_ce: Default::default(),
+            mends_ev: Default::default(),
+            held: std::array::from_fn(|_| Dff::default()),
             last_at: Default::default(),
             last_valid: Default::default(),
             older: std::array::from_fn(|_| Dff::default()),
+            older_full: Default::default(),
             older_at: Default::default(),
             older_valid: Default::default(),
             sweeping: Default::default(),
@@ -140,13 +163,15 @@ impl RecycleRings {
             place: Default::default(),
             old: Default::default(),
             live: Default::default(),
-            held: Default::default(),
             hit: Default::default(),
             fresh: Default::default(),
+            written: Default::default(),
             kept: Default::default(),
             left: Default::default(),
-            keep: Default::default(),
             clean: Default::default(),
+            filled: Default::default(),
+            nearly: Default::default(),
+            written_full: Default::default(),
             full: Default::default(),
             use_first: Default::default(),
             data: Default::default(),
@@ -156,6 +181,7 @@ impl RecycleRings {
             offset: Default::default(),
             whole: std::array::from_fn(|i| Constant::new((i as u64 + 1).into())),
             uses: Constant::new((1 << 14 | u64::from(RECYCLE_USES) << 8).into()),
+            word: Constant::new(0x7FFFu64.into()),
             half: Constant::new(u64::from(RECYCLE_USES / 2).into()),
             sweep_last: Constant::new(1023u64.into()),
             probe: Constant::new(PROBE.into()),
@@ -175,6 +201,11 @@ impl Logic for RecycleRings {
             last_valid,
             older_at,
             older_valid,
+            older_full,
+            spent,
+            mends,
+            mends_ce,
+            mends_ev,
             sweeping,
             sweep_at,
             enabled,
@@ -205,9 +236,71 @@ impl Logic for RecycleRings {
         }
         self.at.d.next = self.place.val();
 
-        // What is in it.
+        // What is written. An echo's value, if it is there, has its uses again or leaves; else it is a
+        // new last. A packet's value leaves if its uses end.
+        self.clean.next = self.uses.val() | bit_cast::<16, 8>(self.mends_ev.q.val());
         self.hit[0].next = false;
-        self.full[0].next = false;
+        self.filled[0].next = self.last[7].q.val().get_bit(14);
+        self.nearly[0].next = (self.count.q.val() == 1) | self.last[6].q.val().get_bit(14);
+        for i in 0..8 {
+            self.hit[i + 1].next = self.hit[i].val() | self.held[i].q.val();
+            self.filled[i + 1].next = self.filled[i].val()
+                | (self.last[i].q.val().get_bit(14) & (self.count.q.val() == self.whole[i].val()));
+            self.written[i].next = self.last[i].q.val();
+        }
+        for i in 0..7 {
+            self.nearly[i + 1].next = self.nearly[i].val()
+                | (self.last[i].q.val().get_bit(14) & (self.count.q.val() == self.whole[i + 1].val()));
+        }
+        self.written_full.next = self.filled[8].val();
+        if self.mends.q.val() & self.mends_ce.q.val() {
+            for i in 0..7 {
+                if self.hit[i + 1].val() {
+                    self.written[i].next = self.last[i + 1].q.val();
+                }
+            }
+            if self.hit[8].val() {
+                self.written[7].next = 0.into();
+                self.written_full.next = false;
+            }
+        } else if self.mends.q.val() {
+            if self.held[0].q.val() | !self.last[0].q.val().get_bit(14) {
+                self.written[0].next = self.clean.val();
+            }
+            for i in 1..8 {
+                if self.held[i].q.val()
+                    | (!self.hit[8].val()
+                        & !self.last[i].q.val().get_bit(14)
+                        & self.last[i - 1].q.val().get_bit(14))
+                {
+                    self.written[i].next = self.clean.val();
+                }
+            }
+            if !self.hit[8].val() & self.nearly[7].val() {
+                self.written_full.next = true;
+            }
+        }
+        if self.spent.q.val() {
+            for i in 0..7 {
+                if !self.last[i + 1].q.val().get_bit(14) {
+                    self.written[i].next = self.last[i].q.val().replace_bit(14, false);
+                }
+            }
+            self.written[7].next = self.last[7].q.val().replace_bit(14, false);
+            self.written_full.next = false;
+        }
+
+        // What is in it.
+        self.full.next = self.rings[0].read_data.val().get_bit(15);
+        if self.older_valid.q.val() & (self.older_at.q.val() == self.at.q.val()) {
+            self.full.next = self.older_full.q.val();
+        }
+        if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
+            self.full.next = self.written_full.val();
+        }
+        if self.sweeping.q.val() {
+            self.full.next = false;
+        }
         for i in 0..8 {
             self.rings[i].clock.next = self.clk.val();
             self.rings[i].read_address.next = self.place.val();
@@ -216,24 +309,22 @@ impl Logic for RecycleRings {
                 self.old[i].next = self.older[i].q.val();
             }
             if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
-                self.old[i].next = self.last[i].q.val();
+                self.old[i].next = self.written[i].val();
             }
             if self.sweeping.q.val() {
                 self.old[i].next = 0.into();
             }
+            self.old[i].next = self.old[i].val() & self.word.val();
             self.live[i].next = self.old[i].val().get_bit(14);
-            self.held[i].next =
+            self.held[i].clock.next = self.clk.val();
+            self.held[i].d.next =
                 self.live[i].val() & (self.old[i].val().get_bits::<8>(0) == self.waiting_ev.q.val());
-            self.hit[i + 1].next = self.hit[i].val() | self.held[i].val();
-            self.full[i + 1].next =
-                self.full[i].val() | (self.live[i].val() & (self.count.q.val() == self.whole[i].val()));
         }
 
         // A packet.
         self.data.next =
             (self.used_kind.q.val() != self.probe.val()) & (self.used_kind.q.val() != self.feedback.val());
-        self.wanted.next =
-            self.explores.val() & (self.used_kind.q.val() == 0) & !self.full[8].val() & !self.live[7].val();
+        self.wanted.next = self.explores.val() & (self.used_kind.q.val() == 0) & !self.full.val();
         self.use_first.next = self.used.q.val() & self.on.val() & self.live[0].val() & !self.wanted.val();
         self.recycled.next = self.use_first.val();
         self.ev.next = self.old[0].val().get_bits::<8>(0);
@@ -243,14 +334,12 @@ impl Logic for RecycleRings {
             & self.data.val()
             & (!self.use_first.val()
                 | ((self.left.val() <= self.half.val()) & (self.left.val().get_bits::<3>(0) == 0)));
-        self.keep.next = (self.left.val() != 1) & (self.used_kind.q.val() != self.probe.val());
-        self.kept.next = 0.into();
-        if self.keep.val() {
-            self.kept.next = self.old[0].val() - 256;
+        self.kept.next = (self.old[0].val() - 256) & self.word.val();
+        if self.used_kind.q.val() == self.probe.val() {
+            self.kept.next = self.kept.val().replace_bit(14, false);
         }
 
-        // The ring as it becomes.
-        self.clean.next = self.uses.val() | bit_cast::<15, 8>(self.waiting_ev.q.val());
+        // The ring as a packet leaves it.
         for i in 0..7 {
             self.fresh[i].next = self.old[i].val();
             if self.use_first.val() {
@@ -259,30 +348,16 @@ impl Logic for RecycleRings {
                 } else if self.live[i].val() {
                     self.fresh[i].next = self.kept.val();
                 }
-            } else if self.waiting_ce.q.val() {
-                if self.hit[i + 1].val() {
-                    self.fresh[i].next = self.old[i + 1].val();
-                }
             }
         }
         self.fresh[7].next = self.old[7].val();
-        if self.use_first.val() {
-            if self.live[7].val() {
-                self.fresh[7].next = self.kept.val();
-            }
-        } else if self.waiting_ce.q.val() & self.hit[8].val() {
-            self.fresh[7].next = 0.into();
+        if self.use_first.val() & self.live[7].val() {
+            self.fresh[7].next = self.kept.val();
         }
-        if !self.use_first.val() & !self.waiting_ce.q.val() {
-            if self.held[0].val() | !self.live[0].val() {
-                self.fresh[0].next = self.clean.val();
-            }
-            for i in 1..8 {
-                if self.held[i].val() | (!self.hit[8].val() & !self.live[i].val() & self.live[i - 1].val()) {
-                    self.fresh[i].next = self.clean.val();
-                }
-            }
-        }
+        self.spent.d.next = self.use_first.val() & (self.left.val() == 1) & !self.sweeping.q.val();
+        self.mends.d.next = self.echoed.q.val() & !self.sweeping.q.val();
+        self.mends_ce.d.next = self.waiting_ce.q.val();
+        self.mends_ev.d.next = self.waiting_ev.q.val();
         self.writes.next = self.use_first.val() | self.echoed.q.val();
         self.last_at.d.next = self.at.q.val();
         self.last_valid.d.next = self.writes.val();
@@ -299,11 +374,14 @@ impl Logic for RecycleRings {
                 self.last[i].d.next = 0.into();
             }
             self.older[i].clock.next = self.clk.val();
-            self.older[i].d.next = self.last[i].q.val();
+            self.older[i].d.next = self.written[i].val();
             self.rings[i].write_enable.next = self.last_valid.q.val();
             self.rings[i].write_address.next = self.last_at.q.val();
-            self.rings[i].write_data.next = self.last[i].q.val();
+            self.rings[i].write_data.next = self.written[i].val();
         }
+        self.rings[0].write_data.next =
+            self.written[0].val() | (bit_cast::<16, 1>(self.written_full.val().into()) << 15);
+        self.older_full.d.next = self.written_full.val();
 
         // Emptying.
         self.enabled.d.next = self.settings.val().enable;
