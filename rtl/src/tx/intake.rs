@@ -107,6 +107,7 @@ impl Logic for RequestIntake {
         self.unasked.initial_window.next = self.window.val();
         self.unasked.payload_log2.next = self.held.q.val().payload_log2;
         self.unasked.length.next = self.held.q.val().length;
+        self.unasked.count.next = self.held.q.val().count;
         self.needs.d.next = self.unasked.bytes.val();
         self.measured.d.next = self.valid.q.val() & !self.arrived.q.val();
         // What is left of the limit stands in a register beside `needs`: a message that opens is counted a

@@ -411,6 +411,7 @@ impl Logic for Judge {
         self.unasked.initial_window.next = self.message.val().initial_window;
         self.unasked.payload_log2.next = self.message.val().payload_log2;
         self.unasked.length.next = self.message.val().length;
+        self.unasked.count.next = self.message.val().count;
         self.out.d.next.unasked = self.unasked.bytes.val();
 
         // Ages.

@@ -1,7 +1,7 @@
 //! The bytes a message sends unasked: its initial window, or all of it when it
-//! is shorter.
+//! no more packets.
 //!
-//! Contract: combinational, a shift and a comparison. Verified as part of
+//! Contract: combinational; packets are compared, and only then is the window made bytes. Verified as part of
 //! `testbenches/tests/tx_slots/`, rule TX-1.
 
 use crate::prelude::*;
@@ -12,9 +12,10 @@ pub struct Unasked {
     pub initial_window: Signal<In, Bits<8>>,
     pub payload_log2: Signal<In, Bits<4>>,
     pub length: Signal<In, Bits<32>>,
+    /// Packets of `length`: one at least.
+    pub count: Signal<In, Bits<24>>,
     pub bytes: Signal<Out, Bits<32>>,
-    window: Signal<Local, Bits<32>>,
-    size: Signal<Local, Bits<32>>,
+    window: Signal<Local, Bits<9>>,
 }
 
 impl Unasked {
@@ -23,9 +24,9 @@ impl Unasked {
             initial_window: Default::default(),
             payload_log2: Default::default(),
             length: Default::default(),
+            count: Default::default(),
             bytes: Default::default(),
             window: Default::default(),
-            size: Default::default(),
         }
     }
 }
@@ -36,13 +37,12 @@ impl Logic for Unasked {
         if self.initial_window.val() == 0 {
             self.window.next = 256.into();
         } else {
-            self.window.next = bit_cast::<32, 8>(self.initial_window.val());
+            self.window.next = bit_cast::<9, 8>(self.initial_window.val());
         }
-        self.size.next = self.window.val() << self.payload_log2.val();
-        if self.length.val() < self.size.val() {
+        if self.count.val() <= bit_cast::<24, 9>(self.window.val()) {
             self.bytes.next = self.length.val();
         } else {
-            self.bytes.next = self.size.val();
+            self.bytes.next = bit_cast::<32, 9>(self.window.val()) << self.payload_log2.val();
         }
     }
 }
