@@ -27,7 +27,8 @@ pub struct WindowTable {
     change_hash: DestinationHash,
     asked: SdpRam<Bits<8>, 10>,
     changed: SdpRam<Bits<8>, 10>,
-    held: Signal<Local, Bits<8>>,
+    /// Out of the memory into a register first: what becomes of it is decided by it.
+    held: Dff<Bits<8>>,
     half: Signal<Local, Bits<8>>,
     fresh: Signal<Local, Bits<8>>,
 }
@@ -59,6 +60,7 @@ impl WindowTable {
 impl Logic for WindowTable {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clk, held);
         self.asked.clock.next = self.clk.val();
         self.changed.clock.next = self.clk.val();
         self.ask_hash.gid.next = self.ask.val();
@@ -67,7 +69,7 @@ impl Logic for WindowTable {
         self.changed.read_address.next = self.change_hash.place.val();
         self.cap.next = self.asked.read_data.val();
 
-        self.held.next = self.changed.read_data.val();
+        self.held.d.next = self.changed.read_data.val();
         self.half.next = self.window.val() >> 1;
         if self.window.val() == 0 {
             self.half.next = 128.into();
@@ -75,14 +77,14 @@ impl Logic for WindowTable {
         if self.window.val() == 1 {
             self.half.next = 1.into();
         }
-        self.fresh.next = self.held.val() + 1;
+        self.fresh.next = self.held.q.val() + 1;
         if self.halve.val() {
             self.fresh.next = self.half.val();
         }
         // A window never shortened stays so, and the longest one is none.
         self.asked.write_enable.next = self.clear.val()
             | self.halve.val()
-            | (self.grow.val() & (self.held.val() != 0) & (self.held.val() != 255));
+            | (self.grow.val() & (self.held.q.val() != 0) & (self.held.q.val() != 255));
         self.asked.write_address.next = self.change_hash.place.val();
         self.asked.write_data.next = self.fresh.val();
         if self.clear.val() {
