@@ -30,8 +30,8 @@ impl Logic for Slots {
             known2,
             rtt2,
             beyond,
-            age2,
             reach2,
+            reach_unknown,
             bytes,
             reclaim_at
         );
@@ -228,16 +228,15 @@ impl Logic for Slots {
             self.rtt1.next = self.states.read_data.val().srtt;
         }
         self.known2.d.next = self.rtt.known.val();
+        // The round trip comes out of a memory: whether it is known is seen while its sum is made.
+        self.reach_unknown.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
+            + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
+        self.rtt2.d.next = self.rtt1.val();
+        self.reach2.d.next =
+            bit_cast::<18, 16>(self.rtt1.val()) + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
         if self.rtt1.val() == 0 {
             self.rtt2.d.next = self.settings.val().rtt_default;
-            self.reach2.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
-                + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
-            self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.settings.val().rtt_default);
-        } else {
-            self.rtt2.d.next = self.rtt1.val();
-            self.reach2.d.next =
-                bit_cast::<18, 16>(self.rtt1.val()) + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
-            self.age2.d.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt1.val());
+            self.reach2.d.next = self.reach_unknown.q.val();
         }
         // TX-6.
         self.beyond.d.next = self.outlet.lag.val() + (bit_cast::<24, 16>(self.settings.val().guard) << 1);
@@ -259,7 +258,7 @@ impl Logic for Slots {
         self.judge.known_rtt.next = self.known2.q.val();
         self.judge.rtt.next = self.rtt2.q.val();
         self.judge.reach.next = self.reach2.q.val();
-        self.judge.settles_in.next = self.age2.q.val();
+        self.judge.settles_in.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt2.q.val());
         self.judge.jitter.next = self.starter.jitter.val();
         self.maker.job.next = self.job2.q.val();
         self.maker.state.next = self.state2.q.val();

@@ -176,11 +176,11 @@ pub struct Slots {
     window4: Dff<Bits<8>>,
     known2: Dff<Bits<16>>,
     rtt2: Dff<Bits<16>>,
-    /// What a word about a packet takes beyond the round trip; with that of the job's slot.
+    /// What a word about a packet takes beyond the round trip.
     beyond: Dff<Bits<24>>,
-    age2: Dff<Bits<24>>,
-    /// What an interval begins with.
+    /// What an interval begins with; that of a slot that knows no round trip.
     reach2: Dff<Bits<18>>,
+    reach_unknown: Dff<Bits<18>>,
     rtt1: Signal<Local, Bits<16>>,
 
     // Outputs.
@@ -301,8 +301,8 @@ impl Slots {
             known2: Default::default(),
             rtt2: Default::default(),
             beyond: Default::default(),
-            age2: Default::default(),
             reach2: Default::default(),
+            reach_unknown: Default::default(),
             rtt1: Default::default(),
             bytes: Default::default(),
             reclaim_at: Default::default(),
