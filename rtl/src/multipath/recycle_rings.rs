@@ -354,7 +354,11 @@ impl Logic for RecycleRings {
         if self.use_first.val() & self.live[7].val() {
             self.fresh[7].next = self.kept.val();
         }
-        self.spent.d.next = self.use_first.val() & (self.left.val() == 1) & !self.sweeping.q.val();
+        // A PROBE has taken it out already.
+        self.spent.d.next = self.use_first.val()
+            & (self.left.val() == 1)
+            & (self.used_kind.q.val() != self.probe.val())
+            & !self.sweeping.q.val();
         self.mends.d.next = self.echoed.q.val() & !self.sweeping.q.val();
         self.mends_ce.d.next = self.waiting_ce.q.val();
         self.mends_ev.d.next = self.waiting_ev.q.val();

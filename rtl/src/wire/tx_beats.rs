@@ -348,10 +348,8 @@ impl Logic for TxBeats {
             self.behind.d.next = self.begun.q.val();
             self.last.d.next = self.to_go.q.val() <= 128;
             if self.ends.val() {
-                // 64 bytes are all of them.
-                if self.to_go.q.val().get_bits::<6>(0).any() {
-                    self.out.d.next.tkeep = !(self.all_bytes.val() << self.to_go.q.val().get_bits::<6>(0));
-                }
+                // Never all 64: a frame has two bytes more than a multiple of four.
+                self.out.d.next.tkeep = !(self.all_bytes.val() << self.to_go.q.val().get_bits::<6>(0));
                 self.out.d.next.tlast = true;
                 self.begun.d.next = false;
                 self.behind.d.next = false;
