@@ -406,6 +406,23 @@ fn echoes_in_a_row_keep_their_values() {
     });
 }
 
+/// A packet right behind the echo that fills its ring looks for no further path.
+#[test]
+fn a_ring_just_filled_is_full() {
+    tb::run("path_scheduler::filled", &design(), |dut, rng| {
+        let gid = 0xFFFF_0A00_0001;
+        enable(dut, RECYCLE, 1, 0, rng.bits(32).max(1));
+        for turn in 0..1500 {
+            put_echo(dut, gid, 0, false);
+            dut.clock();
+            set(dut, "echo.valid", 0);
+            dut.clock();
+            assert!(!take_to(dut, gid, NEW, 0).asks, "turn {turn}");
+            take_to(dut, gid, PROBE, 0);
+        }
+    });
+}
+
 /// A value goes when its uses are over, asks twice before, and PROBEs take it
 /// out; FEEDBACK never asks.
 #[test]
@@ -445,7 +462,7 @@ fn another_range_empties_the_rings() {
             set(dut, "settings.enable", 1);
             dut.clock_by(3);
             // Nothing is kept while the rings empty, in none of them.
-            (0..150).for_each(|_| echo(dut, gid, 60, false));
+            (0..240).for_each(|_| echo(dut, gid, 60, false));
             assert!(take_to(dut, gid, AGAIN, 0).asks, "{name}");
             dut.clock_by(1030);
             for gid in gid..gid + 100 {
