@@ -27,7 +27,7 @@
 //!   the clock before it the packet was judged, and `opened` tells what was opened;
 //! - a post takes 5 clocks and waits for one ask at most; `lookup` settles and
 //!   asks again while it waits for a receive, which may be behind that post;
-//! - a sweep step (two clocks, six with a node to take out) goes first every 64
+//! - a sweep step (two clocks, seven with a node to take out) goes first every 64
 //!   clocks, and any time nothing else is to do; `purging` falls when no node of a
 //!   past life is left;
 //! - without room for the key, a node or within the quota a post is refused with
@@ -64,6 +64,8 @@ enum State {
     /// The answer stands.
     Held,
     SweepLook,
+    /// The node is in registers.
+    SweepHash,
 }
 
 #[derive(LogicBlock)]
@@ -127,6 +129,12 @@ pub struct MatchTable {
     stands: Dff<Bit>,
     shown: Dff<Receive>,
     full: Dff<Bit>,
+    /// The node named is the one meant, in four parts: it comes out of a memory late, and stands
+    /// there for two clocks before it matters.
+    is_life: Dff<Bit>,
+    is_low: Dff<Bit>,
+    is_high: Dff<Bit>,
+    is_target: Dff<Bit>,
 
     sweeps: Signal<Local, Bit>,
     may_start: Signal<Local, Bit>,
@@ -222,6 +230,10 @@ impl MatchTable {
             stands: Default::default(),
             shown: Default::default(),
             full: Default::default(),
+            is_life: Default::default(),
+            is_low: Default::default(),
+            is_high: Default::default(),
+            is_target: Default::default(),
             sweeps: Default::default(),
             may_start: Default::default(),
             asks: Default::default(),
@@ -260,7 +272,8 @@ impl Logic for MatchTable {
     fn update(&mut self) {
         dff_setup!(self, clk, state, was_enabled, want_key, clear_at, cleared, kind, turn, word, life, set0);
         dff_setup!(
-            self, clk, set1, sweep_at, sweep_left, sweep_in, sweep_due, done, done_full, full, stands, shown
+            self, clk, set1, sweep_at, sweep_left, sweep_in, sweep_due, done, done_full, full, stands, shown,
+            is_life, is_low, is_high, is_target
         );
         self.hash.clk.next = self.clk.val();
         self.hash.rst.next = self.rst.val();
@@ -298,10 +311,9 @@ impl Logic for MatchTable {
                 self.tenants.endpoint.next = self.ask_endpoint.val();
             }
         }
-        if self.exists.val() & (self.state.q.val() == State::SweepLook) {
-            self.hash.tag.next = self.nodes.node.val().tag;
-            self.hash.endpoint.next = self.nodes.node.val().endpoint;
-            self.tenants.endpoint.next = self.nodes.node.val().endpoint;
+        if self.state.q.val() == State::SweepHash {
+            self.hash.tag.next = self.word.q.val().tag;
+            self.hash.endpoint.next = self.word.q.val().endpoint;
         }
 
         self.tables.set0.next = self.set0.q.val();
@@ -338,16 +350,22 @@ impl Logic for MatchTable {
             & (self.is_found.val() | self.tables.vacancy.val().any());
         self.insert.next =
             self.act.val() & (self.kind.q.val() == 1) & self.tenants.tags.val() & self.room.val();
-        self.holds.next = self.is_found.val()
-            & ((self.word.q.val().handle & self.beyond.val()) == 0)
+        self.is_life.d.next = ((self.word.q.val().handle & self.beyond.val()) == 0)
             & self.nodes.live.val()
             & (self.nodes.node.val().endpoint == self.word.q.val().endpoint)
-            & (self.nodes.node.val().life == self.life.q.val())
-            & (self.nodes.node.val().tag == self.word.q.val().tag);
-        self.unlink.next = (self.act.val()
-            & self.holds.val()
-            & (((self.kind.q.val() == 2) & (self.nodes.node.val().entry == self.word.q.val().target))
-                | (self.kind.q.val() == 3)))
+            & (self.nodes.node.val().life == self.life.q.val());
+        self.is_low.d.next =
+            self.nodes.node.val().tag.get_bits::<32>(0) == self.word.q.val().tag.get_bits::<32>(0);
+        self.is_high.d.next =
+            self.nodes.node.val().tag.get_bits::<32>(32) == self.word.q.val().tag.get_bits::<32>(32);
+        self.is_target.d.next =
+            (self.kind.q.val() == 3) | (self.nodes.node.val().entry == self.word.q.val().target);
+        self.holds.next = self.is_found.val()
+            & self.is_life.q.val()
+            & self.is_low.q.val()
+            & self.is_high.q.val()
+            & self.is_target.q.val();
+        self.unlink.next = (self.act.val() & self.holds.val() & self.kind.q.val().get_bit(1))
             | ((self.state.q.val() == State::Held)
                 & self.settle.val()
                 & self.take.val()
@@ -536,16 +554,17 @@ impl Logic for MatchTable {
                 self.set1.d.next = self.hash.hash1.val();
             }
             State::Read => {
+                self.state.d.next = State::Compare;
                 if self.kind.q.val() != 3 {
                     self.life.d.next = self.tenants.life.val();
+                } else {
+                    if self.tenants.life.val() == self.life.q.val() {
+                        self.state.d.next = State::Idle;
+                    }
                 }
-                self.state.d.next = State::Compare;
             }
             State::Compare => {
                 self.state.d.next = State::Choose;
-                if (self.kind.q.val() == 3) & (self.tenants.life.val() == self.life.q.val()) {
-                    self.state.d.next = State::Idle;
-                }
             }
             State::Choose => {
                 self.state.d.next = State::Act;
@@ -565,11 +584,9 @@ impl Logic for MatchTable {
                     self.word.d.next.tag = self.nodes.node.val().tag;
                     self.word.d.next.handle = bit_cast::<16, 12>(self.sweep_at.q.val());
                     self.life.d.next = self.nodes.node.val().life;
-                    self.set0.d.next = self.hash.hash0.val();
-                    self.set1.d.next = self.hash.hash1.val();
                     self.state.d.next = State::Idle;
                     if self.nodes.live.val() {
-                        self.state.d.next = State::Read;
+                        self.state.d.next = State::SweepHash;
                     }
                     self.sweep_left.d.next = self.sweep_left.q.val() - 1;
                     self.sweep_at.d.next = self.sweep_at.q.val() + 1;
@@ -577,6 +594,11 @@ impl Logic for MatchTable {
                         self.sweep_at.d.next = 0.into();
                     }
                 }
+            }
+            State::SweepHash => {
+                self.set0.d.next = self.hash.hash0.val();
+                self.set1.d.next = self.hash.hash1.val();
+                self.state.d.next = State::Read;
             }
         }
         self.asking.next = (self.kind.q.val() == 0)
