@@ -14,7 +14,8 @@
 //! stored), `take` (consumed), `skip` (refused or passed on); an entry waits while put != take.
 //!
 //! A tagged receive or a cancel goes to the match table, in the order of the
-//! ring, and gives its place back.
+//! ring, and gives its place back. It is offered a clock after it is known to be
+//! good, so that what is taken hangs on registers only.
 //!
 //! A bad key (it needs LOCAL_WRITE), bad bounds, a chunk area that is none (HR-2)
 //! or a failed ring read end in an error completion of that entry; the next one is offered instead.
@@ -68,6 +69,8 @@ enum Step {
     Key,
     Weigh,
     Decide,
+    /// Good, and of the match table.
+    Hand,
 }
 
 #[derive(LogicBlock)]
@@ -171,6 +174,7 @@ pub struct RqFetch {
     held: Signal<Local, Posted>,
     units: Signal<Local, Bits<21>>,
     decides: Signal<Local, Bit>,
+    hands: Signal<Local, Bit>,
     /// Its entry goes to the match table.
     for_table: Signal<Local, Bit>,
     pushed: Signal<Local, Bit>,
@@ -299,6 +303,7 @@ impl RqFetch {
             held: Default::default(),
             units: Default::default(),
             decides: Default::default(),
+            hands: Default::default(),
             for_table: Default::default(),
             pushed: Default::default(),
             pass: Default::default(),
@@ -432,11 +437,14 @@ impl Logic for RqFetch {
         // While a wipe waits, `stale` may not show it yet. These are no part of
         // the match below: what waits for ready there would seem to decide valid.
         self.decides.next = (self.state.q.val() == Step::Decide) & !self.wipe.q.val();
-        // A tagged one gives its place back at once, as a refused one does.
-        self.for_table.next = self.good.val() & self.is_tagged.val() & !self.reader.stale.val();
-        self.tagged_valid.next = self.decides.val() & self.for_table.val() & self.reader.skip_ready.val();
+        // A tagged one gives its place back at once, as a refused one does. By the time it is
+        // offered its endpoint may have been written anew.
+        self.hands.next = (self.state.q.val() == Step::Hand) & !self.wipe.q.val();
+        self.for_table.next = self.good.val() & self.is_tagged.val();
+        self.tagged_valid.next = self.hands.val() & !self.reader.stale.val() & self.reader.skip_ready.val();
         self.pushed.next = self.tagged_valid.val() & self.tagged_ready.val();
         self.commit.next = self.pushed.val()
+            | (self.hands.val() & self.reader.stale.val())
             | (self.decides.val()
                 & !self.for_table.val()
                 & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val())));
@@ -460,6 +468,14 @@ impl Logic for RqFetch {
                 if self.commit.val() {
                     self.state.d.next = Step::Gather;
                 }
+                if self.decides.val() & self.for_table.val() {
+                    self.state.d.next = Step::Hand;
+                }
+            }
+            Step::Hand => {
+                if self.commit.val() {
+                    self.state.d.next = Step::Gather;
+                }
             }
         }
         self.reader.record_ready.next = self.commit.val() & self.last_of_record.val();
@@ -474,7 +490,7 @@ impl Logic for RqFetch {
         }
         self.store.next =
             self.commit.val() & self.good.val() & !self.is_tagged.val() & !self.reader.stale.val();
-        self.refuse.next = self.commit.val() & self.bad.val();
+        self.refuse.next = self.commit.val() & self.decides.val() & self.bad.val();
         self.pass.next = self.refuse.val() | self.pushed.val();
         self.tagged_data.next.cancel = self.cancel.val();
         self.tagged_data.next.endpoint = self.reader.record_data.val().endpoint;
