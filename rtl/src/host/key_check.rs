@@ -11,7 +11,9 @@
 //!
 //! A buffer of no bytes needs no key. Sums are one bit wider than addresses, so
 //! neither a buffer nor a region that wraps is ever permitted. The block checks
-//! one right, chosen when it is made; [`Right::Any`] asks for none.
+//! one right, chosen when it is made; [`Right::Any`] asks for none. The sum and the
+//! comparisons are made in halves: address and length may come out of a memory, as the
+//! table's words do.
 //!
 //! Contract: the inputs are held from clock n on; `permitted` holds from n + 2
 //! and follows a table write three clocks later.
@@ -62,14 +64,25 @@ pub struct KeyCheck {
     pub ready: Signal<Out, Bit>,
     keys: ClearedRam<MemoryKey, 8>,
     domains: ClearedRam<Bits<16>, 8>,
-    /// Key, right and domain fit; of the clock before.
-    fits: Dff<Bit>,
-    below: Dff<Bit>,
-    last: Dff<Bits<65>>,
-    limit: Dff<Bits<65>>,
+    /// The key and its right fit, and its domain; of the clock before.
+    is_key: Dff<Bit>,
+    is_domain: Dff<Bit>,
+    /// The address is below the base: by the high half, by the low one where the high ones are one.
+    below_high: Dff<Bit>,
+    level_high: Dff<Bit>,
+    below_low: Dff<Bit>,
+    /// Low half of address + length and its carry, a clock before the rest.
+    last_low: Dff<Bits<33>>,
+    last_high: Dff<Bits<33>>,
+    /// Above the limit in the low half; what of the limit is left to look at.
+    above_low: Dff<Bit>,
+    some_low: Dff<Bit>,
+    limit_high: Dff<Bits<33>>,
+    below: Signal<Local, Bit>,
     key_index: Signal<Local, Bits<8>>,
     /// The region runs past the end of the address space.
     limit_wraps: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
     key_table: Constant<Bits<4>>,
     endpoint_table: Constant<Bits<4>>,
     /// Index bits that no key of this size has.
@@ -109,12 +122,20 @@ impl KeyCheck {
             ready: Default::default(),
             keys,
             domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
-            fits: Default::default(),
+            is_key: Default::default(),
+            is_domain: Default::default(),
+            below_high: Default::default(),
+            level_high: Default::default(),
+            below_low: Default::default(),
+            last_low: Default::default(),
+            last_high: Default::default(),
+            above_low: Default::default(),
+            some_low: Default::default(),
+            limit_high: Default::default(),
             below: Default::default(),
-            last: Default::default(),
-            limit: Default::default(),
             key_index: Default::default(),
             limit_wraps: Default::default(),
+            fits: Default::default(),
             key_table: Constant::new(u64::from(regs::table::MR).into()),
             endpoint_table: Constant::new(u64::from(regs::table::ENDPOINT).into()),
             beyond: Constant::new((0xFFu64 >> config.mrs_log2 << config.mrs_log2).into()),
@@ -132,7 +153,10 @@ impl KeyCheck {
 impl Logic for KeyCheck {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, fits, below, last, limit);
+        dff_setup!(
+            self, clk, is_key, is_domain, below_high, level_high, below_low, last_low, last_high, above_low,
+            some_low, limit_high
+        );
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
         self.domains.clk.next = self.clk.val();
@@ -166,19 +190,38 @@ impl Logic for KeyCheck {
         self.key_index.next = self.key.val().get_bits::<8>(0);
         self.keys.read_address.next = self.key_index.val();
 
-        self.limit_wraps.next = self.keys.read_data.val().limit.get_bit(64)
-            & (self.keys.read_data.val().limit.get_bits::<64>(0) != 0);
-        self.fits.d.next = self.keys.read_data.val().exists
+        // Behind the table there is time for a part each.
+        self.is_key.d.next = self.keys.read_data.val().exists
             & self.keys.read_data.val().right
-            & (self.keys.read_data.val().domain == self.domains.read_data.val())
             & (self.keys.read_data.val().hi == self.key.val().get_bits::<24>(8))
-            & ((self.key_index.val() & self.beyond.val()) == 0)
-            & !self.limit_wraps.val();
-        self.below.d.next = self.address.val() < self.keys.read_data.val().base;
-        self.last.d.next = bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 32>(self.length.val());
-        self.limit.d.next = self.keys.read_data.val().limit;
+            & ((self.key_index.val() & self.beyond.val()) == 0);
+        self.is_domain.d.next = self.keys.read_data.val().domain == self.domains.read_data.val();
+        self.below_high.d.next =
+            self.address.val().get_bits::<32>(32) < self.keys.read_data.val().base.get_bits::<32>(32);
+        self.level_high.d.next =
+            self.address.val().get_bits::<32>(32) == self.keys.read_data.val().base.get_bits::<32>(32);
+        self.below_low.d.next =
+            self.address.val().get_bits::<32>(0) < self.keys.read_data.val().base.get_bits::<32>(0);
+        // The table is read meanwhile: the sum may take two clocks.
+        self.last_low.d.next =
+            bit_cast::<33, 32>(self.address.val().get_bits::<32>(0)) + bit_cast::<33, 32>(self.length.val());
+        self.last_high.d.next = bit_cast::<33, 32>(self.address.val().get_bits::<32>(32))
+            + bit_cast::<33, 1>(self.last_low.q.val().get_bits::<1>(32));
+        self.above_low.d.next =
+            self.last_low.q.val().get_bits::<32>(0) > self.keys.read_data.val().limit.get_bits::<32>(0);
+        self.some_low.d.next = self.keys.read_data.val().limit.get_bits::<32>(0) != 0;
+        self.limit_high.d.next = self.keys.read_data.val().limit.get_bits::<33>(32);
 
+        self.limit_wraps.next = self.limit_high.q.val().get_bit(32)
+            & ((self.limit_high.q.val().get_bits::<32>(0) != 0) | self.some_low.q.val());
+        self.below.next = self.below_high.q.val() | (self.level_high.q.val() & self.below_low.q.val());
+        self.fits.next = (self.last_high.q.val() < self.limit_high.q.val())
+            | ((self.last_high.q.val() == self.limit_high.q.val()) & !self.above_low.q.val());
         self.permitted.next = (self.length.val() == 0)
-            | (self.fits.q.val() & !self.below.q.val() & (self.last.q.val() <= self.limit.q.val()));
+            | (self.is_key.q.val()
+                & self.is_domain.q.val()
+                & !self.below.val()
+                & !self.limit_wraps.val()
+                & self.fits.val());
     }
 }
