@@ -90,8 +90,8 @@ pub struct LookupJudge {
     /// RO-5, RO-6: nothing stands in the way yet.
     opens: Signal<Local, Bit>,
     is_replacing: Signal<Local, Bit>,
-    /// Remembered besides the tombstone to replace.
-    others: Signal<Local, Bits<17>>,
+    /// What is remembered besides the tombstone to replace leaves room for one more.
+    is_rest_below: Signal<Local, Bit>,
     has_place: Signal<Local, Bit>,
     resources: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
@@ -165,7 +165,7 @@ impl LookupJudge {
             tombstone: Default::default(),
             opens: Default::default(),
             is_replacing: Default::default(),
-            others: Default::default(),
+            is_rest_below: Default::default(),
             has_place: Default::default(),
             resources: Default::default(),
             fits: Default::default(),
@@ -195,23 +195,21 @@ impl Logic for LookupJudge {
     fn update(&mut self) {
         self.est.next = (self.packet.val().flags & self.est_flag.val()) != 0;
         self.difference.next = self.packet.val().generation - self.generation.val();
-        self.same.next = self.found.val() & (self.difference.val() == 0);
-        self.newer.next =
-            self.found.val() & (self.difference.val() != 0) & !self.difference.val().get_bit(19);
+        // Beside the difference, not behind it.
+        self.same.next = self.found.val() & (self.packet.val().generation == self.generation.val());
+        self.newer.next = self.found.val() & !self.same.val() & !self.difference.val().get_bit(19);
         self.tombstone.next = self.held.val().state == 2;
         self.is_replacing.next = self.newer.val() & self.tombstone.val();
         self.replaces.next = self.is_replacing.val();
         self.opens.next =
             (!self.found.val() | self.is_replacing.val()) & !self.est.val() & !self.packet.val().release;
+        self.is_rest_below.next = self.remembered.val() < self.limit.val();
         if self.is_replacing.val() {
-            self.others.next = self.remembered.val() - 1;
-        } else {
-            self.others.next = self.remembered.val();
+            self.is_rest_below.next = self.remembered.val() <= self.limit.val();
         }
         self.has_place.next = self.is_replacing.val() | self.vacancy.val();
-        self.resources.next = self.context_available.val()
-            & self.block_available.val()
-            & (self.others.val() < self.limit.val());
+        self.resources.next =
+            self.context_available.val() & self.block_available.val() & self.is_rest_below.val();
         // WR-1: a write without immediate needs no receive, one with it no room in it.
         self.is_write.next = (self.packet.val().flags & self.write_flag.val()) != 0;
         self.needs_receive.next =

@@ -1,8 +1,8 @@
 //! One way of a table: names and what is held of them.
 //!
 //! ```text
-//!  set ──> names  ──> equal to key? ──┐ registered
-//!      └─> holds  ──> free? expired? ─┴──> hit, vacant, expired
+//!  set ──> names  ──> equal to key, in parts? ──┐ registered
+//!      └─> holds  ──> free? expired? ───────────┴──> all parts: hit; vacant, expired
 //!                └──> generation, held          of the set read a clock ago
 //! ```
 //!
@@ -56,10 +56,14 @@ pub struct LookupWay {
     pub new_held: Signal<In, LookupHeld>,
     names: SdpRam<LookupName, 13>,
     holds: SdpRam<LookupHeld, 13>,
-    is_hit: Dff<Bit>,
-    is_vacant: Dff<Bit>,
+    /// A name is long and comes out of its memory late: each part of it is compared by itself.
+    are_equal: [Dff<Bit>; 4],
+    is_held: Dff<Bit>,
     is_expired: Dff<Bit>,
     since: Signal<Local, Bits<24>>,
+    /// Who sends, endpoint and slot, as four parts.
+    name: Signal<Local, Bits<164>>,
+    wanted: Signal<Local, Bits<164>>,
 }
 
 impl LookupWay {
@@ -81,8 +85,10 @@ impl LookupWay {
             new_held: Default::default(),
             names: SdpRam::new(sets_log2),
             holds: SdpRam::new(sets_log2).reads_old(),
-            is_hit: Default::default(),
-            is_vacant: Default::default(),
+            are_equal: std::array::from_fn(|_| Dff::default()),
+            is_held: Default::default(),
+            name: Default::default(),
+            wanted: Default::default(),
             is_expired: Default::default(),
             since: Default::default(),
         }
@@ -92,7 +98,7 @@ impl LookupWay {
 impl Logic for LookupWay {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, is_hit, is_vacant, is_expired);
+        dff_setup!(self, clk, is_held, is_expired);
         self.names.clock.next = self.clk.val();
         self.holds.clock.next = self.clk.val();
         self.names.read_address.next = self.set_at.val();
@@ -106,16 +112,27 @@ impl Logic for LookupWay {
 
         self.generation.next = self.names.read_data.val().generation;
         self.held.next = self.holds.read_data.val();
-        self.is_hit.d.next = (self.holds.read_data.val().state != 0)
-            & (self.names.read_data.val().gid == self.key.val().gid)
-            & (self.names.read_data.val().endpoint == self.key.val().endpoint)
-            & (self.names.read_data.val().slot == self.key.val().slot);
-        self.is_vacant.d.next = self.holds.read_data.val().state == 0;
-        self.since.next = self.present.val() - self.holds.read_data.val().value;
-        self.is_expired.d.next =
-            (self.holds.read_data.val().state == 2) & (self.since.val() != 0) & !self.since.val().get_bit(23);
-        self.hit.next = self.is_hit.q.val();
-        self.vacant.next = self.is_vacant.q.val();
+        self.name.next = (bit_cast::<164, 128>(self.names.read_data.val().gid) << 36)
+            | (bit_cast::<164, 24>(self.names.read_data.val().endpoint) << 12)
+            | bit_cast::<164, 12>(self.names.read_data.val().slot);
+        self.wanted.next = (bit_cast::<164, 128>(self.key.val().gid) << 36)
+            | (bit_cast::<164, 24>(self.key.val().endpoint) << 12)
+            | bit_cast::<164, 12>(self.key.val().slot);
+        for i in 0..4 {
+            self.are_equal[i].clock.next = self.clk.val();
+            self.are_equal[i].d.next =
+                self.name.val().get_bits::<41>(41 * i) == self.wanted.val().get_bits::<41>(41 * i);
+        }
+        self.is_held.d.next = self.holds.read_data.val().state != 0;
+        // Less one: with a sign alone, and no test for zero behind it.
+        self.since.next = self.present.val() + !self.holds.read_data.val().value;
+        self.is_expired.d.next = (self.holds.read_data.val().state == 2) & !self.since.val().get_bit(23);
+        self.hit.next = self.is_held.q.val()
+            & self.are_equal[0].q.val()
+            & self.are_equal[1].q.val()
+            & self.are_equal[2].q.val()
+            & self.are_equal[3].q.val();
+        self.vacant.next = !self.is_held.q.val();
         self.expired.next = self.is_expired.q.val();
     }
 }
