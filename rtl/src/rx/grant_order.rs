@@ -29,8 +29,9 @@
 //!   entered once at a time;
 //! - the head stays until `leave`, whoever comes; with `enter` of it in the same
 //!   clock it goes to the tail;
-//! - a context is offered 7 clocks after it entered when nobody else waits, and 10 clocks
-//!   after the last one left else, two more for each list that emptied meanwhile;
+//! - a context is offered 7 clocks after it entered when nobody else waits (8 if it says a
+//!   round), and 11 clocks after the last one left else, two more for each list that emptied
+//!   meanwhile;
 //! - the oldest is known 1024 clocks after the list of the one before went empty,
 //!   or was registered anew, if `enter` and `leave` come every eighth clock at most;
 //! - after reset the places are cleared, 256 clocks, until `ready`.
@@ -81,6 +82,9 @@ pub enum GrantStep {
     Idle,
     Register,
     Leave,
+    /// Whether the round of who enters is registered: into a register, for the name comes out of a
+    /// memory.
+    Look,
     Enter,
     Pick,
 }
@@ -121,6 +125,7 @@ pub struct GrantOrder {
     step: Dff<GrantStep>,
     bell: Dff<Doorbell>,
     entering: Dff<GrantEnter>,
+    is_mine: Dff<Bit>,
     /// Registrations.
     count: Dff<Bits<16>>,
     /// Lists that somebody waits in, until the last step, and what became of them in it.
@@ -221,6 +226,7 @@ impl GrantOrder {
             step: Default::default(),
             bell: Default::default(),
             entering: Default::default(),
+            is_mine: Default::default(),
             count: Default::default(),
             lists: Default::default(),
             grew: Default::default(),
@@ -283,7 +289,18 @@ impl Logic for GrantOrder {
             self, clk, step, bell, entering, count, lists, grew, shrank, offered, leaving, head, serving,
             by_ring, last, known, oldest, oldest_age, turn, scanning, scan_at, fresh
         );
-        dff_setup!(self, clk, waits, rest_ringed, next_rest, next_is_lowest, serving_rest, rest_turn, above);
+        dff_setup!(
+            self,
+            clk,
+            is_mine,
+            waits,
+            rest_ringed,
+            next_rest,
+            next_is_lowest,
+            serving_rest,
+            rest_turn,
+            above
+        );
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
         self.links.clock.next = self.clk.val();
@@ -310,7 +327,7 @@ impl Logic for GrantOrder {
         self.bell_at.next = self.bell.q.val().index ^ self.bell.q.val().value.get_bits::<8>(0);
         self.enter_at.next = self.entering.q.val().endpoint ^ self.entering.q.val().round.get_bits::<8>(0);
         self.at.next = self.serving.q.val().get_bits::<8>(0);
-        if self.step.q.val() == GrantStep::Enter {
+        if (self.step.q.val() == GrantStep::Look) | (self.step.q.val() == GrantStep::Enter) {
             self.at.next = self.enter_at.val();
         }
         if self.step.q.val() == GrantStep::Register {
@@ -320,10 +337,7 @@ impl Logic for GrantOrder {
         self.fetches.next = self.at.val() != self.scan_at.q.val();
         self.place.next = self.places.read_data.val();
         self.age.next = self.names.read_data.val().age;
-        self.mine.next = self.has_rounds.val()
-            & self.entering.q.val().in_round
-            & self.names.read_data.val().valid
-            & (self.names.read_data.val().id == self.entering.q.val().round);
+        self.mine.next = self.has_rounds.val() & self.is_mine.q.val();
         // The list of the step: of what was read only who enters depends.
         self.serves_round.next = self.has_rounds.val() & !self.serving.q.val().get_bit(8);
         // Of no round.
@@ -378,9 +392,9 @@ impl Logic for GrantOrder {
 
         // Whether the round of the step, or the one the search looks at, is older.
         self.looks.next = self.scanning.q.val() & self.fresh.q.val();
-        self.behind.next = self.oldest_age.q.val() - self.age.val();
-        self.older.next = !self.known.q.val()
-            | ((self.oldest_age.q.val() != self.age.val()) & !self.behind.val().get_bit(15));
+        // Less one: with a sign alone, and no test for zero beside it.
+        self.behind.next = self.oldest_age.q.val() + !self.age.val();
+        self.older.next = !self.known.q.val() | !self.behind.val().get_bit(15);
 
         self.ring_is_oldest.next =
             self.known.q.val() & (self.ring.out_data.val() == bit_cast::<9, 8>(self.oldest.q.val()));
@@ -413,6 +427,8 @@ impl Logic for GrantOrder {
         match self.step.q.val() {
             GrantStep::Idle => {
                 self.fetches.next = true;
+                // What is taken from the ring and is not picked goes to its end.
+                self.ring.in_data.next = self.ring.out_data.val();
                 if self.bell.q.val().valid {
                     self.fetches.next = false;
                     self.read_at.next = self.bell_at.val();
@@ -428,17 +444,21 @@ impl Logic for GrantOrder {
                     self.entering.d.next = self.line.out_data.val();
                     self.read_at.next =
                         self.line.out_data.val().endpoint ^ self.line.out_data.val().round.get_bits::<8>(0);
+                    self.is_mine.d.next = false;
                     self.step.d.next = GrantStep::Enter;
+                    if self.has_rounds.val() & self.line.out_data.val().in_round {
+                        self.step.d.next = GrantStep::Look;
+                    }
                 } else if !self.offered.q.val() {
                     if self.wants_other.val() {
                         if self.ring.out_valid.val() {
                             self.ring.out_ready.next = true;
+                            // Read in either case: what the ring says comes out of a memory.
+                            self.fetches.next = false;
+                            self.read_at.next = self.ring.out_data.val().get_bits::<8>(0);
                             if self.ring_is_oldest.val() {
                                 self.ring.in_valid.next = true;
-                                self.ring.in_data.next = self.ring.out_data.val();
                             } else {
-                                self.fetches.next = false;
-                                self.read_at.next = self.ring.out_data.val().get_bits::<8>(0);
                                 self.serving.d.next = self.ring.out_data.val();
                                 self.by_ring.d.next = true;
                                 self.step.d.next = GrantStep::Pick;
@@ -460,6 +480,13 @@ impl Logic for GrantOrder {
                 }
                 self.bell.d.next.valid = false;
                 self.step.d.next = GrantStep::Idle;
+            }
+            GrantStep::Look => {
+                self.fetches.next = false;
+                self.read_at.next = self.enter_at.val();
+                self.is_mine.d.next = self.names.read_data.val().valid
+                    & (self.names.read_data.val().id == self.entering.q.val().round);
+                self.step.d.next = GrantStep::Enter;
             }
             GrantStep::Enter => {
                 self.links.write_enable.next = self.rest_some.val();
@@ -492,6 +519,12 @@ impl Logic for GrantOrder {
                 }
                 self.write_place.next = self.mine.val();
                 self.step.d.next = GrantStep::Idle;
+                // So that a bell and who enters with a round take four clocks between them.
+                if self.bell.q.val().valid {
+                    self.fetches.next = false;
+                    self.read_at.next = self.bell_at.val();
+                    self.step.d.next = GrantStep::Register;
+                }
             }
             GrantStep::Leave => {
                 self.turn.d.next = 0.into();
