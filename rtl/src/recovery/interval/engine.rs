@@ -145,20 +145,38 @@ impl Logic for Interval {
         if (self.stamp.q.val() >> 16).any() {
             self.stamp20.next = self.sample_max.val();
         }
-        self.clamped.next = self.sample.q.val();
-        if self.sample.q.val() < self.quarter.val() {
+        // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
+        self.divided.next = self.stamp20.val();
+        if self.steps.q.val() == 2 {
+            self.divided.next = self.stamp20.val() >> 1;
+        }
+        if self.steps.q.val() == 4 {
+            self.divided.next = self.stamp20.val() >> 2;
+        }
+        if self.steps.q.val() == 8 {
+            self.divided.next = self.stamp20.val() >> 3;
+        }
+        if self.steps.q.val() == 16 {
+            self.divided.next = self.stamp20.val() >> 4;
+        }
+        self.clamped.next = self.divided.val();
+        if self.divided.val() < self.quarter.val() {
             self.clamped.next = self.quarter.val();
         }
-        if self.sample.q.val() > self.fourfold.val() {
+        if self.divided.val() > self.fourfold.val() {
             self.clamped.next = self.fourfold.val();
         }
         // Away from zero: rounded down, no sample would raise a gap of 1 or 2. A fall is
-        // rounded so as it stands: the sum counts modulo 2^20, and bits beyond are gone.
-        self.apart.next = self.clamped.val() - self.gap20.val();
-        self.change.next = (self.apart.val() >> 3) | self.beyond.val();
-        if !self.apart.val().get_bit(19) {
-            self.change.next = (self.apart.val() + 7) >> 3;
+        // rounded so as it stands: the sum counts modulo 2^20, and bits beyond are gone. What a
+        // rise is rounded by comes as the carry from a bit below.
+        self.apart.next = self.sample.q.val() - self.gap20.val();
+        self.change.next = self.apart.val() >> 3;
+        if self.apart.val().get_bit(19) {
+            self.change.next = (self.apart.val() >> 3) | self.beyond.val();
         }
+        self.rounds_up.next = !self.apart.val().get_bit(19) & self.apart.val().get_bits::<3>(0).any();
+        self.moved_gap.next = ((bit_cast::<21, 20>(self.gap20.val()) << 1) | 1)
+            + ((bit_cast::<21, 20>(self.change.val()) << 1) | bit_cast::<21, 1>(self.rounds_up.val().into()));
 
         self.late24.next = bit_cast::<24, 32>(self.late.q.val()) << 8;
         if (self.late.q.val() >> 16).any() {
@@ -202,8 +220,9 @@ impl Logic for Interval {
         self.round_trip.next = self.way.val() + self.guard32.val();
         // LD-5: answers spread as far as skew says, to both sides of what was seen last.
         self.answer_way.next = self.answer32.val() + (self.skew32.val() >> 1);
+        self.paused.next = self.way.val() + self.spread_guard.val();
         if self.way.val() < self.answer_way.val() {
-            self.way.next = self.answer_way.val();
+            self.paused.next = self.answer_way.val() + self.spread_guard.val();
         }
 
         self.quiet.next = self.least.q.val() + (self.span.q.val() >> self.halved.q.val());
@@ -383,7 +402,7 @@ impl Logic for Interval {
                     self.span.d.next = self.in_ticks.val();
                 }
                 self.tail_span.d.next = self.skew32.val() + self.guard32.val();
-                self.pause.d.next = self.way.val() + self.spread_guard.val();
+                self.pause.d.next = self.paused.val();
                 self.unaware.d.next = bit_cast::<32, 16>(self.waited.q.val()) < self.round_trip.val();
                 // LD-8: to compare with.
                 if self.settings.val().ld_policy == 0 {
@@ -393,20 +412,7 @@ impl Logic for Interval {
                 }
                 self.give_up_at.d.next =
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
-                // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
-                self.sample.d.next = self.stamp20.val();
-                if self.steps.q.val() == 2 {
-                    self.sample.d.next = self.stamp20.val() >> 1;
-                }
-                if self.steps.q.val() == 4 {
-                    self.sample.d.next = self.stamp20.val() >> 2;
-                }
-                if self.steps.q.val() == 8 {
-                    self.sample.d.next = self.stamp20.val() >> 3;
-                }
-                if self.steps.q.val() == 16 {
-                    self.sample.d.next = self.stamp20.val() >> 4;
-                }
+                self.sample.d.next = self.clamped.val();
                 self.sample_valid.d.next = self.sample_valid.q.val()
                     & ((self.steps.q.val() == 1)
                         | (self.steps.q.val() == 2)
@@ -469,7 +475,7 @@ impl Logic for Interval {
                 if !self.word.q.val().probed {
                     self.word.d.next.probe_armed = false;
                 }
-                self.new_gap.d.next = self.gap20.val() + self.change.val();
+                self.new_gap.d.next = self.moved_gap.val().get_bits::<20>(1);
                 self.new_skew.d.next = self.source.q.val().skew - self.skew_fall.val();
                 if self.late24.val() >= self.source.q.val().skew {
                     self.new_skew.d.next = self.late24.val();
