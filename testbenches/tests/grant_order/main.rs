@@ -142,6 +142,37 @@ fn gr6_a_forgotten_round_is_none_and_a_registered_anew_the_youngest() {
     });
 }
 
+/// A bell is heard in the last clock of an entry too: the name it is about is read then.
+#[test]
+fn gr6_a_bell_beside_an_entry_keeps_the_age() {
+    tb::run("grant_order::beside", &design(), |dut, _| {
+        for delay in 0..12 {
+            let bench = &mut Bench::new(dut);
+            let (first, old, young) = ((1, 0x300), (3, 0x400), (5, 0x500));
+            for round in [first, old, young] {
+                bench.register(round, 1);
+            }
+            for (context, round) in [(0, first), (10, old), (11, old), (20, young), (21, young)] {
+                bench.enters(context, Some(round));
+                bench.clocks(8);
+            }
+            bench.clocks(SETTLED);
+            bench.enters(1, Some(first));
+            bench.clocks(delay);
+            // Those who wait keep their list, and it stays the youngest.
+            bench.register(young, 0);
+            bench.clocks(SETTLED);
+            let mut order = Vec::new();
+            for _ in 0..6 {
+                order.push(bench.leaves(None) / 10);
+                bench.clocks(SETTLED);
+            }
+            let at = |round: u64| order.iter().rposition(|of| *of == round);
+            assert!(at(1) < at(2), "{delay}: {order:?}");
+        }
+    });
+}
+
 #[test]
 fn gr6_random_messages_come_and_go() {
     come_and_go("grant_order::random", 1);
