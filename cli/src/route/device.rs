@@ -104,8 +104,8 @@ impl Device {
         match self.family() {
             Family::Ecp5 => whole_ecp5(top, &format!("-nowidelut -json {json}")),
             Family::Gowin => whole_gowin(top, &format!("-json {json}")),
-            // nextpnr knows no multiplexers of tables behind tables that are RAM.
-            Family::Series7 => whole_series7(top, &format!("-nowidelut -json {json}")),
+            // nextpnr finds no wire from the end of a long shift register.
+            Family::Series7 => whole_series7(top, &format!("-nosrl -nowidelut -json {json}")),
         }
     }
 
