@@ -12,7 +12,7 @@
 //! A buffer of no bytes needs no key. Sums are one bit wider than addresses, so
 //! neither a buffer nor a region that wraps is ever permitted. The block checks
 //! one right, chosen when it is made; [`Right::Any`] asks for none. The sum and the
-//! comparisons are made in halves: address and length may come out of a memory, as the
+//! comparisons are made in parts: address and length may come out of a memory, as the
 //! table's words do.
 //!
 //! Contract: the inputs are held from clock n on; `permitted` holds from n + 2
@@ -67,18 +67,21 @@ pub struct KeyCheck {
     /// The key and its right fit, and its domain; of the clock before.
     is_key: Dff<Bit>,
     is_domain: Dff<Bit>,
-    /// The address is below the base: by the high half, by the low one where the high ones are one.
-    below_high: Dff<Bit>,
-    level_high: Dff<Bit>,
-    below_low: Dff<Bit>,
-    /// Low half of address + length and its carry, a clock before the rest.
-    last_low: Dff<Bits<33>>,
+    /// Quarters of the address that are below the base's, and level with them.
+    are_below: [Dff<Bit>; 4],
+    are_level: [Dff<Bit>; 4],
+    /// Address + length, in quarters without the carry between them: a clock before the rest.
+    last_low: Dff<Bits<17>>,
+    last_mid: Dff<Bits<17>>,
     last_high: Dff<Bits<33>>,
     /// Above the limit in the low half; what of the limit is left to look at.
     above_low: Dff<Bit>,
     some_low: Dff<Bit>,
     limit_high: Dff<Bits<33>>,
+    base: Signal<Local, Bits<64>>,
     below: Signal<Local, Bit>,
+    mid: Signal<Local, Bits<17>>,
+    low: Signal<Local, Bits<32>>,
     key_index: Signal<Local, Bits<8>>,
     /// The region runs past the end of the address space.
     limit_wraps: Signal<Local, Bit>,
@@ -124,15 +127,18 @@ impl KeyCheck {
             domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
             is_key: Default::default(),
             is_domain: Default::default(),
-            below_high: Default::default(),
-            level_high: Default::default(),
-            below_low: Default::default(),
+            are_below: std::array::from_fn(|_| Dff::default()),
+            are_level: std::array::from_fn(|_| Dff::default()),
             last_low: Default::default(),
+            last_mid: Default::default(),
             last_high: Default::default(),
             above_low: Default::default(),
             some_low: Default::default(),
             limit_high: Default::default(),
+            base: Default::default(),
             below: Default::default(),
+            mid: Default::default(),
+            low: Default::default(),
             key_index: Default::default(),
             limit_wraps: Default::default(),
             fits: Default::default(),
@@ -154,8 +160,7 @@ impl Logic for KeyCheck {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, is_key, is_domain, below_high, level_high, below_low, last_low, last_high, above_low,
-            some_low, limit_high
+            self, clk, is_key, is_domain, last_low, last_mid, last_high, above_low, some_low, limit_high
         );
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
@@ -196,25 +201,33 @@ impl Logic for KeyCheck {
             & (self.keys.read_data.val().hi == self.key.val().get_bits::<24>(8))
             & ((self.key_index.val() & self.beyond.val()) == 0);
         self.is_domain.d.next = self.keys.read_data.val().domain == self.domains.read_data.val();
-        self.below_high.d.next =
-            self.address.val().get_bits::<32>(32) < self.keys.read_data.val().base.get_bits::<32>(32);
-        self.level_high.d.next =
-            self.address.val().get_bits::<32>(32) == self.keys.read_data.val().base.get_bits::<32>(32);
-        self.below_low.d.next =
-            self.address.val().get_bits::<32>(0) < self.keys.read_data.val().base.get_bits::<32>(0);
+        self.base.next = self.keys.read_data.val().base;
+        self.below.next = false;
+        for i in 0..4 {
+            self.are_below[i].clock.next = self.clk.val();
+            self.are_level[i].clock.next = self.clk.val();
+            self.are_below[i].d.next =
+                self.address.val().get_bits::<16>(16 * i) < self.base.val().get_bits::<16>(16 * i);
+            self.are_level[i].d.next =
+                self.address.val().get_bits::<16>(16 * i) == self.base.val().get_bits::<16>(16 * i);
+            self.below.next = self.are_below[i].q.val() | (self.are_level[i].q.val() & self.below.val());
+        }
         // The table is read meanwhile: the sum may take two clocks.
-        self.last_low.d.next =
-            bit_cast::<33, 32>(self.address.val().get_bits::<32>(0)) + bit_cast::<33, 32>(self.length.val());
+        self.last_low.d.next = bit_cast::<17, 16>(self.address.val().get_bits::<16>(0))
+            + bit_cast::<17, 16>(self.length.val().get_bits::<16>(0));
+        self.last_mid.d.next = bit_cast::<17, 16>(self.address.val().get_bits::<16>(16))
+            + bit_cast::<17, 16>(self.length.val().get_bits::<16>(16));
+        self.mid.next = self.last_mid.q.val() + bit_cast::<17, 1>(self.last_low.q.val().get_bits::<1>(16));
+        self.low.next = (bit_cast::<32, 16>(self.mid.val().get_bits::<16>(0)) << 16)
+            | bit_cast::<32, 16>(self.last_low.q.val().get_bits::<16>(0));
         self.last_high.d.next = bit_cast::<33, 32>(self.address.val().get_bits::<32>(32))
-            + bit_cast::<33, 1>(self.last_low.q.val().get_bits::<1>(32));
-        self.above_low.d.next =
-            self.last_low.q.val().get_bits::<32>(0) > self.keys.read_data.val().limit.get_bits::<32>(0);
+            + bit_cast::<33, 1>(self.mid.val().get_bits::<1>(16));
+        self.above_low.d.next = self.low.val() > self.keys.read_data.val().limit.get_bits::<32>(0);
         self.some_low.d.next = self.keys.read_data.val().limit.get_bits::<32>(0) != 0;
         self.limit_high.d.next = self.keys.read_data.val().limit.get_bits::<33>(32);
 
         self.limit_wraps.next = self.limit_high.q.val().get_bit(32)
             & ((self.limit_high.q.val().get_bits::<32>(0) != 0) | self.some_low.q.val());
-        self.below.next = self.below_high.q.val() | (self.level_high.q.val() & self.below_low.q.val());
         self.fits.next = (self.last_high.q.val() < self.limit_high.q.val())
             | ((self.last_high.q.val() == self.limit_high.q.val()) & !self.above_low.q.val());
         self.permitted.next = (self.length.val() == 0)

@@ -1,7 +1,7 @@
 //! Whether a write may write: key, right, domain and bounds, for every packet.
 //!
 //! ```text
-//!                        ┌────────── sends, empty writes: at once ─────────┐
+//!                        ┌──── sends, empty writes: in the next clock ─────┐
 //!  packet (rx/lookup's) ─┤                                                 ├─> checked
 //!                        └─ key_check, two clocks ──> denied ── a write ───┘
 //! ```
@@ -13,9 +13,9 @@
 //! and `context` hold of its message.
 //!
 //! Contract:
-//! - sends and empty writes pass in the clock they come, other writes two
-//!   clocks after they have come to the front: hidden while `lookup` is busy
-//!   with the packet before;
+//! - sends and empty writes pass a clock after they have come to the front, other
+//!   writes two: hidden while `lookup` is busy with the packet before. So
+//!   `checked_data` stands before `checked_valid`, all but `denied`;
 //! - `denied` is that of the present tables: a packet that waits at `checked`
 //!   may still be denied, and a table write shows three clocks after it;
 //! - a packet leaves its place a clock after it is taken, so that one comes every
@@ -48,7 +48,8 @@ pub struct Access {
     /// Clocks for which this packet has stood here, at most 2.
     stood: Dff<Bits<2>>,
     has_entered: Dff<Bit>,
-    writes: Signal<Local, Bit>,
+    /// It is a write of bytes: it comes out of a memory, so that is known a clock later.
+    writes: Dff<Bit>,
     takes: Signal<Local, Bit>,
     /// The one in front was taken.
     taken: Dff<Bit>,
@@ -84,7 +85,7 @@ impl Access {
 impl Logic for Access {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, stood, has_entered, taken);
+        dff_setup!(self, clk, writes, stood, has_entered, taken);
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
         self.keys.table_write.next = self.table_write.val();
@@ -95,13 +96,13 @@ impl Logic for Access {
         self.keys.address.next = self.packet_data.val().tag;
         self.keys.length.next = self.packet_data.val().length;
 
-        self.writes.next = (self.packet_data.val().flags & self.write_flag.val()).any()
+        self.writes.d.next = (self.packet_data.val().flags & self.write_flag.val()).any()
             & self.packet_data.val().length.any();
         self.checked_data.next = self.packet_data.val();
-        self.checked_data.next.denied = self.writes.val() & !self.keys.permitted.val();
+        self.checked_data.next.denied = self.writes.q.val() & !self.keys.permitted.val();
         self.checked_valid.next = self.packet_valid.val()
             & !self.taken.q.val()
-            & (!self.writes.val() | (self.stood.q.val() == 2))
+            & ((self.stood.q.val() == 2) | ((self.stood.q.val() == 1) & !self.writes.q.val()))
             & self.keys.ready.val();
         self.takes.next = self.checked_valid.val() & self.checked_ready.val();
         // What is taken leaves in the next clock: that it is taken is known late.

@@ -194,6 +194,9 @@ pub struct StreamDriver {
     gate: Gate,
     queue: VecDeque<Transfer>,
     offering: bool,
+    /// The payload is put up a clock before it is valid; it is up.
+    ahead: bool,
+    shown: bool,
     sent: u64,
 }
 
@@ -223,8 +226,16 @@ impl StreamDriver {
             gate: idle.gate(rng.fork()),
             queue: VecDeque::new(),
             offering: false,
+            ahead: false,
+            shown: false,
             sent: 0,
         })
+    }
+
+    /// The same for a design that wants each word's payload to stand a clock before it is offered.
+    pub fn ahead(mut self) -> Self {
+        self.ahead = true;
+        self
     }
 
     /// What the payload looks like.
@@ -269,9 +280,10 @@ impl Agent for StreamDriver {
         // The gate is asked every clock, so that a pattern is one of clocks and
         // not of words.
         let open = self.gate.is_open();
-        self.offering = !self.queue.is_empty() && (self.offering || open);
+        self.offering = !self.queue.is_empty() && (self.offering || open && (self.shown || !self.ahead));
         dut.set(self.ports.valid, self.offering);
-        if let Some(transfer) = self.queue.front().filter(|_| self.offering) {
+        self.shown = !self.queue.is_empty() && (self.offering || self.ahead);
+        if let Some(transfer) = self.queue.front().filter(|_| self.shown) {
             self.ports.shape.set(dut, &transfer.word);
             if let Some(last) = self.ports.last {
                 dut.set(last, transfer.last);
@@ -283,6 +295,7 @@ impl Agent for StreamDriver {
         if self.ports.moved(dut) {
             self.queue.pop_front();
             self.offering = false;
+            self.shown = false;
             self.sent += 1;
         }
     }

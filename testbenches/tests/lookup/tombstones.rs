@@ -116,6 +116,84 @@ fn tombstones_live_their_time() {
     });
 }
 
+#[test]
+fn a_tombstone_lives_over_a_carry_of_its_time() {
+    // Its low part is compared a clock before its high part: time goes on in between, at every phase of the sweep.
+    tb::run("lookup::carry", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, &SMALL, TIME_WAIT, 0x1_ffff, ALWAYS, rng);
+        post_all(&mut bench, 1);
+        one(&mut bench, 7, 0, rng);
+        bench.retire(0, true, 0, true);
+        bench.settle();
+        for clock in 0..2000 {
+            bench.now = 0x1_ffff + u64::from(clock % 7 < 3 || rng.chance(0.2));
+            bench.clock();
+            assert_eq!(bench.tombstones(), 1, "clock {clock}: units {:x}", bench.now >> 8);
+        }
+    });
+}
+
+#[test]
+fn ends_and_a_sweep_are_counted_beside_each_other() {
+    tb::run("lookup::counts", &design("lookup", &SMALL), |dut, rng| {
+        let mut bench = small(dut, rng);
+        for round in 0..40 {
+            post_all(&mut bench, 2);
+            let mut open = |bench: &mut Bench, slot: u128, rng: &mut Rng| {
+                let packet = bench.some_packet((KEY.0, KEY.1, 8 * round + slot), 7, 0, rng);
+                bench.offer(packet);
+                bench.settle();
+            };
+            for slot in 0..3 {
+                open(&mut bench, slot, rng);
+            }
+            for (context, _) in bench.contexts() {
+                bench.retire(context, true, 0, true);
+            }
+            bench.settle();
+            for slot in 3..6 {
+                open(&mut bench, slot, rng);
+            }
+            // The first ones' time is over, and the others end while they are swept.
+            bench.now += TIME_WAIT + 512;
+            bench.reference.expire(bench.now);
+            for (context, _) in bench.contexts() {
+                for _ in 0..rng.below(12) {
+                    bench.clock();
+                }
+                bench.retire(context, true, 0, true);
+            }
+            for _ in 0..100 {
+                bench.clock();
+            }
+            bench.settle();
+        }
+    });
+}
+
+#[test]
+fn the_longest_time_a_tombstone_can_live() {
+    const LONGEST: u64 = (1 << 24) - 1;
+    tb::run("lookup::longest", &design("lookup", &SMALL), |dut, rng| {
+        for start in [0xff, 1 << 26, (1 << 32) - 1] {
+            let mut bench = Bench::new(dut, &SMALL, LONGEST, start, ALWAYS, rng);
+            post_all(&mut bench, 1);
+            one(&mut bench, 7, 0, rng);
+            bench.retire(0, true, 0, true);
+            bench.settle();
+            for (passed, left) in [(0, 1), (LONGEST / 2, 1), (LONGEST, 1), (LONGEST + 512, 0)] {
+                bench.now = start + passed;
+                // A sweep of eight sets, and some.
+                for _ in 0..200 {
+                    bench.clock();
+                }
+                assert_eq!(bench.tombstones(), left, "{passed} ticks behind {start:x}");
+            }
+            bench.reference.expire(bench.now);
+        }
+    });
+}
+
 /// One RELEASE, alone.
 fn released(bench: &mut Bench, generation: u32, rng: &mut Rng) -> Option<&'static str> {
     let packet = bench.some_release(KEY, generation, rng);

@@ -47,7 +47,13 @@ impl Logic for Lookup {
             reclaim_at,
             reclaim_way,
             reclaim_of,
-            reclaim_turn
+            reclaim_turn,
+            lives_to,
+            released_to,
+            hash0,
+            hash1,
+            is_tagged,
+            has_opened
         );
         self.ends.clk.next = self.clk.val();
         self.ends.rst.next = self.rst.val();
@@ -86,11 +92,14 @@ impl Logic for Lookup {
         self.match_endpoint.next = self.packet.q.val().endpoint;
         self.match_tag.next = self.packet.q.val().tag;
 
-        // The hash of the packet on offer.
+        // The hash of the packet on offer, which comes out of a memory: made while it stands there. (Also in the
+        // clock in which the tables are filled to the end: the last word is of no key, which has 164 bits of 165.)
         self.hash.seed.next = self.settings.val().seed;
         self.hash.gid.next = self.packet_data.val().src_gid;
         self.hash.endpoint.next = self.packet_data.val().src_endpoint;
         self.hash.slot.next = self.packet_data.val().slot;
+        self.hash0.d.next = self.hash.hash0.val();
+        self.hash1.d.next = self.hash.hash1.val();
 
         // The tables: the sets of the packet, or of the sweep, which comes once
         // what was read for the packet has been compared.
@@ -116,7 +125,7 @@ impl Logic for Lookup {
             & (self.reclaim_of.q.val() == self.reclaim.val().endpoint);
         self.reclaims.next = self.reclaimable.val() & self.reply.free.val();
         self.tables.clk.next = self.clk.val();
-        self.tables.present.next = self.now.val().get_bits::<24>(8);
+        self.tables.present.next = self.now.val().get_bits::<18>(8);
         self.tables.choose.next = self.state.q.val() == State::Choose;
         self.tables.choose_way.next = self.reclaim_chooses.val();
         self.tables.key.next.gid = self.packet.q.val().src_gid;
@@ -136,8 +145,10 @@ impl Logic for Lookup {
         }
 
         // A tagged receive comes before those of the ring.
-        self.unmatched.next = self.by_tag.val() & !self.match_known.val();
-        self.is_match.next = self.by_tag.val() & self.match_known.val() & self.match_answer.val().available;
+        self.is_tagged.d.next = self.by_tag.val();
+        self.unmatched.next = self.is_tagged.q.val() & !self.match_known.val();
+        self.is_match.next =
+            self.is_tagged.q.val() & self.match_known.val() & self.match_answer.val().available;
         if self.is_match.val() {
             self.posted.next = self.match_answer.val();
         }
@@ -181,7 +192,8 @@ impl Logic for Lookup {
         self.judge.used_up.next = self.tenants.used_up.val();
         self.judge.low.next = self.is_low.q.val();
         self.judge.receive.next = self.posted.val();
-        self.numbers.take.next = self.judge.open.val();
+        self.has_opened.d.next = self.judge.open.val();
+        self.numbers.take.next = self.has_opened.q.val();
         if self.judge.replaces.val() {
             self.place.next = self.tables.found.val();
         } else {
@@ -226,7 +238,7 @@ impl Logic for Lookup {
         self.match_settle.next = self.is_settle.q.val();
         self.is_take.d.next = self.judge.open.val() & self.is_match.val();
         self.match_take.next = self.is_take.q.val();
-        self.is_unexpected.d.next = self.judge.open.val() & !self.is_match.val() & self.by_tag.val();
+        self.is_unexpected.d.next = self.judge.open.val() & !self.is_match.val() & self.is_tagged.q.val();
         self.match_unexpected.next = self.is_unexpected.q.val();
         self.consume.next = self.is_consume.q.val();
         self.is_stale.d.next = self.judge.stale.val();
@@ -247,17 +259,22 @@ impl Logic for Lookup {
         self.opened.next = self.is_opened.q.val();
 
         // Entries: opened, sent away, too short; buried; swept; cleared.
-        self.lives_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().time_wait);
-        self.released_to.next = self.now.val() + bit_cast::<32, 24>(self.settings.val().mpl);
-        self.sooner.next = self.released_to.val().get_bits::<24>(8) - self.tables.found_held.val().value;
+        // Kept ready from the clock before, so a tick more: a + b + 1 is a - !b.
+        self.lives.next = self.now.val() - !bit_cast::<32, 24>(self.settings.val().time_wait);
+        self.lives_to.d.next = self.lives.val().get_bits::<18>(8);
+        self.released.next = self.now.val() - !bit_cast::<32, 24>(self.settings.val().mpl);
+        self.released_to.d.next = self.released.val().get_bits::<18>(8);
+        self.sooner.next = self.released_to.q.val() - self.tables.found_held.val().value.get_bits::<18>(0);
         self.bury_set.next = self.ends.place.val().set_at;
         // An end is written when nothing else is, also while a packet is looked up.
         self.ends.enable.next = self.cleared.q.val();
         self.ends.retire_valid.next = self.retire_valid.val();
         self.ends.retire_data.next = self.retire_data.val();
         self.retire_ready.next = self.ends.retire_ready.val();
+        // Whether the packet acts is known late: it is enough that it may.
+        self.may_act.next = self.in_act.val() & !self.disturbed.q.val() & self.reply.free.val();
         self.ends.hold.next =
-            self.act.val() | self.clears.val() | self.reclaim_reads.val() | self.tally.settling.val();
+            self.may_act.val() | self.clears.val() | self.reclaim_reads.val() | self.tally.settling.val();
         self.buries.next = self.ends.go.val();
         self.disturbs.next = (self.ends.place.val().way.get_bits::<4>(0).any()
             & (self.bury_set.val() == self.set0.q.val()))
@@ -266,38 +283,47 @@ impl Logic for Lookup {
         self.write_set1.next = self.set1.q.val();
         self.write_hot.next = 0.into();
         self.write_held.next.state = 2.into();
-        self.write_held.next.value = self.lives_to.val().get_bits::<24>(8);
-        self.write_held.next.status = self.judge.status.val();
-        if self.judge.open.val() {
-            self.write_hot.next = self.place.val();
+        self.write_held.next.value = bit_cast::<24, 18>(self.lives_to.q.val());
+        // Whether anything is written is known late, so what it would be is not chosen by that.
+        self.write_held.next.status = self.length.val();
+        if self.packet.q.val().denied {
+            self.write_held.next.status = self.remote_access.val();
+        } else if self.judge.fits.val() {
             self.write_held.next.state = 1.into();
             self.write_held.next.value = bit_cast::<24, 12>(self.numbers.number.val());
         }
-        if self.judge.barred.val() {
+        if self.judge.open.val() | self.judge.barred.val() {
             self.write_hot.next = self.place.val();
         }
-        if self.judge.shorten.val() {
+        if self.judge.shorten.val() | self.judge.away.val() | self.reclaims.val() {
             self.write_hot.next = self.tables.found.val();
+        }
+        if self.packet.q.val().release {
+            self.write_held.next.state = 2.into();
             self.write_held.next.status = self.tables.found_held.val().status;
             // A RELEASE that comes late, or again, lengthens nothing.
             self.write_held.next.value = self.tables.found_held.val().value;
-            if self.sooner.val().get_bit(23) {
-                self.write_held.next.value = self.released_to.val().get_bits::<24>(8);
+            if self.sooner.val().get_bit(17) {
+                self.write_held.next.value = bit_cast::<24, 18>(self.released_to.q.val());
             }
         }
-        if self.judge.away.val() | self.reclaims.val() {
-            self.write_hot.next = self.tables.found.val();
+        self.goes_away.next = self.tables.found_held.val().state == 1;
+        if self.goes_away.val() {
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
         }
+        // An end's way comes late: nothing else writes in its clock, so it is one of an OR.
+        self.bury_hot.next = 0.into();
         if self.buries.val() & self.ends.word.val().bury {
-            self.write_hot.next = self.ends.place.val().way;
-            self.write_held.next.status = self.ends.word.val().status;
-            if self.ends.word.val().status == self.released.val() {
-                self.write_held.next.value = self.released_to.val().get_bits::<24>(8);
-            }
+            self.bury_hot.next = self.ends.place.val().way;
         }
         if self.buries.val() {
+            self.write_held.next.state = 2.into();
+            self.write_held.next.value = bit_cast::<24, 18>(self.lives_to.q.val());
+            self.write_held.next.status = self.ends.word.val().status;
+            if self.ends.word.val().status == self.released_status.val() {
+                self.write_held.next.value = bit_cast::<24, 18>(self.released_to.q.val());
+            }
             self.write_set0.next = self.bury_set.val();
             self.write_set1.next = self.bury_set.val();
         }
@@ -313,8 +339,10 @@ impl Logic for Lookup {
             self.write_set0.next = self.clear_at.q.val().get_bits::<13>(0);
             self.write_set1.next = self.clear_at.q.val().get_bits::<13>(0);
         }
-        self.tables.write.next = self.write_hot.val();
-        self.tables.write_names.next = self.judge.open.val() | self.judge.barred.val();
+        self.tables.write.next = self.write_hot.val() | self.bury_hot.val();
+        // Of what opens or is barred; if anything is written, that is.
+        self.tables.write_names.next =
+            self.may_act.val() & !self.packet.q.val().release & !self.goes_away.val();
         self.tables.write_set0.next = self.write_set0.val();
         self.tables.write_set1.next = self.write_set1.val();
         self.tables.new_held.next = self.write_held.val();
@@ -374,10 +402,9 @@ impl Logic for Lookup {
             & !self.want_key.q.val()
             & !self.sweep_due.q.val();
         self.accept.next = self.packet_ready.val() & self.packet_valid.val();
+        self.tenants.next_endpoint.next = self.packet_data.val().endpoint;
+        self.tenants.advance.next = self.accept.val();
         self.tenants.endpoint.next = self.packet.q.val().endpoint;
-        if self.packet_ready.val() {
-            self.tenants.endpoint.next = self.packet_data.val().endpoint;
-        }
         self.sweep_in.d.next = self.sweep_in.q.val() - 1;
         if self.sweep_in.q.val() == 0 {
             self.sweep_due.d.next = true;
@@ -398,7 +425,6 @@ impl Logic for Lookup {
             }
             State::Act => {
                 if self.disturbed.q.val() {
-                    self.disturbed.d.next = false;
                     self.state.d.next = State::ReadAgain;
                 } else {
                     if self.retries.val() {
@@ -480,19 +506,20 @@ impl Logic for Lookup {
             & self.tables.expired.val().any()
             & ((((self.sweep_set.q.val() ^ self.set0.q.val()) & self.set_bits.val()) == 0)
                 | (((self.sweep_set.q.val() ^ self.set1.q.val()) & self.set_bits.val()) == 0));
-        if (self.buries.val() & self.disturbs.val()) | self.clears_here.val() {
-            self.disturbed.d.next = true;
-        }
+        // Where the end's entry is comes late, so nothing is chosen behind it.
+        // (At a new packet a set of the last one's may be taken for one of its own: it is read twice.)
+        self.stays.next =
+            !self.accept.val() & (self.clears_here.val() | (self.disturbed.q.val() & !self.in_act.val()));
+        self.disturbed.d.next = self.stays.val() | (self.buries.val() & self.disturbs.val());
         if self.accept.val() {
             self.state.d.next = State::Read;
             self.answered.d.next = false;
-            self.disturbed.d.next = false;
             self.tries.d.next = 127.into();
         }
         if self.accept.val() {
             self.packet.d.next = self.packet_data.val();
-            self.set0.d.next = self.hash.hash0.val();
-            self.set1.d.next = self.hash.hash1.val();
+            self.set0.d.next = self.hash0.q.val();
+            self.set1.d.next = self.hash1.q.val();
         }
 
         if self.clear_at.q.val() != self.sets.val() {
@@ -519,6 +546,7 @@ impl Logic for Lookup {
             self.is_low.d.next = false;
             self.reclaim_at.d.next = 0.into();
             self.reclaim_turn.d.next = false;
+            self.has_opened.d.next = false;
             self.disturbed.d.next = false;
             self.budget.d.next = 0x3f.into();
             self.pressed.d.next = false;

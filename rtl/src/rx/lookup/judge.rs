@@ -52,6 +52,8 @@ pub struct LookupJudge {
     pub open: Signal<Out, Bit>,
     /// A tombstone for a message longer than its receive, or not permitted.
     pub barred: Signal<Out, Bit>,
+    /// What opens has room in its receive.
+    pub fits: Signal<Out, Bit>,
     /// The packet is to be counted as not permitted.
     pub denied: Signal<Out, Bit>,
     /// Fewer places are free than there should be: COMPLETE asks for a RELEASE.
@@ -94,7 +96,6 @@ pub struct LookupJudge {
     is_rest_below: Signal<Local, Bit>,
     has_place: Signal<Local, Bit>,
     resources: Signal<Local, Bit>,
-    fits: Signal<Local, Bit>,
     /// That the area has bits for.
     packets: Signal<Local, Bits<29>>,
     is_write: Signal<Local, Bit>,

@@ -13,6 +13,8 @@
 //! order of the packets.
 //!
 //! Contract:
+//! - a packet's data stands at `packet_data` a clock before `packet_valid`, so that it is
+//!   hashed when it is taken;
 //! - a packet occupies the block for 4 clocks, with an answer at most 3 clocks
 //!   after `ask_valid`; its outputs are offered 5 clocks after it was taken. An
 //!   end takes none: it is written while a packet is looked up, which is read
@@ -240,6 +242,16 @@ pub struct Lookup {
     reclaim_way: Dff<Bits<8>>,
     reclaim_of: Dff<Bits<8>>,
     reclaim_turn: Dff<Bit>,
+    /// Until when a tombstone of this clock lives, units of 256 ticks; one whose message was released.
+    lives_to: Dff<Bits<18>>,
+    released_to: Dff<Bits<18>>,
+    // Of the packet on offer.
+    hash0: Dff<Bits<13>>,
+    hash1: Dff<Bits<13>>,
+    /// `by_tag` of the packet at hand, a clock later.
+    is_tagged: Dff<Bit>,
+    /// A context was opened in the last clock.
+    has_opened: Dff<Bit>,
 
     in_act: Signal<Local, Bit>,
     /// A packet is at hand.
@@ -283,13 +295,19 @@ pub struct Lookup {
     act: Signal<Local, Bit>,
     place: Signal<Local, Bits<8>>,
     write_hot: Signal<Local, Bits<8>>,
+    bury_hot: Signal<Local, Bits<8>>,
     write_held: Signal<Local, LookupHeld>,
     write_set0: Signal<Local, Bits<13>>,
     write_set1: Signal<Local, Bits<13>>,
-    lives_to: Signal<Local, Bits<32>>,
-    /// The same of one whose message was released.
-    released_to: Signal<Local, Bits<32>>,
-    sooner: Signal<Local, Bits<24>>,
+    lives: Signal<Local, Bits<32>>,
+    released: Signal<Local, Bits<32>>,
+    sooner: Signal<Local, Bits<18>>,
+    /// The packet is looked up again, but for this clock's end.
+    stays: Signal<Local, Bit>,
+    /// The packet is decided in this clock, or waits for a receive.
+    may_act: Signal<Local, Bit>,
+    /// The entry found is an open context: what is written of it sends it away.
+    goes_away: Signal<Local, Bit>,
     places_left: Signal<Local, Bits<17>>,
     too_few: Signal<Local, Bits<17>>,
     bury_set: Signal<Local, Bits<13>>,
@@ -298,7 +316,9 @@ pub struct Lookup {
     write_flag: Constant<Bits<8>>,
     sets: Constant<Bits<14>>,
     limit: Constant<Bits<17>>,
-    released: Constant<Bits<8>>,
+    released_status: Constant<Bits<8>>,
+    length: Constant<Bits<8>>,
+    remote_access: Constant<Bits<8>>,
     /// Bits of a hash that choose the set.
     set_bits: Constant<Bits<13>>,
     last_context: Constant<Bits<12>>,
@@ -413,6 +433,12 @@ impl Lookup {
             reclaim_way: Default::default(),
             reclaim_of: Default::default(),
             reclaim_turn: Default::default(),
+            lives_to: Default::default(),
+            released_to: Default::default(),
+            hash0: Default::default(),
+            hash1: Default::default(),
+            is_tagged: Default::default(),
+            has_opened: Default::default(),
             in_act: Default::default(),
             looking: Default::default(),
             by_tag: Default::default(),
@@ -440,12 +466,16 @@ impl Lookup {
             act: Default::default(),
             place: Default::default(),
             write_hot: Default::default(),
+            bury_hot: Default::default(),
             write_held: Default::default(),
             write_set0: Default::default(),
             write_set1: Default::default(),
-            lives_to: Default::default(),
-            released_to: Default::default(),
+            lives: Default::default(),
+            released: Default::default(),
             sooner: Default::default(),
+            stays: Default::default(),
+            may_act: Default::default(),
+            goes_away: Default::default(),
             places_left: Default::default(),
             too_few: Default::default(),
             bury_set: Default::default(),
@@ -453,7 +483,9 @@ impl Lookup {
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
             sets: Constant::new((1u64 << config.table_sets_log2).into()),
             limit: Constant::new((config.tombstones as u64).into()),
-            released: Constant::new((Status::Released as u64).into()),
+            released_status: Constant::new((Status::Released as u64).into()),
+            length: Constant::new((Status::Length as u64).into()),
+            remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             set_bits: Constant::new(((1u64 << config.table_sets_log2) - 1).into()),
             last_context: Constant::new(((1u64 << config.rx_contexts_log2) - 1).into()),
         }

@@ -55,6 +55,8 @@ pub struct LookupReply {
 
     ce_flag: Signal<Local, Bits<8>>,
     count: Signal<Local, Bits<24>>,
+    behind_low: Signal<Local, Bits<37>>,
+    behind_high: Signal<Local, Bits<28>>,
     area_len: Signal<Local, Bits<64>>,
 
     ce: Constant<Bits<8>>,
@@ -95,6 +97,8 @@ impl LookupReply {
             feedback_waits: Default::default(),
             ce_flag: Default::default(),
             count: Default::default(),
+            behind_low: Default::default(),
+            behind_high: Default::default(),
             area_len: Default::default(),
             ce: Constant::new((u64::from(fb::CE)).into()),
             write_flag: Constant::new((u64::from(flag::WRITE)).into()),
@@ -108,6 +112,13 @@ impl Logic for LookupReply {
     fn update(&mut self) {
         dff_setup!(self, clk, work_word, work_waits, feedback_word, feedback_waits);
         self.area_len.next = self.smallest_area.val() << self.receive.val().area_log2;
+        // An area has 2 MiB at most. In two parts beside each other: the receive is chosen late.
+        self.behind_low.next = bit_cast::<37, 36>(self.receive.val().address.get_bits::<36>(0))
+            + bit_cast::<37, 36>(self.area_len.val().get_bits::<36>(0));
+        self.behind_high.next = self.receive.val().address.get_bits::<28>(36);
+        if self.behind_low.val().get_bit(36) {
+            self.behind_high.next = self.receive.val().address.get_bits::<28>(36) + 1;
+        }
         self.free.next = !self.work_waits.q.val() & !self.feedback_waits.q.val();
 
         if self.work_ready.val() {
@@ -122,7 +133,8 @@ impl Logic for LookupReply {
             self.work_word.d.next.buffer = self.receive.val().address;
             // HR-2: a send's payload lies behind the area.
             if self.receive.val().chunks & !self.packet.val().ud {
-                self.work_word.d.next.buffer = self.receive.val().address + self.area_len.val();
+                self.work_word.d.next.buffer = (bit_cast::<64, 28>(self.behind_high.val()) << 36)
+                    | bit_cast::<64, 36>(self.behind_low.val().get_bits::<36>(0));
             }
             if (self.packet.val().flags & self.write_flag.val()) != 0 {
                 self.work_word.d.next.buffer = self.packet.val().tag;

@@ -24,8 +24,8 @@ pub struct LookupTables {
     /// Of table 1.
     pub set1: Signal<In, Bits<13>>,
     pub key: Signal<In, LookupName>,
-    /// Units of 256 ticks.
-    pub present: Signal<In, Bits<24>>,
+    /// Units of 256 ticks, modulo 2^18.
+    pub present: Signal<In, Bits<18>>,
     /// Two clocks after the sets were applied: takes what was found over.
     pub choose: Signal<In, Bit>,
     /// One bit per way, as all places here.
@@ -48,6 +48,8 @@ pub struct LookupTables {
     pub new_held: Signal<In, LookupHeld>,
 
     ways: [LookupWay; 8],
+
+    was_high: Dff<Bits<10>>,
 
     is_found: Dff<Bits<8>>,
     its_generation: Dff<Bits<20>>,
@@ -93,6 +95,7 @@ impl LookupTables {
             write_set1: Default::default(),
             new_held: Default::default(),
             ways: std::array::from_fn(|_| LookupWay::new(sets_log2)),
+            was_high: Default::default(),
             is_found: Default::default(),
             its_generation: Default::default(),
             its_held: Default::default(),
@@ -117,7 +120,7 @@ impl LookupTables {
 impl Logic for LookupTables {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, is_found, its_generation, its_held, is_vacant);
+        dff_setup!(self, clk, was_high, is_found, its_generation, its_held, is_vacant);
         for i in 0..4 {
             self.ways[i].set_at.next = self.set0.val();
             self.ways[i].write_set.next = self.write_set0.val();
@@ -126,7 +129,9 @@ impl Logic for LookupTables {
             self.ways[i].set_at.next = self.set1.val();
             self.ways[i].write_set.next = self.write_set1.val();
         }
+        self.was_high.d.next = self.present.val().get_bits::<10>(8);
         for i in 0..8 {
+            self.ways[i].was_high.next = self.was_high.q.val();
             self.ways[i].clk.next = self.clk.val();
             self.ways[i].present.next = self.present.val();
             self.ways[i].write_held.next = self.write.val().get_bit(i);

@@ -5,8 +5,8 @@
 //!  sweep: ways cleared ──> count ────────┴──> remembered, tombstones
 //! ```
 //!
-//! Contract: a change shows in the next clock, that of a sweep step one later;
-//! in the clock between (`settling`) nothing else may change.
+//! Contract: a change shows two clocks later, that of a sweep step one later; in the
+//! clock of a step and the next (`settling`) nothing else may come.
 //!
 //! Verified as part of `testbenches/tests/lookup`.
 
@@ -31,7 +31,12 @@ pub struct LookupTally {
     pub remembered: Signal<Out, Bits<17>>,
     pub tombstones: Signal<Out, Bits<17>>,
 
-    /// Tombstones cleared in the last clock.
+    // What came in the last clock: it is decided late.
+    adds: Dff<Bit>,
+    adds_tomb: Dff<Bit>,
+    revives: Dff<Bit>,
+    /// Ways cleared in the last clock, and how many in that before.
+    cleared: Dff<Bits<8>>,
     swept: Dff<Bits<4>>,
     all: Dff<Bits<17>>,
     tombs: Dff<Bits<17>>,
@@ -52,6 +57,10 @@ impl LookupTally {
             settling: Default::default(),
             remembered: Default::default(),
             tombstones: Default::default(),
+            adds: Default::default(),
+            adds_tomb: Default::default(),
+            revives: Default::default(),
+            cleared: Default::default(),
             swept: Default::default(),
             all: Default::default(),
             tombs: Default::default(),
@@ -63,31 +72,35 @@ impl LookupTally {
 impl Logic for LookupTally {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, swept, all, tombs);
+        dff_setup!(self, clk, adds, adds_tomb, revives, cleared, swept, all, tombs);
         self.gone[0].next = 0.into();
         for i in 0..8 {
-            if self.expired.val().get_bit(i) {
+            if self.cleared.q.val().get_bit(i) {
                 self.gone[i + 1].next = self.gone[i].val() + 1;
             } else {
                 self.gone[i + 1].next = self.gone[i].val();
             }
         }
-        self.swept.d.next = 0.into();
+        self.adds.d.next = (self.open.val() | self.barred.val()) & !self.replaces.val();
+        self.adds_tomb.d.next = (self.barred.val() & !self.replaces.val()) | self.bury.val();
+        self.revives.d.next = self.open.val() & self.replaces.val();
+        self.cleared.d.next = 0.into();
         if self.sweep.val() {
-            self.swept.d.next = self.gone[8].val();
+            self.cleared.d.next = self.expired.val();
         }
-        self.settling.next = self.swept.q.val() != 0;
+        self.settling.next = self.cleared.q.val().any();
+        self.swept.d.next = self.gone[8].val();
         if self.swept.q.val() != 0 {
             self.all.d.next = self.all.q.val() - bit_cast::<17, 4>(self.swept.q.val());
             self.tombs.d.next = self.tombs.q.val() - bit_cast::<17, 4>(self.swept.q.val());
         } else {
-            if (self.open.val() | self.barred.val()) & !self.replaces.val() {
+            if self.adds.q.val() {
                 self.all.d.next = self.all.q.val() + 1;
             }
-            if (self.barred.val() & !self.replaces.val()) | self.bury.val() {
+            if self.adds_tomb.q.val() {
                 self.tombs.d.next = self.tombs.q.val() + 1;
             }
-            if self.open.val() & self.replaces.val() {
+            if self.revives.q.val() {
                 self.tombs.d.next = self.tombs.q.val() - 1;
             }
         }
@@ -95,6 +108,10 @@ impl Logic for LookupTally {
         self.tombstones.next = self.tombs.q.val();
 
         if self.rst.val() {
+            self.adds.d.next = false;
+            self.adds_tomb.d.next = false;
+            self.revives.d.next = false;
+            self.cleared.d.next = 0.into();
             self.swept.d.next = 0.into();
             self.all.d.next = 0.into();
             self.tombs.d.next = 0.into();

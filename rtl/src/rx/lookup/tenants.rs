@@ -2,17 +2,20 @@
 //! how many contexts it holds against its quota.
 //!
 //! ```text
-//!  table_write ──> ring, quota ──> ring ─────────────> ask
-//!  take ──> +1 ──┐      └────────> count >= quota? ──> used_up
-//!  give ──> -1 ──┴─> counts ─────────────┘
+//!  table_write ─┬─> ring, tags of the next packet's endpoint ──> ring, tags
+//!               └─> quota of this one's ─┐
+//!  take ──> +1 ──┐                       v
+//!  give ──> -1 ──┴─> counts ──> count >= quota? ───────────────> used_up
 //! ```
 //!
 //! A count stays when the endpoint's entry is written: contexts of its last life
 //! are counted until their numbers are free.
 //!
-//! Contract: `ring` follows `endpoint` one clock later; `used_up` three clocks
-//! later, and is exact while gives are three clocks apart and takes four. A take
-//! is of `endpoint`, a give of `given`; both may come in one clock.
+//! Contract: `ring` and `tags` are those that `next_endpoint` of the clock before
+//! `advance` had; they stand until the next `advance`. `used_up` follows `endpoint`
+//! three clocks later, and is exact while gives are three clocks apart and takes four.
+//! A take is of `endpoint`, a give of `given`; both may come in one clock. A take is
+//! counted in the next clock, since it is decided late.
 //!
 //! Verified as part of `testbenches/tests/lookup`.
 
@@ -27,8 +30,6 @@ use tessera_abi::regs;
 pub struct LookupTenant {
     /// Table entry whose receive ring it uses.
     pub ring: Bits<8>,
-    /// Contexts it may hold, 0 = as many as there are.
-    pub quota: Bits<16>,
     /// Its messages are matched by tag first.
     pub tags: Bit,
 }
@@ -38,6 +39,11 @@ pub struct LookupTenants {
     pub clk: Signal<In, Clock>,
     pub rst: Signal<In, Bit>,
     pub table_write: Signal<In, TableWrite>,
+    /// Of the packet on offer.
+    pub next_endpoint: Signal<In, Bits<8>>,
+    /// Which becomes the packet at hand.
+    pub advance: Signal<In, Bit>,
+    /// Of the packet at hand.
     pub endpoint: Signal<In, Bits<8>>,
     pub ring: Signal<Out, Bits<8>>,
     /// With `ring`.
@@ -55,12 +61,15 @@ pub struct LookupTenants {
     pub ready: Signal<Out, Bit>,
 
     tenants: ClearedRam<LookupTenant, 8>,
+    /// Contexts each may hold, 0 = as many as there are.
+    quotas: ClearedRam<Bits<16>, 8>,
     counts: ClearedRam<Bits<13>, 8>,
     /// The same, for gives.
     counts_give: ClearedRam<Bits<13>, 8>,
     /// And to be watched.
     counts_shown: ClearedRam<Bits<13>, 8>,
 
+    at_hand: Dff<LookupTenant>,
     /// A give that is not written yet.
     owed: Dff<Bit>,
     owed_to: Dff<Bits<8>>,
@@ -70,6 +79,10 @@ pub struct LookupTenants {
     wrote_count: Dff<Bits<13>>,
     /// Of the last clock.
     asked: Dff<Bits<8>>,
+    took: Dff<Bit>,
+    took_at: Dff<Bits<8>>,
+    /// What it held.
+    had: Dff<Bits<13>>,
     over: Dff<Bit>,
     equal: Dff<Bit>,
     /// A give one and two clocks ago, of the endpoint at hand.
@@ -79,6 +92,7 @@ pub struct LookupTenants {
     endpoint_write: Signal<Local, Bit>,
     count: Signal<Local, Bits<13>>,
     count_give: Signal<Local, Bits<13>>,
+    count_take: Signal<Local, Bits<13>>,
     limit: Signal<Local, Bits<16>>,
     writes: Signal<Local, Bit>,
     write_at: Signal<Local, Bits<8>>,
@@ -101,6 +115,8 @@ impl LookupTenants {
             clk: Default::default(),
             rst: Default::default(),
             table_write: Default::default(),
+            next_endpoint: Default::default(),
+            advance: Default::default(),
             endpoint: Default::default(),
             ring: Default::default(),
             tags: Default::default(),
@@ -112,6 +128,8 @@ impl LookupTenants {
             holds: Default::default(),
             ready: Default::default(),
             tenants: ClearedRam::new(endpoints, "distributed").reads_old(),
+            quotas: ClearedRam::new(endpoints, "distributed").reads_old(),
+            at_hand: Default::default(),
             counts: ClearedRam::new(endpoints, "distributed").reads_old(),
             counts_give: ClearedRam::new(endpoints, "distributed").reads_old(),
             counts_shown: ClearedRam::new(endpoints, "distributed").reads_old(),
@@ -121,6 +139,9 @@ impl LookupTenants {
             wrote_at: Default::default(),
             wrote_count: Default::default(),
             asked: Default::default(),
+            took: Default::default(),
+            took_at: Default::default(),
+            had: Default::default(),
             over: Default::default(),
             equal: Default::default(),
             gave: Default::default(),
@@ -128,6 +149,7 @@ impl LookupTenants {
             endpoint_write: Default::default(),
             count: Default::default(),
             count_give: Default::default(),
+            count_take: Default::default(),
             limit: Default::default(),
             writes: Default::default(),
             write_at: Default::default(),
@@ -148,12 +170,16 @@ impl Logic for LookupTenants {
         dff_setup!(
             self,
             clk,
+            at_hand,
             owed,
             owed_to,
             wrote,
             wrote_at,
             wrote_count,
             asked,
+            took,
+            took_at,
+            had,
             over,
             equal,
             gave,
@@ -161,6 +187,8 @@ impl Logic for LookupTenants {
         );
         self.tenants.clk.next = self.clk.val();
         self.tenants.rst.next = self.rst.val();
+        self.quotas.clk.next = self.clk.val();
+        self.quotas.rst.next = self.rst.val();
         self.counts.clk.next = self.clk.val();
         self.counts.rst.next = self.rst.val();
         self.counts_give.clk.next = self.clk.val();
@@ -168,6 +196,7 @@ impl Logic for LookupTenants {
         self.counts_shown.clk.next = self.clk.val();
         self.counts_shown.rst.next = self.rst.val();
         self.ready.next = self.tenants.ready.val()
+            & self.quotas.ready.val()
             & self.counts.ready.val()
             & self.counts_give.ready.val()
             & self.counts_shown.ready.val();
@@ -181,21 +210,29 @@ impl Logic for LookupTenants {
             self.tenants.write_data.next.ring =
                 self.table_write.val().entry.get_bits::<8>(self.at_shared.val().index());
         }
-        self.tenants.write_data.next.quota =
+        self.quotas.write_enable.next = self.endpoint_write.val();
+        self.quotas.write_address.next = self.table_write.val().index;
+        self.quotas.write_data.next =
             self.table_write.val().entry.get_bits::<16>(self.at_quota.val().index());
         self.tenants.write_data.next.tags = self.table_write.val().entry.get_bit(self.at_tags.val().index());
 
-        // The endpoint of the packet at hand.
-        self.tenants.read_address.next = self.endpoint.val();
+        // The endpoint of the packet on offer; when it is at hand is known late.
+        self.tenants.read_address.next = self.next_endpoint.val();
+        if self.advance.val() {
+            self.at_hand.d.next = self.tenants.read_data.val();
+        }
+        self.ring.next = self.at_hand.q.val().ring;
+        self.tags.next = self.at_hand.q.val().tags;
+
+        // That of the packet at hand.
+        self.quotas.read_address.next = self.endpoint.val();
         self.counts.read_address.next = self.endpoint.val();
         self.asked.d.next = self.endpoint.val();
-        self.ring.next = self.tenants.read_data.val().ring;
-        self.tags.next = self.tenants.read_data.val().tags;
         self.count.next = self.counts.read_data.val();
         if self.wrote.q.val() & (self.wrote_at.q.val() == self.asked.q.val()) {
             self.count.next = self.wrote_count.q.val();
         }
-        self.limit.next = self.tenants.read_data.val().quota;
+        self.limit.next = self.quotas.read_data.val();
         self.over.d.next =
             (self.limit.val() != 0) & (bit_cast::<16, 13>(self.count.val()) > self.limit.val());
         self.equal.d.next =
@@ -215,15 +252,22 @@ impl Logic for LookupTenants {
         if self.wrote.q.val() & (self.wrote_at.q.val() == self.owed_to.q.val()) {
             self.count_give.next = self.wrote_count.q.val();
         }
-        self.writes.next = self.take.val() | self.owed.q.val();
+        self.took.d.next = self.take.val();
+        self.took_at.d.next = self.endpoint.val();
+        self.had.d.next = self.count.val();
+        self.count_take.next = self.had.q.val();
+        if self.wrote.q.val() & (self.wrote_at.q.val() == self.took_at.q.val()) {
+            self.count_take.next = self.wrote_count.q.val();
+        }
+        self.writes.next = self.took.q.val() | self.owed.q.val();
         self.write_at.next = self.owed_to.q.val();
         self.write_count.next = self.count_give.val() - 1;
-        if self.owed.q.val() & !self.take.val() {
+        if self.owed.q.val() & !self.took.q.val() {
             self.owed.d.next = false;
         }
-        if self.take.val() {
-            self.write_at.next = self.asked.q.val();
-            self.write_count.next = self.count.val() + 1;
+        if self.took.q.val() {
+            self.write_at.next = self.took_at.q.val();
+            self.write_count.next = self.count_take.val() + 1;
         }
         if self.give.val() {
             self.owed.d.next = true;
@@ -246,6 +290,7 @@ impl Logic for LookupTenants {
 
         if self.rst.val() {
             self.owed.d.next = false;
+            self.took.d.next = false;
             self.wrote.d.next = false;
         }
     }
