@@ -2,11 +2,11 @@
 //! be written.
 //!
 //! ```text
-//!  opened ──> places (by context) ──┐
+//!  opened ──> places (by context) ──┐ registered
 //!  retire ──> word ──> place read ──┴──> go, when nothing holds it back
 //! ```
 //!
-//! Contract: an end is taken, its place read, and written (`go`) two clocks after
+//! Contract: an end is taken, its place read, and written (`go`) three clocks after
 //! it was taken at best; the next one is taken in the clock behind. `go` falls
 //! with `hold`. `word`, `place` stand while `go` is awaited.
 //!
@@ -33,6 +33,7 @@ pub struct LookupEnds {
     pub hold: Signal<In, Bit>,
     /// Where the context `look_at` was opened, in the next clock: unless `busy`.
     pub look_at: Signal<In, Bits<12>>,
+    pub looked_at: Signal<Out, LookupPlace>,
     pub busy: Signal<Out, Bit>,
     /// The end is written in this clock.
     pub go: Signal<Out, Bit>,
@@ -43,8 +44,10 @@ pub struct LookupEnds {
     places: SdpRam<LookupPlace, 12>,
     retire: Dff<Retire>,
     waits: Dff<Bit>,
-    /// Its place is read.
+    /// Its place is read; and in `its_place`: as it leaves the memory, it is too late to be written by.
     placed: Dff<Bit>,
+    ready: Dff<Bit>,
+    its_place: Dff<LookupPlace>,
     goes: Signal<Local, Bit>,
 }
 
@@ -63,6 +66,7 @@ impl LookupEnds {
             opened_at: Default::default(),
             hold: Default::default(),
             look_at: Default::default(),
+            looked_at: Default::default(),
             busy: Default::default(),
             go: Default::default(),
             word: Default::default(),
@@ -71,6 +75,8 @@ impl LookupEnds {
             retire: Default::default(),
             waits: Default::default(),
             placed: Default::default(),
+            ready: Default::default(),
+            its_place: Default::default(),
             goes: Default::default(),
         }
     }
@@ -79,7 +85,7 @@ impl LookupEnds {
 impl Logic for LookupEnds {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, retire, waits, placed);
+        dff_setup!(self, clk, retire, waits, placed, ready, its_place);
         self.places.clock.next = self.clk.val();
         self.places.write_enable.next = self.open.val();
         self.places.write_address.next = self.number.val();
@@ -90,24 +96,29 @@ impl Logic for LookupEnds {
         }
         self.busy.next = self.waits.q.val();
 
-        self.goes.next = self.waits.q.val() & self.placed.q.val() & !self.hold.val();
+        self.goes.next = self.waits.q.val() & self.ready.q.val() & !self.hold.val();
         if !self.waits.q.val() {
             self.retire.d.next = self.retire_data.val();
             self.waits.d.next = self.retire_valid.val() & self.enable.val();
         }
         self.placed.d.next = self.waits.q.val();
+        self.ready.d.next = self.placed.q.val();
+        self.its_place.d.next = self.places.read_data.val();
         if self.goes.val() {
             self.waits.d.next = false;
             self.placed.d.next = false;
+            self.ready.d.next = false;
         }
         self.retire_ready.next = !self.waits.q.val() & self.enable.val();
         self.go.next = self.goes.val();
         self.word.next = self.retire.q.val();
-        self.place.next = self.places.read_data.val();
+        self.place.next = self.its_place.q.val();
+        self.looked_at.next = self.places.read_data.val();
 
         if self.rst.val() {
             self.waits.d.next = false;
             self.placed.d.next = false;
+            self.ready.d.next = false;
         }
     }
 }

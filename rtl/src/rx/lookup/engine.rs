@@ -441,10 +441,10 @@ impl Logic for Lookup {
             }
             State::ReclaimTake => {
                 // No packet is at hand: its place is another's.
-                self.set0.d.next = self.ends.place.val().set_at;
-                self.set1.d.next = self.ends.place.val().set_at;
-                self.reclaim_way.d.next = self.ends.place.val().way;
-                self.reclaim_of.d.next = self.ends.place.val().endpoint;
+                self.set0.d.next = self.ends.looked_at.val().set_at;
+                self.set1.d.next = self.ends.looked_at.val().set_at;
+                self.reclaim_way.d.next = self.ends.looked_at.val().way;
+                self.reclaim_of.d.next = self.ends.looked_at.val().endpoint;
                 self.state.d.next = State::ReclaimRead;
             }
             State::ReclaimRead => {
