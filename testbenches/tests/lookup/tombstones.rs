@@ -139,7 +139,7 @@ fn ends_and_a_sweep_are_counted_beside_each_other() {
         let mut bench = small(dut, rng);
         for round in 0..40 {
             post_all(&mut bench, 2);
-            let mut open = |bench: &mut Bench, slot: u128, rng: &mut Rng| {
+            let open = |bench: &mut Bench, slot: u128, rng: &mut Rng| {
                 let packet = bench.some_packet((KEY.0, KEY.1, 8 * round + slot), 7, 0, rng);
                 bench.offer(packet);
                 bench.settle();
