@@ -19,9 +19,9 @@
 //   - if (newest_in_scan) begin
 //   + if (1'd0) begin
 // broken blocks within 15: a block taken stays where it was
-//   - assign pool_out_ready = alloc_take & ready;
-//   + assign pool_out_ready = alloc_take & ready & free_valid;
-// cover: 24
+//   - assign pool_out_ready = ready & (alloc_take | ~alloc_available);
+//   + assign pool_out_ready = ready & ((alloc_take & free_valid) | ~alloc_available);
+// cover: 26
 module proof (
   input wire clk,
   input wire op_valid,

@@ -6,7 +6,7 @@
 //!          │           ^                 └─┬───── write
 //!          └── RAM ────┘   the two ahead ──┘ forward theirs
 //!
-//!  free ──> ring of free blocks ──> alloc
+//!  free ──> ring of free blocks ──> offered ──> alloc
 //! ```
 //!
 //! Packets of one message arrive back to back, so an operation must see the
@@ -20,8 +20,9 @@
 //!   operation, `was_set` the addressed bit before it (0 for operation 2);
 //! - `alloc_block` is valid while `alloc_available`; `alloc_take` takes it in
 //!   that clock. One take and one free per clock, also in the same clock. A
-//!   freed block is offered again no sooner than three clocks later. Contents
-//!   of an allocated block are undefined until operation 2 initialises it;
+//!   freed block is offered again three clocks later at the earliest, from a register:
+//!   the bitmap is asked for it in the same clock. Contents of an allocated block are
+//!   undefined until operation 2 initialises it;
 //! - after reset all blocks are put into the ring, one per clock; `ready` rises
 //!   when they are in. `free_block` may be used from then on.
 //!
@@ -29,7 +30,7 @@
 
 use super::ZeroScan;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::LateFifo;
 use crate::types::{BitmapOp, BitmapResult};
 use tessera_abi::params::Config;
 
@@ -52,7 +53,10 @@ pub struct Bitmap {
     pub ready: Signal<Out, Bit>,
 
     ram: SdpRam<Bits<256>, 13>,
-    pool: Fifo<Bits<13>, 13>,
+    pool: LateFifo<Bits<13>, 13>,
+    /// The block on offer.
+    offers: Dff<Bit>,
+    offered: Dff<Bits<13>>,
 
     // Select: the RAM's word is there.
     select_valid: Dff<Bit>,
@@ -149,7 +153,9 @@ impl Bitmap {
             free_count: Default::default(),
             ready: Default::default(),
             ram: SdpRam::new(depth_log2),
-            pool: Fifo::new(depth_log2),
+            pool: LateFifo::new(depth_log2),
+            offers: Default::default(),
+            offered: Default::default(),
             select_valid: Default::default(),
             select_kind: Default::default(),
             select_block: Default::default(),
@@ -237,6 +243,8 @@ impl Logic for Bitmap {
             sum_was_set,
             done,
             answer,
+            offers,
+            offered,
             fill_at,
             filled,
             free
@@ -391,8 +399,12 @@ impl Logic for Bitmap {
             self.pool.in_data.next = self.fill_at.q.val().get_bits::<13>(0);
         }
         self.put.next = self.pool.in_valid.val() & self.pool.in_ready.val();
-        self.pool.out_ready.next = self.alloc_take.val() & self.filled.q.val();
-        self.take.next = self.pool.out_valid.val() & self.pool.out_ready.val();
+        self.take.next = self.alloc_take.val() & self.offers.q.val();
+        self.pool.out_ready.next = self.filled.q.val() & (self.alloc_take.val() | !self.offers.q.val());
+        if self.pool.out_ready.val() {
+            self.offers.d.next = self.pool.out_valid.val();
+            self.offered.d.next = self.pool.out_data.val() & self.block_mask.val();
+        }
         if !self.filled.q.val() & self.put.val() {
             self.fill_at.d.next = self.fill_at.q.val() + 1;
         }
@@ -405,8 +417,8 @@ impl Logic for Bitmap {
         if !self.put.val() & self.take.val() {
             self.free.d.next = self.free.q.val() - 1;
         }
-        self.alloc_available.next = self.pool.out_valid.val() & self.filled.q.val();
-        self.alloc_block.next = self.pool.out_data.val() & self.block_mask.val();
+        self.alloc_available.next = self.offers.q.val();
+        self.alloc_block.next = self.offered.q.val();
         self.free_count.next = self.free.q.val();
         self.ready.next = self.filled.q.val();
 
@@ -416,6 +428,7 @@ impl Logic for Bitmap {
             self.scan_write.d.next = false;
             self.sum_valid.d.next = false;
             self.done.d.next = false;
+            self.offers.d.next = false;
             self.fill_at.d.next = 0.into();
             self.filled.d.next = false;
             self.free.d.next = 0.into();
