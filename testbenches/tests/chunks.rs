@@ -9,7 +9,7 @@ use tessera_sim::tb::{self, cycle, Agent, Pattern, Rng, StreamDriver, StreamMoni
 use tessera_sim::verilator::{Design, Dut};
 
 /// Clocks from a chunk's fence taken to its write on offer, for chunks of one packet.
-const FENCE_TO_WRITE: u64 = 5;
+const FENCE_TO_WRITE: u64 = 6;
 /// Words of bits that wait at most: more than placement has entries and commands.
 const WAITING: u64 = 128;
 

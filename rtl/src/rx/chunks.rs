@@ -50,8 +50,8 @@
 //!   fence of a host-recovered message is taken while a header comes;
 //! - fences of other messages and of datagrams pass in the clock they come, if
 //!   `fence` is ready and none waits, and keep their order;
-//! - bits are offered `chunk_log2 + 5` clocks after their fence was taken, if
-//!   nothing is in the way. The last fence goes two clocks after the last
+//! - bits are offered `chunk_log2 + 6` clocks after their fence was taken, if
+//!   nothing is in the way. The last fence goes three clocks after the last
 //!   status at the earliest;
 //! - `crowded` follows what waits for the engine by a clock;
 //! - a write is one beat; descriptor and beat are offered in the same clock. Its
@@ -129,6 +129,8 @@ pub struct Chunks {
     waits: [Dff<Bits<8>>; 8],
     /// Places behind the one served last.
     behind: Dff<Bits<8>>,
+    /// The place to be served next.
+    choice: Dff<Bits<8>>,
 
     step: Dff<ChunkStep>,
     word: Dff<AreaWrite>,
@@ -174,6 +176,8 @@ pub struct Chunks {
     /// The oldest aside, and whether a place is its message's.
     oldest: Signal<Local, PlaceFence>,
     drained: Signal<Local, Bit>,
+    /// No place was, in the last clock.
+    may_leave: Dff<Bit>,
     others: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     kept: Signal<Local, Bit>,
@@ -296,6 +300,7 @@ impl Chunks {
             blocks: std::array::from_fn(|_| Dff::default()),
             waits: std::array::from_fn(|_| Dff::default()),
             behind: Default::default(),
+            choice: Default::default(),
             step: Default::default(),
             word: Default::default(),
             serves: Default::default(),
@@ -332,6 +337,7 @@ impl Chunks {
             taken: Default::default(),
             oldest: Default::default(),
             drained: Default::default(),
+            may_leave: Default::default(),
             others: Default::default(),
             passes: Default::default(),
             kept: Default::default(),
@@ -385,6 +391,7 @@ impl Chunks {
 impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
+        dff_setup!(self, clk, may_leave, choice);
         dff_setup!(self, clk, dirty, open, heads, behind, step, word, serves, levels, base, offset);
         dff_setup!(self, clk, told, told_valid, desc, desc_valid, beat, beat_valid, held, crowds, broke);
         self.words.clock.next = self.clk.val();
@@ -459,12 +466,13 @@ impl Logic for Chunks {
         self.passes.next = self.held.q.val() == 0;
         self.kept.next = self.others.val() & !(self.passes.val() & self.fence_ready.val());
         self.leaves.next = self.recovers.val()
-            & self.asides.out_valid.val()
-            & self.drained.val()
+            & self.may_leave.q.val()
             & !self.kept.val()
             & ((self.held.q.val() < self.few.val())
                 | (!self.asides.in_ready.val() & self.ends.in_ready.val()));
         self.asides.out_ready.next = self.leaves.val();
+        // In a register, for it comes out of a memory; no place becomes its message's any more.
+        self.may_leave.d.next = self.asides.out_valid.val() & self.drained.val() & !self.leaves.val();
         self.ends.in_valid.next = self.kept.val() | self.leaves.val();
         self.ends.in_data.next = self.oldest.val();
         if self.kept.val() | !self.recovers.val() {
@@ -554,8 +562,9 @@ impl Logic for Chunks {
             self.heads.d.next = self.heads.q.val() | self.target.val();
         }
 
-        // Which place is served: in turn, of those whose last write is done.
-        // One that is written in this clock is not: it is served in the next.
+        // Which place is served: in turn, of those whose last write is done. It is chosen a clock
+        // before, and may be served until it is: no header of its message comes any more.
+        // One that is written in this clock is not: it is served in a later one.
         self.may.next = self.dirty.q.val() & !self.open.q.val() & !self.blocked.val();
         self.may_behind.next = self.may.val() & self.behind.q.val();
         self.pick.next = self.may.val() & (!self.may.val() + 1);
@@ -565,19 +574,19 @@ impl Logic for Chunks {
         self.taken.next = 0.into();
         self.words.read_address.next = 0.into();
         for i in 0..8 {
-            if self.pick.val().get_bit(i) {
+            if self.choice.q.val().get_bit(i) {
                 self.words.read_address.next = self.number[i].val();
             }
         }
         self.picks.next = self.recovers.val()
             & (self.step.q.val() == ChunkStep::Idle)
-            & self.may.val().any()
-            & !(self.pick.val() & self.target.val()).any();
+            & (self.choice.q.val() & !self.target.val()).any();
         if self.picks.val() {
-            self.taken.next = self.pick.val();
-            self.behind.d.next = !(self.pick.val() | (self.pick.val() - 1));
+            self.taken.next = self.choice.q.val();
+            self.behind.d.next = !(self.choice.q.val() | (self.choice.q.val() - 1));
             self.serves.d.next = self.words.read_address.val();
         }
+        self.choice.d.next = self.pick.val() & !self.taken.val();
         self.dirty.d.next =
             ((self.dirty.q.val() & !self.taken.val()) | self.target.val()) & self.places.val();
         self.open.d.next =
@@ -675,6 +684,8 @@ impl Logic for Chunks {
         if self.rst.val() {
             self.dirty.d.next = 0.into();
             self.open.d.next = 0.into();
+            self.choice.d.next = 0.into();
+            self.may_leave.d.next = false;
             self.step.d.next = ChunkStep::Idle;
             self.desc_valid.d.next = false;
             self.beat_valid.d.next = false;
