@@ -11,8 +11,8 @@
 //! datagram on its way into memory, or an answer; FEEDBACK may draw a RELEASE.
 //!
 //! Contract: `left[i]` is high from the second clock after `mark[i]` on until all
-//! that was counted at the mark has left. A thing on offer counts from the clock
-//! in which it is first seen.
+//! that was counted at the mark has left; an answer has a clock after `said`. A thing on offer
+//! counts from the clock in which it is first seen.
 //!
 //! Verified by `testbenches/tests/reclaim_marks.rs` and `nic_reclaim.rs`.
 
@@ -56,6 +56,8 @@ pub struct ReclaimMarks {
     answers: MarkCount,
     /// On offer in the last clock, and not taken.
     held: Dff<Bits<6>>,
+    /// `said` of the last clock: that a beat leaves is known late.
+    gone: Dff<Bit>,
     offered: Signal<Local, Bits<6>>,
     waits: Signal<Local, Bits<6>>,
     fresh: Signal<Local, Bits<6>>,
@@ -95,6 +97,7 @@ impl ReclaimMarks {
             datagrams: MarkCount::new(0),
             answers: MarkCount::new(2),
             held: Default::default(),
+            gone: Default::default(),
             offered: Default::default(),
             waits: Default::default(),
             fresh: Default::default(),
@@ -105,7 +108,7 @@ impl ReclaimMarks {
 impl Logic for ReclaimMarks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, held);
+        dff_setup!(self, clk, held, gone);
         self.words.clk.next = self.clk.val();
         self.words.rst.next = self.rst.val();
         self.feedbacks.clk.next = self.clk.val();
@@ -145,7 +148,8 @@ impl Logic for ReclaimMarks {
         self.datagrams.leave.next = self.datagram_done.val();
         self.datagrams.mark.next = self.mark.val().get_bit(1);
         self.answers.enter.next = self.fresh.val().get_bits::<3>(3);
-        self.answers.leave.next = self.said.val();
+        self.gone.d.next = self.said.val();
+        self.answers.leave.next = self.gone.q.val();
         self.answers.mark.next = self.mark.val().get_bit(2);
 
         self.left.next = bit_cast::<3, 1>(
@@ -155,6 +159,7 @@ impl Logic for ReclaimMarks {
 
         if self.rst.val() {
             self.held.d.next = 0.into();
+            self.gone.d.next = false;
         }
     }
 }
