@@ -269,7 +269,7 @@ impl TimerWheel {
             turn_mask: Constant::new(((1u64 << (tick + l0)) - 1).into()),
             lead: Constant::new((1u64 << (tick + l0 - 2)).into()),
             heads_end: Constant::new((2u64 << slots).into()),
-            room_for: Constant::new((16u64).into()),
+            room_for: Constant::new((15u64).into()),
             second: Constant::new((1u64 << messages).into()),
         }
     }
@@ -495,8 +495,7 @@ impl Logic for TimerWheel {
         self.pop_valid.next = self.out.out_valid.val();
         self.pop_node.next = self.out.out_data.val().node;
         self.popped.next = self.out.out_valid.val() & self.pop_ready.val();
-        self.flying.d.next = self.flying.q.val()
-            + bit_cast::<5, 1>((self.step0.val() | self.step1.val()).into())
+        self.flying.d.next = self.flying.q.val() + bit_cast::<5, 1>(self.walk_valid.q.val().into())
             - bit_cast::<5, 1>(self.sort_again.q.val().into())
             - bit_cast::<5, 1>(self.popped.val().into());
         self.overdue.next = self.present.q.val() - self.out.out_data.val().due;
