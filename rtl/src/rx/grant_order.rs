@@ -7,7 +7,7 @@
 //!  enter ──> line ──> list of its round, or of none ┼──> pick ──> head
 //!                        ^                          │
 //!                        └── links, one per message ┘
-//!  ring: every list once that somebody waits in; scan: the oldest of them
+//!  ring: every list once that somebody waits in, its front in a register; scan: the oldest of them
 //!  no round: eight lists in registers ──> the lowest three times, then one of the others
 //! ```
 //!
@@ -22,14 +22,15 @@
 //! register, so that choosing costs no clock and is no part of a longer way; its
 //! turns move as it is picked from. Names and lists lie in memories of their own, so that a list
 //! is not changed by what is found out about a name in the same clock; and whether the head is the
-//! last of its list is known before it leaves.
+//! last of its list is known before it leaves. An age is compared a clock after it was read, by
+//! when the search may be at the next place; a place that a step is about to change is not looked at.
 //!
 //! Contract:
 //! - `enter` at most every third clock on average, four in a row; a context is
 //!   entered once at a time;
 //! - the head stays until `leave`, whoever comes; with `enter` of it in the same
 //!   clock it goes to the tail;
-//! - a context is offered 7 clocks after it entered when nobody else waits (8 if it says a
+//! - a context is offered 9 clocks after it entered when nobody else waits (10 if it says a
 //!   round), and 11 clocks after the last one left else, two more for each list that emptied
 //!   meanwhile;
 //! - the oldest is known 1024 clocks after the list of the one before went empty,
@@ -41,7 +42,7 @@
 use crate::host::cleared_ram::ClearedRam;
 use crate::host::registers::DOORBELL_KIND_ROUND;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, LateFifo};
 use crate::types::Doorbell;
 use tessera_abi::params::Config;
 
@@ -106,7 +107,10 @@ pub struct GrantOrder {
     names: ClearedRam<GrantName, 8>,
     places: ClearedRam<GrantList, 8>,
     /// Lists by place; those of no round are 256.
-    ring: Fifo<Bits<9>, 9>,
+    ring: LateFifo<Bits<9>, 9>,
+    /// The one in front.
+    fronts: Dff<Bit>,
+    front: Dff<Bits<9>>,
     /// The lists of no round: who is first and last, where somebody waits, and whether
     /// they stand in the ring.
     firsts: [Dff<Bits<12>>; 8],
@@ -138,8 +142,9 @@ pub struct GrantOrder {
     /// The list of the head, or the one being picked from.
     serving: Dff<Bits<9>>,
     by_ring: Dff<Bit>,
-    /// Nobody waits behind the head in its list.
-    last: Dff<Bit>,
+    /// Nobody waits behind the head in its list: the halves of its number are those of the tail's.
+    last_low: Dff<Bit>,
+    last_high: Dff<Bit>,
     /// The oldest round that somebody waits in.
     known: Dff<Bit>,
     oldest: Dff<Bits<8>>,
@@ -150,6 +155,9 @@ pub struct GrantOrder {
     scan_at: Dff<Bits<8>>,
     /// The place being looked at is on the RAMs' outputs.
     fresh: Dff<Bit>,
+    /// Somebody waits in the place that was looked at; the age that was read.
+    looked: Dff<Bit>,
+    age: Dff<Bits<16>>,
     at: Signal<Local, Bits<8>>,
     read_at: Signal<Local, Bits<8>>,
     bell_at: Signal<Local, Bits<8>>,
@@ -180,13 +188,13 @@ pub struct GrantOrder {
     joins: Signal<Local, Bit>,
     behind: Signal<Local, Bits<16>>,
     older: Signal<Local, Bit>,
-    age: Signal<Local, Bits<16>>,
     /// The place to look at is read; begin anew.
     fetches: Signal<Local, Bit>,
     search: Signal<Local, Bit>,
     looks: Signal<Local, Bit>,
     is_oldest: Signal<Local, Bit>,
     ring_is_oldest: Signal<Local, Bit>,
+    takes_front: Signal<Local, Bit>,
     wants_other: Signal<Local, Bit>,
     /// Somebody waits in two lists.
     several: Signal<Local, Bit>,
@@ -212,8 +220,10 @@ impl GrantOrder {
             line: Fifo::new(4),
             links: SdpRam::new(config.rx_contexts_log2),
             names: ClearedRam::new(8, "block"),
-            places: ClearedRam::new(8, "block"),
-            ring: Fifo::new(9),
+            places: ClearedRam::new(8, "block").fed_zeros(),
+            ring: LateFifo::new(9),
+            fronts: Default::default(),
+            front: Default::default(),
             firsts: std::array::from_fn(|_| Dff::default()),
             lasts: std::array::from_fn(|_| Dff::default()),
             waits: Default::default(),
@@ -236,7 +246,8 @@ impl GrantOrder {
             head: Default::default(),
             serving: Default::default(),
             by_ring: Default::default(),
-            last: Default::default(),
+            last_low: Default::default(),
+            last_high: Default::default(),
             known: Default::default(),
             oldest: Default::default(),
             oldest_age: Default::default(),
@@ -244,6 +255,7 @@ impl GrantOrder {
             scanning: Default::default(),
             scan_at: Default::default(),
             fresh: Default::default(),
+            looked: Default::default(),
             at: Default::default(),
             read_at: Default::default(),
             bell_at: Default::default(),
@@ -273,6 +285,7 @@ impl GrantOrder {
             looks: Default::default(),
             is_oldest: Default::default(),
             ring_is_oldest: Default::default(),
+            takes_front: Default::default(),
             wants_other: Default::default(),
             several: Default::default(),
             no_round: Constant::new(256u64.into()),
@@ -287,11 +300,15 @@ impl Logic for GrantOrder {
     fn update(&mut self) {
         dff_setup!(
             self, clk, step, bell, entering, count, lists, grew, shrank, offered, leaving, head, serving,
-            by_ring, last, known, oldest, oldest_age, turn, scanning, scan_at, fresh
+            by_ring, last_low, last_high, known, oldest, oldest_age, turn, scanning, scan_at, fresh
         );
         dff_setup!(
             self,
             clk,
+            fronts,
+            front,
+            looked,
+            age,
             is_mine,
             waits,
             rest_ringed,
@@ -318,7 +335,7 @@ impl Logic for GrantOrder {
         self.line.out_ready.next = false;
         self.ring.in_valid.next = false;
         self.ring.in_data.next = self.serving.q.val();
-        self.ring.out_ready.next = false;
+        self.takes_front.next = false;
         self.links.read_address.next = self.head.q.val();
         self.links.write_enable.next = false;
         self.links.write_data.next = self.entering.q.val().context;
@@ -330,13 +347,15 @@ impl Logic for GrantOrder {
         if (self.step.q.val() == GrantStep::Look) | (self.step.q.val() == GrantStep::Enter) {
             self.at.next = self.enter_at.val();
         }
-        if self.step.q.val() == GrantStep::Register {
+        if (self.step.q.val() == GrantStep::Register)
+            | ((self.step.q.val() == GrantStep::Idle) & self.bell.q.val().valid)
+        {
             self.at.next = self.bell_at.val();
         }
         self.read_at.next = self.scan_at.q.val();
         self.fetches.next = self.at.val() != self.scan_at.q.val();
         self.place.next = self.places.read_data.val();
-        self.age.next = self.names.read_data.val().age;
+        self.age.d.next = self.names.read_data.val().age;
         self.mine.next = self.has_rounds.val() & self.is_mine.q.val();
         // The list of the step: of what was read only who enters depends.
         self.serves_round.next = self.has_rounds.val() & !self.serving.q.val().get_bit(8);
@@ -385,19 +404,22 @@ impl Logic for GrantOrder {
         self.names.write_address.next = self.bell_at.val();
         self.names.write_data.next.valid = self.bell.q.val().more.any();
         self.names.write_data.next.id = self.bell.q.val().value;
-        self.names.write_data.next.age = self.age.val();
+        self.names.write_data.next.age = self.names.read_data.val().age;
         if self.bell.q.val().more.any() {
             self.names.write_data.next.age = self.count.q.val();
         }
 
-        // Whether the round of the step, or the one the search looks at, is older.
-        self.looks.next = self.scanning.q.val() & self.fresh.q.val();
+        // Whether the round of the step, or the one the search looks at, is older. The search looks
+        // in Idle only, and not at what the step that follows is about.
+        self.looks.next = self.scanning.q.val()
+            & self.fresh.q.val()
+            & !((self.bell.q.val().valid | self.leaving.q.val()) & (self.at.val() == self.scan_at.q.val()));
         // Less one: with a sign alone, and no test for zero beside it.
-        self.behind.next = self.oldest_age.q.val() + !self.age.val();
+        self.behind.next = self.oldest_age.q.val() + !self.age.q.val();
         self.older.next = !self.known.q.val() | !self.behind.val().get_bit(15);
 
         self.ring_is_oldest.next =
-            self.known.q.val() & (self.ring.out_data.val() == bit_cast::<9, 8>(self.oldest.q.val()));
+            self.known.q.val() & (self.front.q.val() == bit_cast::<9, 8>(self.oldest.q.val()));
 
         // GR-7: which of the lists of no round is next. A clock passes between what changes
         // them and a pick.
@@ -428,7 +450,7 @@ impl Logic for GrantOrder {
             GrantStep::Idle => {
                 self.fetches.next = true;
                 // What is taken from the ring and is not picked goes to its end.
-                self.ring.in_data.next = self.ring.out_data.val();
+                self.ring.in_data.next = self.front.q.val();
                 if self.bell.q.val().valid {
                     self.fetches.next = false;
                     self.read_at.next = self.bell_at.val();
@@ -451,15 +473,15 @@ impl Logic for GrantOrder {
                     }
                 } else if !self.offered.q.val() {
                     if self.wants_other.val() {
-                        if self.ring.out_valid.val() {
-                            self.ring.out_ready.next = true;
-                            // Read in either case: what the ring says comes out of a memory.
+                        if self.fronts.q.val() {
+                            self.takes_front.next = true;
+                            // Read in either case.
                             self.fetches.next = false;
-                            self.read_at.next = self.ring.out_data.val().get_bits::<8>(0);
+                            self.read_at.next = self.front.q.val().get_bits::<8>(0);
                             if self.ring_is_oldest.val() {
                                 self.ring.in_valid.next = true;
                             } else {
-                                self.serving.d.next = self.ring.out_data.val();
+                                self.serving.d.next = self.front.q.val();
                                 self.by_ring.d.next = true;
                                 self.step.d.next = GrantStep::Pick;
                             }
@@ -510,12 +532,12 @@ impl Logic for GrantOrder {
                 self.left.next.some = true;
                 self.left.next.ringed = true;
                 if self.joins.val() {
-                    self.last.d.next = false;
+                    self.last_low.d.next = false;
                 }
                 if self.mine.val() & self.older.val() {
                     self.known.d.next = true;
                     self.oldest.d.next = self.enter_at.val();
-                    self.oldest_age.d.next = self.age.val();
+                    self.oldest_age.d.next = self.age.q.val();
                 }
                 self.write_place.next = self.mine.val();
                 self.step.d.next = GrantStep::Idle;
@@ -534,7 +556,7 @@ impl Logic for GrantOrder {
                         self.turn.d.next = self.turn.q.val() + 1;
                     }
                 }
-                if self.last.q.val() {
+                if self.last_low.q.val() & self.last_high.q.val() {
                     self.left.next.some = false;
                     self.shrank.d.next = self.alone.val() | self.serves_round.val();
                     self.search.next = self.is_oldest.val();
@@ -550,11 +572,17 @@ impl Logic for GrantOrder {
             GrantStep::Pick => {
                 self.offered.d.next = self.rest_some.val();
                 self.head.d.next = self.rest_head.val();
-                self.last.d.next = self.rest_head.val() == self.rest_tail.val();
+                self.last_low.d.next =
+                    self.rest_head.val().get_bits::<6>(0) == self.rest_tail.val().get_bits::<6>(0);
+                self.last_high.d.next =
+                    self.rest_head.val().get_bits::<6>(6) == self.rest_tail.val().get_bits::<6>(6);
                 if self.serves_round.val() {
                     self.offered.d.next = self.place.val().some;
                     self.head.d.next = self.place.val().head;
-                    self.last.d.next = self.place.val().head == self.place.val().tail;
+                    self.last_low.d.next =
+                        self.place.val().head.get_bits::<6>(0) == self.place.val().tail.get_bits::<6>(0);
+                    self.last_high.d.next =
+                        self.place.val().head.get_bits::<6>(6) == self.place.val().tail.get_bits::<6>(6);
                 }
                 self.serving_rest.d.next = self.next_rest.q.val();
                 if !self.serves_round.val() & self.rest_some.val() {
@@ -587,6 +615,16 @@ impl Logic for GrantOrder {
         self.places.write_enable.next = self.write_place.val();
         self.places.write_address.next = self.at.val();
         self.places.write_data.next = self.left.val();
+        // What of it is zero in the beginning; of a list in which nobody waits no more is looked at.
+        if !self.places.ready.val() {
+            self.places.write_data.next.some = false;
+            self.places.write_data.next.ringed = false;
+        }
+        self.ring.out_ready.next = self.takes_front.val() | !self.fronts.q.val();
+        if self.ring.out_ready.val() {
+            self.fronts.d.next = self.ring.out_valid.val();
+            self.front.d.next = self.ring.out_data.val();
+        }
         // One value for all of them.
         self.rest_first.next = self.entering.q.val().context;
         if self.step.q.val() == GrantStep::Leave {
@@ -609,16 +647,17 @@ impl Logic for GrantOrder {
 
         // The search: a place per two clocks. It is read while nothing else is, and what a step is
         // at may be written in it.
-        self.fresh.d.next = self.scanning.q.val() & !self.looks.val() & self.fetches.val();
+        self.fresh.d.next = self.scanning.q.val() & !self.fresh.q.val() & self.fetches.val();
+        self.looked.d.next = self.looks.val() & self.place.val().some;
+        if self.looked.q.val() & self.older.val() {
+            self.known.d.next = true;
+            self.oldest.d.next = self.scan_at.q.val() - 1;
+            self.oldest_age.d.next = self.age.q.val();
+        }
         if self.looks.val() {
             self.scan_at.d.next = self.scan_at.q.val() + 1;
             if self.scan_at.q.val() == 255 {
                 self.scanning.d.next = false;
-            }
-            if self.place.val().some & self.older.val() {
-                self.known.d.next = true;
-                self.oldest.d.next = self.scan_at.q.val();
-                self.oldest_age.d.next = self.age.val();
             }
         }
         if self.has_rounds.val() & self.search.val() {
@@ -661,6 +700,8 @@ impl Logic for GrantOrder {
             self.turn.d.next = 0.into();
             self.scanning.d.next = false;
             self.fresh.d.next = false;
+            self.looked.d.next = false;
+            self.fronts.d.next = false;
         }
     }
 }

@@ -173,6 +173,34 @@ fn gr6_a_bell_beside_an_entry_keeps_the_age() {
     });
 }
 
+/// A round that the search has just looked at is registered anew.
+#[test]
+fn gr6_the_search_sees_a_round_that_is_registered_anew() {
+    tb::run("grant_order::anew", &design(), |dut, _| {
+        for delay in 0..64 {
+            let bench = &mut Bench::new(dut);
+            let rounds = [(1, 0x300), (16, 0x400), (40, 0x500)];
+            let name = |context: u64| Some(rounds[context as usize / 10]);
+            for round in rounds {
+                bench.register(round, 1);
+            }
+            for context in [0, 10, 11, 12, 20, 21, 22] {
+                bench.enters(context, name(context));
+                bench.clocks(8);
+            }
+            bench.clocks(SETTLED);
+            // The oldest one's list goes empty, and the next oldest becomes the youngest.
+            assert_eq!(bench.leaves(None), 0);
+            bench.clocks(delay);
+            bench.register(rounds[1], 1);
+            bench.clocks(SETTLED);
+            let seen = order(bench, 9, name);
+            let of_oldest = seen[1..].iter().filter(|context| **context >= 20).count();
+            assert_eq!(of_oldest, 6, "{delay}: {seen:?}");
+        }
+    });
+}
+
 #[test]
 fn gr6_random_messages_come_and_go() {
     come_and_go("grant_order::random", 1);
