@@ -4,7 +4,7 @@
 //! ```text
 //!  aim ──> hold ──> arm ──> set ──> insert ──> wheel
 //!           ^                ├────> expiry
-//!     nodes ┘<───────────────┴────> freed
+//!     nodes ┘<───────────────┴────> freed ──> one of them in a register
 //! ```
 //!
 //! Contract: one aim per 4 clocks, 5 with an insertion, longer by the clocks
@@ -15,7 +15,7 @@
 
 use super::Expiry;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, LateFifo};
 use crate::types::TimerInsert;
 use tessera_abi::params::Config;
 
@@ -99,7 +99,10 @@ pub struct Aim {
 
     words: SdpRam<IntervalNodes, 12>,
     expiries: Fifo<Expiry, 3>,
-    freed: Fifo<Bits<12>, 12>,
+    freed: LateFifo<Bits<12>, 12>,
+    /// The one on offer: the context block looks up its words with it.
+    frees: Dff<Bit>,
+    freeing: Dff<Bits<12>>,
     state: Dff<AimState>,
     aim: Dff<IntervalAim>,
     nodes: Dff<IntervalNodes>,
@@ -166,7 +169,9 @@ impl Aim {
             expired: Default::default(),
             words: SdpRam::new(config.rx_contexts_log2),
             expiries: Fifo::new(3),
-            freed: Fifo::new(config.rx_contexts_log2),
+            freed: LateFifo::new(config.rx_contexts_log2),
+            frees: Default::default(),
+            freeing: Default::default(),
             state: Default::default(),
             aim: Default::default(),
             nodes: Default::default(),
@@ -215,6 +220,8 @@ impl Logic for Aim {
             state,
             aim,
             nodes,
+            frees,
+            freeing,
             deadline,
             target,
             insert_node,
@@ -232,9 +239,16 @@ impl Logic for Aim {
         self.expiry_valid.next = self.expiries.out_valid.val();
         self.expiry_data.next = self.expiries.out_data.val();
         self.expiries.out_ready.next = self.expiry_ready.val();
-        self.freed_valid.next = self.freed.out_valid.val();
-        self.freed_data.next = self.freed.out_data.val();
-        self.freed.out_ready.next = self.freed_ready.val();
+        self.freed_valid.next = self.frees.q.val();
+        self.freed_data.next = self.freeing.q.val();
+        self.freed.out_ready.next = !self.frees.q.val();
+        if self.freed_ready.val() {
+            self.frees.d.next = false;
+        }
+        if !self.frees.q.val() {
+            self.frees.d.next = self.freed.out_valid.val();
+            self.freeing.d.next = self.freed.out_data.val();
+        }
         self.expired.next = self.was_expired.q.val();
         self.was_expired.d.next = false;
         self.aim_ready.next = self.state.q.val() == AimState::Idle;
@@ -420,6 +434,7 @@ impl Logic for Aim {
 
         if self.rst.val() {
             self.state.d.next = AimState::Idle;
+            self.frees.d.next = false;
             self.was_expired.d.next = false;
         }
     }

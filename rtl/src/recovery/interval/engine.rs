@@ -217,10 +217,12 @@ impl Logic for Interval {
         }
         self.spread_guard.next = self.in_ticks.val() + self.guard32.val();
         self.way.next = self.rtt32.val() + self.skew32.val();
-        self.round_trip.next = self.way.val() + self.guard32.val();
+        self.rtt_guard.next = self.rtt32.val() + self.guard32.val();
+        self.round_trip.next = self.rtt_guard.val() + self.skew32.val();
         // LD-5: answers spread as far as skew says, to both sides of what was seen last.
         self.answer_way.next = self.answer32.val() + (self.skew32.val() >> 1);
-        self.paused.next = self.way.val() + self.spread_guard.val();
+        // Both sums stand beside the comparison, of other halves: one sum of what is chosen comes late.
+        self.paused.next = self.from_gap.val() + self.rtt_guard.val();
         if self.way.val() < self.answer_way.val() {
             self.paused.next = self.answer_way.val() + self.spread_guard.val();
         }
