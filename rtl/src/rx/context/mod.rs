@@ -275,6 +275,9 @@ pub struct Context {
     ordered: Dff<Bit>,
     met: Dff<Bit>,
 
+    /// Packets before this one from which on it is answered.
+    ack_behind: Dff<Bits<8>>,
+
     // An expiry's walk over blocks.
     step: Dff<Bits<3>>,
     nacks: Dff<Bits<3>>,
@@ -517,6 +520,7 @@ impl Context {
             chunk_full: Default::default(),
             ordered: Default::default(),
             met: Default::default(),
+            ack_behind: Default::default(),
             step: Default::default(),
             nacks: Default::default(),
             nack_limit: Default::default(),

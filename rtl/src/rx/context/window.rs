@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  cumulative ──> base, next_base ──┬─ + 1024, or count ──> less granted: gap, may_grant
-//!                                   └─ + 256 * step ──> at ──> below limit: asked
+//!                                   └─ + 256 * step ──> at
+//!  blocks the limit is ahead of `cumulative` ──> step is below: asked
 //!  count less granted ──> half the logarithm: rest_list
 //! ```
 //!
@@ -29,7 +30,8 @@ pub struct Window {
     pub gap: Signal<Out, Bits<11>>,
     /// The list of those that have so much left.
     pub rest_list: Signal<Out, Bits<3>>,
-    /// Blocks behind that of `cumulative`, and packets a NACK may ask for.
+    /// Blocks behind that of `cumulative`, and packets a NACK may ask for: no more than may be
+    /// granted.
     pub step: Signal<In, Bits<3>>,
     pub limit: Signal<In, Bits<24>>,
     /// First packet of that block; meaningless if not `asked`.
@@ -40,7 +42,8 @@ pub struct Window {
     to_reach: Signal<Local, Bits<11>>,
     to_count: Signal<Local, Bits<24>>,
     reach: Signal<Local, Bits<25>>,
-    from: Signal<Local, Bits<25>>,
+    /// Blocks that the limit is ahead of `base`, if it is.
+    limit_ahead: Signal<Local, Bits<3>>,
 }
 
 const _: () = assert!(WINDOW_PACKETS == 1024);
@@ -65,7 +68,7 @@ impl Window {
             to_reach: Default::default(),
             to_count: Default::default(),
             reach: Default::default(),
-            from: Default::default(),
+            limit_ahead: Default::default(),
         }
     }
 }
@@ -115,8 +118,11 @@ impl Logic for Window {
             self.rest_list.next = 7.into();
         }
 
-        self.from.next = bit_cast::<25, 24>(self.base.val()) + (bit_cast::<25, 3>(self.step.val()) << 8);
-        self.at.next = self.from.val().get_bits::<24>(0);
-        self.asked.next = self.from.val() < bit_cast::<25, 24>(self.limit.val());
+        self.at.next = self.base.val() + (bit_cast::<24, 3>(self.step.val()) << 8);
+        // At most four blocks ahead: which of them it is follows from three bits, beside the comparison.
+        self.limit_ahead.next = self.limit.val().get_bits::<3>(8) - self.cumulative.val().get_bits::<3>(8);
+        self.asked.next = (self.limit.val().get_bits::<16>(8) >= self.cumulative.val().get_bits::<16>(8))
+            & ((self.limit_ahead.val() > self.step.val())
+                | ((self.limit_ahead.val() == self.step.val()) & self.limit.val().get_bits::<8>(0).any()));
     }
 }

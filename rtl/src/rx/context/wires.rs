@@ -47,6 +47,7 @@ impl Part<Wires> for Context {
             chunk_full,
             ordered,
             met,
+            ack_behind,
             step,
             nacks,
             nack_limit,
@@ -229,11 +230,16 @@ impl Part<Wires> for Context {
         if self.is_new.q.val() & (self.live.q.val().since != 255) {
             self.since.next = self.live.q.val().since + 1;
         }
+        // In a register, one less: not what `since` comes to is compared, but what it is.
+        self.ack_behind.d.next = self.settings.val().ack_every;
+        if self.settings.val().ack_every.any() {
+            self.ack_behind.d.next = self.settings.val().ack_every - 1;
+        }
         self.answer.next = self.packet.q.val().probe | (self.is_again.q.val() & self.wants_answer.q.val());
         if self.is_new.q.val() {
             self.answer.next = self.wants_answer.q.val()
                 | self.packet.q.val().ce
-                | (self.since.val() >= self.settings.val().ack_every);
+                | (self.live.q.val().since >= self.ack_behind.q.val());
         }
         self.commit.next =
             self.place_room.val() & self.job_room.val() & self.feedback.room.val() & self.chunk_room.val();
