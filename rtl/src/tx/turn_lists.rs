@@ -72,7 +72,10 @@ pub struct TurnLists {
     goes_on: Signal<Local, Bit>,
     goes_last: Signal<Local, Bit>,
     bypass: Signal<Local, Bit>,
-    /// The list it comes to.
+    /// The list that it names; the list it comes to.
+    named: Signal<Local, Bits<8>>,
+    /// The last one of that.
+    link_at: Signal<Local, Bits<12>>,
     comes: Signal<Local, Bits<8>>,
     lowest: Signal<Local, Bits<8>>,
     others: Signal<Local, Bits<8>>,
@@ -81,6 +84,8 @@ pub struct TurnLists {
     picked: Signal<Local, Bits<12>>,
     /// The last one of the head's list.
     its_tail: Signal<Local, Bits<12>>,
+    /// The head is that.
+    last: Signal<Local, Bit>,
     /// Lists that somebody waits in after the take.
     stays: Signal<Local, Bits<8>>,
     one: Constant<Bits<8>>,
@@ -119,6 +124,8 @@ impl TurnLists {
             goes_on: Default::default(),
             goes_last: Default::default(),
             bypass: Default::default(),
+            named: Default::default(),
+            link_at: Default::default(),
             comes: Default::default(),
             lowest: Default::default(),
             others: Default::default(),
@@ -126,6 +133,7 @@ impl TurnLists {
             pick: Default::default(),
             picked: Default::default(),
             its_tail: Default::default(),
+            last: Default::default(),
             stays: Default::default(),
             one: Constant::new(1u64.into()),
         }
@@ -189,12 +197,14 @@ impl Logic for TurnLists {
 
         // Who leaves: the list has a first again one clock later.
         self.links.read_address.next = self.head.q.val();
+        self.last.next = self.head.q.val() == self.its_tail.val();
         self.stays.next = self.some.q.val();
+        if self.take_head.val() & self.last.val() {
+            self.stays.next = self.some.q.val() & !self.offer.q.val();
+        }
         self.fills.d.next = 0.into();
         if self.take_head.val() {
-            if self.head.q.val() == self.its_tail.val() {
-                self.stays.next = self.some.q.val() & !self.offer.q.val();
-            } else {
+            if !self.last.val() {
                 self.fills.d.next = self.offer.q.val();
             }
             if self.leads.q.val() {
@@ -207,15 +217,24 @@ impl Logic for TurnLists {
             }
         }
 
-        // Who comes.
-        self.bypass.next = self.goes_last.val() & !self.stays.val().any();
+        // Who comes. What is taken is known late: the last of a list gets a link, and an empty list a
+        // first, without a look at that. Nobody asks for them if the one leaves, or the other goes on.
+        self.named.next = 0.into();
+        if self.push.val() {
+            self.named.next = self.one.val() << self.push_list.val();
+        }
         self.comes.next = 0.into();
         if self.goes_last.val() {
-            self.comes.next = self.one.val() << self.push_list.val();
+            self.comes.next = self.named.val();
         }
+        self.bypass.next = self.goes_last.val()
+            & (!self.some.q.val().any()
+                | (self.take_head.val()
+                    & self.last.val()
+                    & !(self.some.q.val() & !self.offer.q.val()).any()));
         self.some.d.next = self.stays.val() | self.comes.val();
-        self.links.write_enable.next = (self.comes.val() & self.stays.val()).any();
-        self.links.write_address.next = 0.into();
+        self.links.write_enable.next = (self.named.val() & self.some.q.val()).any();
+        self.link_at.next = 0.into();
         self.links.write_data.next = self.push_slot.val();
         for i in 0..8 {
             self.firsts[i].clock.next = self.clk.val();
@@ -225,14 +244,17 @@ impl Logic for TurnLists {
             if self.fills.q.val().get_bit(i) {
                 self.firsts[i].d.next = self.links.read_data.val();
             }
-            if self.comes.val().get_bit(i) {
-                self.links.write_address.next = self.tails[i].q.val();
-                self.tails[i].d.next = self.push_slot.val();
+            if self.named.val().get_bit(i) {
+                self.link_at.next = self.link_at.val() | self.tails[i].q.val();
                 if !self.stays.val().get_bit(i) {
                     self.firsts[i].d.next = self.push_slot.val();
                 }
             }
+            if self.comes.val().get_bit(i) {
+                self.tails[i].d.next = self.push_slot.val();
+            }
         }
+        self.links.write_address.next = self.link_at.val();
 
         self.held.d.next = self.some.q.val().any() & !self.take_head.val();
         self.head.d.next = self.picked.val();
