@@ -60,7 +60,7 @@ pub struct Flight {
     pub done_slot: Signal<Out, Bits<12>>,
     ram: SdpRam<FlightState, 12>,
     arrivals: Fifo<Bits<12>, 8>,
-    flying: ForwardRam<Bit, 12>,
+    flying: SdpRam<Bit, 12>,
     times: SdpRam<Bits<24>, 12>,
     // Read.
     landing: Dff<Bit>,
@@ -81,8 +81,11 @@ pub struct Flight {
     last_slot: Dff<Bits<12>>,
     last_valid: Dff<Bit>,
     done_now: Dff<Bit>,
-    // Asked about a slot whose operation was counted a clock later.
-    asked: Dff<Bit>,
+    // Asked about: a clock later it is compared with the slots of the operation counted now, and
+    // of the one written meanwhile.
+    asked: Dff<Bits<12>>,
+    /// Some were left by what was counted last.
+    flew: Dff<Bit>,
     seen: Dff<Bit>,
     left_at: Dff<Bits<24>>,
     was: Signal<Local, FlightState>,
@@ -91,6 +94,7 @@ pub struct Flight {
     some: Signal<Local, Bit>,
     ended: Signal<Local, Bit>,
     over: Signal<Local, Bit>,
+    known: Signal<Local, Bit>,
     op: Signal<Local, Bit>,
 }
 
@@ -117,7 +121,7 @@ impl Flight {
             done_slot: Default::default(),
             ram: SdpRam::new(slots_log2),
             arrivals: Fifo::new(8),
-            flying: ForwardRam::new(slots_log2),
+            flying: SdpRam::new(slots_log2),
             times: SdpRam::new(slots_log2),
             landing: Default::default(),
             valid: Default::default(),
@@ -137,6 +141,7 @@ impl Flight {
             last_valid: Default::default(),
             done_now: Default::default(),
             asked: Default::default(),
+            flew: Default::default(),
             seen: Default::default(),
             left_at: Default::default(),
             was: Default::default(),
@@ -144,6 +149,7 @@ impl Flight {
             some: Default::default(),
             ended: Default::default(),
             over: Default::default(),
+            known: Default::default(),
             op: Default::default(),
         }
     }
@@ -153,7 +159,7 @@ impl Logic for Flight {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, valid, slot, up, ends, down, landing, counts, count_slot, more, fewer, closes);
-        dff_setup!(self, clk, held, again, last, last_slot, last_valid, done_now, asked, seen, left_at);
+        dff_setup!(self, clk, held, again, last, last_slot, last_valid, done_now, asked, flew, seen, left_at);
         self.ram.clock.next = self.clk.val();
         self.flying.clock.next = self.clk.val();
         self.times.clock.next = self.clk.val();
@@ -235,8 +241,14 @@ impl Logic for Flight {
         self.flying.write_address.next = self.ram.write_address.val();
         self.flying.write_data.next = self.some.val() & !self.clear.val();
         self.flying.read_address.next = self.query_slot.val();
-        self.asked.d.next = self.valid.q.val() & (self.slot.q.val() == self.query_slot.val());
-        self.seen.d.next = self.flying.read_data.val() | (self.asked.q.val() & self.some.val());
+        self.asked.d.next = self.query_slot.val();
+        self.flew.d.next = self.some.val();
+        self.known.next = self.flying.read_data.val();
+        if self.last_valid.q.val() & (self.last_slot.q.val() == self.asked.q.val()) {
+            self.known.next = self.flew.q.val();
+        }
+        self.seen.d.next = self.known.val()
+            | (self.counts.q.val() & (self.count_slot.q.val() == self.asked.q.val()) & self.some.val());
         self.in_flight.next = self.seen.q.val();
         self.times.write_enable.next = self.landing.q.val();
         self.times.write_address.next = self.slot.q.val();
