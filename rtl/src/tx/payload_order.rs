@@ -58,8 +58,8 @@ pub struct PayloadOrder {
     order: Fifo<TxPacket, 6>,
     lengths: Fifo<Bits<13>, 6>,
     statuses: Fifo<Bit, 7>,
-    /// Buffer places promised to reads that have not been given back.
-    reserved: Dff<Bits<16>>,
+    /// Buffer places that are promised to no read.
+    places: Dff<Bits<16>>,
     /// Beats of the current read already stored.
     stored: Dff<Bits<9>>,
     /// Frames handed on with `built` whose payload has not left.
@@ -70,8 +70,8 @@ pub struct PayloadOrder {
 
     go: Signal<Local, Bit>,
     has_payload: Signal<Local, Bit>,
-    rounded: Signal<Local, Bits<13>>,
-    beats: Signal<Local, Bits<16>>,
+    /// Beats of the payload, less one; its places, as what is left of them is summed up.
+    last_beat: Signal<Local, Bits<13>>,
     promised: Signal<Local, Bits<16>>,
     read_rounded: Signal<Local, Bits<13>>,
     last_number: Signal<Local, Bits<9>>,
@@ -85,7 +85,6 @@ pub struct PayloadOrder {
     frame_out: Signal<Local, Bit>,
     depth: Constant<Bits<16>>,
     beat_log2: Constant<Bits<4>>,
-    beat_less_one: Constant<Bits<13>>,
 }
 
 impl PayloadOrder {
@@ -131,15 +130,14 @@ impl PayloadOrder {
             lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
             statuses: Fifo::new(packets + 1),
-            reserved: Default::default(),
+            places: Default::default(),
             stored: Default::default(),
             released: Default::default(),
             discarding: Default::default(),
             dropped: Default::default(),
             go: Default::default(),
             has_payload: Default::default(),
-            rounded: Default::default(),
-            beats: Default::default(),
+            last_beat: Default::default(),
             promised: Default::default(),
             read_rounded: Default::default(),
             last_number: Default::default(),
@@ -153,7 +151,6 @@ impl PayloadOrder {
             frame_out: Default::default(),
             depth: Constant::new((1u64 << (buffer_log2 - beat_log2)).into()),
             beat_log2: Constant::new((beat_log2 as u64).into()),
-            beat_less_one: Constant::new(((1u64 << beat_log2) - 1).into()),
         }
     }
 }
@@ -161,7 +158,7 @@ impl PayloadOrder {
 impl Logic for PayloadOrder {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, waiting, packet, desc_valid, desc, tag, reserved, stored, released);
+        dff_setup!(self, clk, waiting, packet, desc_valid, desc, tag, places, stored, released);
         dff_setup!(self, clk, discarding, dropped);
         self.order.clk.next = self.clk.val();
         self.order.rst.next = self.rst.val();
@@ -170,17 +167,16 @@ impl Logic for PayloadOrder {
         self.statuses.clk.next = self.clk.val();
         self.statuses.rst.next = self.rst.val();
 
-        // Issue: a descriptor where there is payload, places for all of it.
+        // Issue: a descriptor where there is payload, places for all of it: as many bytes of
+        // places as it has are enough.
         self.has_payload.next = self.packet.q.val().payload_len.any();
-        self.rounded.next = self.packet.q.val().payload_len + self.beat_less_one.val();
-        self.beats.next = bit_cast::<16, 13>(self.rounded.val() >> self.beat_log2.val());
-        self.promised.next = self.reserved.q.val() + self.beats.val();
         self.go.next = self.waiting.q.val()
             & self.order.in_ready.val()
             & (!self.has_payload.val()
                 | (!self.desc_valid.q.val()
                     & self.lengths.in_ready.val()
-                    & (self.promised.val() <= self.depth.val())));
+                    & (bit_cast::<22, 13>(self.packet.q.val().payload_len)
+                        <= (bit_cast::<22, 16>(self.places.q.val()) << self.beat_log2.val()))));
         self.packet_ready.next = !self.waiting.q.val() | self.go.val();
         if self.packet_ready.val() {
             self.waiting.d.next = self.packet_valid.val();
@@ -262,21 +258,21 @@ impl Logic for PayloadOrder {
             self.released.d.next = self.released.q.val() - 1;
         }
 
-        // Places come back as beats leave.
+        // Places come back as beats leave. One sum: the complement of one beat less is what a read takes.
         self.freed.next = self.leaves.val() | (self.discarding.q.val() & self.filled.val());
-        if self.go.val() & self.freed.val() {
-            self.reserved.d.next = self.promised.val() - 1;
-        } else if self.go.val() {
-            self.reserved.d.next = self.promised.val();
-        } else if self.freed.val() {
-            self.reserved.d.next = self.reserved.q.val() - 1;
+        self.last_beat.next = (self.packet.q.val().payload_len - 1) >> self.beat_log2.val();
+        self.promised.next = 0.into();
+        if self.go.val() & self.has_payload.val() {
+            self.promised.next = !bit_cast::<16, 13>(self.last_beat.val());
         }
+        self.places.d.next =
+            self.places.q.val() + self.promised.val() + bit_cast::<16, 1>(self.freed.val().into());
 
         if self.rst.val() {
             self.waiting.d.next = false;
             self.desc_valid.d.next = false;
             self.tag.d.next = 0.into();
-            self.reserved.d.next = 0.into();
+            self.places.d.next = self.depth.val();
             self.stored.d.next = 0.into();
             self.released.d.next = 0.into();
             self.discarding.d.next = false;
