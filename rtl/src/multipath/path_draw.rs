@@ -51,7 +51,7 @@ pub struct PathDraw {
     weighted: Signal<Local, Bit>,
     stepped: Signal<Local, Bits<9>>,
     turned: Signal<Local, Bits<9>>,
-    wrapped: Signal<Local, Bits<9>>,
+    over: Signal<Local, Bits<9>>,
     scaled: Signal<Local, Bits<32>>,
     mask: Constant<Bits<32>>,
     unexplored: Constant<Bits<32>>,
@@ -81,7 +81,7 @@ impl PathDraw {
             weighted: Default::default(),
             stepped: Default::default(),
             turned: Default::default(),
-            wrapped: Default::default(),
+            over: Default::default(),
             scaled: Default::default(),
             mask: Constant::new(u64::from(LFSR_MASK).into()),
             // The bits of the LFSR that no path is drawn from.
@@ -120,14 +120,14 @@ impl Logic for PathDraw {
         }
 
         self.turned.next = self.counter.q.val() + bit_cast::<9, 8>(self.offset.q.val());
-        self.wrapped.next = self.turned.val();
-        if self.turned.val() >= self.round.val() {
-            self.wrapped.next = self.turned.val() - self.round.val();
-        }
-        // Above a count that was lowered meanwhile: the first path.
+        self.over.next = self.turned.val() - self.round.val();
+        // Above a count that was lowered meanwhile: the first path. Of a round more or less the sum is
+        // compared beside what is taken from it.
         self.chosen.d.next = 0.into();
-        if self.wrapped.val() < self.round.val() {
-            self.chosen.d.next = self.wrapped.val().get_bits::<8>(0);
+        if self.turned.val() < self.round.val() {
+            self.chosen.d.next = self.turned.val().get_bits::<8>(0);
+        } else if bit_cast::<10, 9>(self.turned.val()) < (bit_cast::<10, 9>(self.round.val()) << 1) {
+            self.chosen.d.next = self.over.val().get_bits::<8>(0);
         }
         if self.settings.val().path_policy == 2 {
             self.chosen.d.next = self.scaled.val().get_bits::<8>(16);

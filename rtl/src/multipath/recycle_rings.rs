@@ -91,6 +91,10 @@ pub struct RecycleRings {
     written: [Signal<Local, Bits<16>>; 8],
     kept: Signal<Local, Bits<16>>,
     left: Signal<Local, Bits<6>>,
+    /// One less, in gates: a carry chain is late behind the memory. Of each bit whether all below are zero.
+    none_below: [Signal<Local, Bit>; 7],
+    less: Signal<Local, Bits<6>>,
+    due: [Signal<Local, Bit>; 3],
     clean: Signal<Local, Bits<16>>,
     /// What is written, without the echo, fills the ring, or with one more value does, counted
     /// place by place.
@@ -110,13 +114,14 @@ pub struct RecycleRings {
     uses: Constant<Bits<16>>,
     /// A value, its uses, and that there are any.
     word: Constant<Bits<16>>,
-    half: Constant<Bits<6>>,
+    /// Uses left with which a value asks for its echo: every eighth of the second half.
+    asking: [Constant<Bits<6>>; 2],
     sweep_last: Constant<Bits<10>>,
     probe: Constant<Bits<2>>,
     feedback: Constant<Bits<2>>,
 }
 
-const _: () = assert!(RECYCLE_RING == 8 && RECYCLE_USES < 64 && RECYCLE_USES.is_multiple_of(16));
+const _: () = assert!(RECYCLE_RING == 8 && RECYCLE_USES / 2 == 16);
 
 impl RecycleRings {
     pub fn new() -> Self {
@@ -168,6 +173,9 @@ impl RecycleRings {
             written: Default::default(),
             kept: Default::default(),
             left: Default::default(),
+            none_below: Default::default(),
+            less: Default::default(),
+            due: Default::default(),
             clean: Default::default(),
             filled: Default::default(),
             nearly: Default::default(),
@@ -182,7 +190,7 @@ impl RecycleRings {
             whole: std::array::from_fn(|i| Constant::new((i as u64 + 1).into())),
             uses: Constant::new((1 << 14 | u64::from(RECYCLE_USES) << 8).into()),
             word: Constant::new(0x7FFFu64.into()),
-            half: Constant::new(u64::from(RECYCLE_USES / 2).into()),
+            asking: [1, 2].map(|eighths| Constant::new((8u64 * eighths).into())),
             sweep_last: Constant::new(1023u64.into()),
             probe: Constant::new(PROBE.into()),
             feedback: Constant::new(FEEDBACK.into()),
@@ -298,9 +306,6 @@ impl Logic for RecycleRings {
         if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
             self.full.next = self.written_full.val();
         }
-        if self.sweeping.q.val() {
-            self.full.next = false;
-        }
         for i in 0..8 {
             self.rings[i].clock.next = self.clk.val();
             self.rings[i].read_address.next = self.place.val();
@@ -311,11 +316,8 @@ impl Logic for RecycleRings {
             if self.last_valid.q.val() & (self.last_at.q.val() == self.at.q.val()) {
                 self.old[i].next = self.written[i].val();
             }
-            if self.sweeping.q.val() {
-                self.old[i].next = 0.into();
-            }
             self.old[i].next = self.old[i].val() & self.word.val();
-            self.live[i].next = self.old[i].val().get_bit(14);
+            self.live[i].next = self.old[i].val().get_bit(14) & !self.sweeping.q.val();
             self.held[i].clock.next = self.clk.val();
             self.held[i].d.next =
                 self.live[i].val() & (self.old[i].val().get_bits::<8>(0) == self.waiting_ev.q.val());
@@ -329,12 +331,22 @@ impl Logic for RecycleRings {
         self.recycled.next = self.use_first.val();
         self.ev.next = self.old[0].val().get_bits::<8>(0);
         self.left.next = self.old[0].val().get_bits::<6>(8);
-        self.asks.next = self.used.q.val()
-            & self.on.val()
-            & self.data.val()
-            & (!self.use_first.val()
-                | ((self.left.val() <= self.half.val()) & (self.left.val().get_bits::<3>(0) == 0)));
-        self.kept.next = (self.old[0].val() - 256) & self.word.val();
+        self.none_below[0].next = true;
+        self.less.next = 0.into();
+        for i in 0..6 {
+            self.none_below[i + 1].next = self.none_below[i].val() & !self.left.val().get_bit(i);
+            self.less.next =
+                self.less.val().replace_bit(i, self.left.val().get_bit(i) ^ self.none_below[i].val());
+        }
+        self.due[0].next = false;
+        for i in 0..2 {
+            self.due[i + 1].next = self.due[i].val() | (self.left.val() == self.asking[i].val());
+        }
+        self.asks.next =
+            self.used.q.val() & self.on.val() & self.data.val() & (!self.use_first.val() | self.due[2].val());
+        self.kept.next = bit_cast::<16, 8>(self.old[0].val().get_bits::<8>(0))
+            | (bit_cast::<16, 6>(self.less.val()) << 8)
+            | 0x4000;
         if self.used_kind.q.val() == self.probe.val() {
             self.kept.next = self.kept.val().replace_bit(14, false);
         }
