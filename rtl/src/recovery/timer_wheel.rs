@@ -143,7 +143,7 @@ pub struct TimerWheel {
     sort_node: Dff<Bits<13>>,
     sort_due: Dff<Bits<32>>,
 
-    /// Nodes between walk and the pop port.
+    /// Nodes between walk and the pop port, but for the one that walks: what it steps to comes late.
     flying: Dff<Bits<5>>,
     was_late: Dff<Bit>,
 
@@ -171,6 +171,8 @@ pub struct TimerWheel {
     lead: Constant<Bits<32>>,
     heads_end: Constant<Bits<13>>,
     room_for: Constant<Bits<5>>,
+    /// Bits of a time that is positive and above a wheel tick, rounded as all here are.
+    above_tick: Constant<Bits<32>>,
     /// The address bit that a message's second node has instead of bit 12.
     second: Constant<Bits<13>>,
 }
@@ -269,7 +271,9 @@ impl TimerWheel {
             turn_mask: Constant::new(((1u64 << (tick + l0)) - 1).into()),
             lead: Constant::new((1u64 << (tick + l0 - 2)).into()),
             heads_end: Constant::new((2u64 << slots).into()),
+            // One less than the places of `out`: for the one that walks.
             room_for: Constant::new((15u64).into()),
+            above_tick: Constant::new(((1u64 << 31) - (2 << tick)).into()),
             second: Constant::new((1u64 << messages).into()),
         }
     }
@@ -499,8 +503,9 @@ impl Logic for TimerWheel {
             - bit_cast::<5, 1>(self.sort_again.q.val().into())
             - bit_cast::<5, 1>(self.popped.val().into());
         self.overdue.next = self.present.q.val() - self.out.out_data.val().due;
-        self.was_late.d.next =
-            self.popped.val() & !self.overdue.val().get_bit(31) & (self.overdue.val() > self.tick.val());
+        self.was_late.d.next = self.popped.val()
+            & !self.overdue.val().get_bit(31)
+            & (self.overdue.val() & self.above_tick.val()).any();
         self.late.next = self.was_late.q.val();
         self.ready.next = self.cleared.q.val();
 
