@@ -4,7 +4,7 @@
 //! ```text
 //!  write ─> masked by width ─┬─> words ──> settings
 //!                            └─> shadow ─┐
-//!  read_address ─> index ────────────────┴─> value; the reset value if not written since
+//!  read_address ─────────────────────────┴─> value; the reset value if not written since
 //! ```
 //!
 //! The host reads a copy in LUT RAM: a choice of one of all words would be most of
@@ -76,6 +76,15 @@ pub const FILE: [Reg; WORDS] = [
     regs::CREDIT_EACH,       // 47
 ];
 
+/// What `of` says of the registers of the file, by their address in words.
+fn by_address(of: impl Fn(&Reg) -> u64) -> Vec<u64> {
+    let mut table = vec![0; 64];
+    for reg in &FILE {
+        table[reg.offset as usize / 4] = of(reg);
+    }
+    table
+}
+
 #[derive(LogicBlock)]
 pub struct RegisterFile {
     pub clk: Signal<In, Clock>,
@@ -95,17 +104,20 @@ pub struct RegisterFile {
     words: [Dff<Bits<32>>; WORDS],
     word: [Signal<Local, Bits<32>>; WORDS],
     taken: Dff<Settings>,
-    /// The words as they were written, by position.
+    /// The words as they were written, by address, as the tables.
     shadow: LutRam<Bits<32>, 6>,
-    /// Bits that a word has, by position.
+    /// Bits that a word has, and its reset value.
     widths: Rom<6, 32>,
+    resets: Rom<6, 32>,
+    /// It is a word of the file.
+    write_known: Rom<6, 1>,
+    read_known: Rom<6, 1>,
     /// Since reset.
     written: [Dff<Bit>; WORDS],
     write_at: Signal<Local, Bits<6>>,
     read_at: Signal<Local, Bits<6>>,
     is_written: Signal<Local, Bit>,
-    at_reset: Signal<Local, Bits<32>>,
-    offset: [Constant<Bits<21>>; WORDS],
+    offset: [Constant<Bits<6>>; WORDS],
     mask: [Constant<Bits<32>>; WORDS],
     reset: [Constant<Bits<32>>; WORDS],
     /// What a reset sets of the bits that the host cannot.
@@ -132,13 +144,15 @@ impl RegisterFile {
             word: std::array::from_fn(|_| Default::default()),
             taken: Default::default(),
             shadow: LutRam::new(),
-            widths: Rom::new((0..64).map(|at| FILE.get(at).map_or(0, bits)).collect()),
+            widths: Rom::new(by_address(bits)),
+            resets: Rom::new(by_address(|reg| u64::from(reg.reset))),
+            write_known: Rom::new(by_address(|_| 1)),
+            read_known: Rom::new(by_address(|_| 1)),
             written: std::array::from_fn(|_| Dff::default()),
             write_at: Default::default(),
             read_at: Default::default(),
             is_written: Default::default(),
-            at_reset: Default::default(),
-            offset: FILE.map(|reg| Constant::new(u64::from(reg.offset).into())),
+            offset: FILE.map(|reg| Constant::new(u64::from(reg.offset / 4).into())),
             mask: FILE.map(|reg| Constant::new(bits(&reg).into())),
             reset: FILE.map(|reg| Constant::new(u64::from(reg.reset).into())),
             lasting: FILE.map(|reg| Constant::new(lasting(&reg).into())),
@@ -150,35 +164,30 @@ impl Logic for RegisterFile {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, taken);
-        self.writable.next = false;
-        self.known.next = false;
         self.shadow.clock.next = self.clk.val();
-        self.write_at.next = 0.into();
-        self.read_at.next = 0.into();
+        self.write_at.next = self.write_address.val().get_bits::<6>(2);
+        self.read_at.next = self.read_address.val().get_bits::<6>(2);
+        self.write_known.address.next = self.write_at.val();
+        self.read_known.address.next = self.read_at.val();
+        self.writable.next = self.write_known.q.val().any()
+            & (self.write_address.val().get_bits::<13>(8) == 0)
+            & (self.write_address.val().get_bits::<2>(0) == 0);
+        self.known.next = self.read_known.q.val().any()
+            & (self.read_address.val().get_bits::<13>(8) == 0)
+            & (self.read_address.val().get_bits::<2>(0) == 0);
         self.is_written.next = false;
-        self.at_reset.next = 0.into();
         for i in 0..48 {
             self.words[i].clock.next = self.clk.val();
             self.words[i].d.next = self.words[i].q.val();
             self.word[i].next = self.words[i].q.val() | self.lasting[i].val();
             self.written[i].clock.next = self.clk.val();
             self.written[i].d.next = self.written[i].q.val();
-            if self.write_address.val() == self.offset[i].val() {
-                self.writable.next = true;
-                self.write_at.next = self.write_at.val() | i.to_bits();
-                if self.write.val() {
-                    self.written[i].d.next = self.mask[i].val().any();
-                    self.words[i].d.next = self.write_data.val() & self.mask[i].val();
-                }
+            if self.write.val() & self.writable.val() & (self.write_at.val() == self.offset[i].val()) {
+                self.written[i].d.next = self.mask[i].val().any();
+                self.words[i].d.next = self.write_data.val() & self.mask[i].val();
             }
-            if self.read_address.val() == self.offset[i].val() {
-                self.known.next = true;
-                self.read_at.next = self.read_at.val() | i.to_bits();
-                if self.written[i].q.val() {
-                    self.is_written.next = true;
-                } else {
-                    self.at_reset.next = self.at_reset.val() | self.reset[i].val();
-                }
+            if self.written[i].q.val() & (self.read_at.val() == self.offset[i].val()) {
+                self.is_written.next = true;
             }
             if self.rst.val() {
                 self.words[i].d.next = self.reset[i].val() & self.mask[i].val();
@@ -190,9 +199,12 @@ impl Logic for RegisterFile {
         self.shadow.write_address.next = self.write_at.val();
         self.shadow.write_data.next = self.write_data.val() & self.widths.q.val();
         self.shadow.read_address.next = self.read_at.val();
-        self.value.next = self.at_reset.val();
-        if self.is_written.val() {
+        self.resets.address.next = self.read_at.val();
+        self.value.next = 0.into();
+        if self.is_written.val() & self.known.val() {
             self.value.next = self.shadow.read_data.val();
+        } else if self.known.val() {
+            self.value.next = self.resets.q.val();
         }
         self.message.next = self.word[41].val();
 
