@@ -114,7 +114,9 @@ pub struct RxParse {
     // Six clocks on, with the verdict.
     late_beat: Delay<Bits<512>>,
     late_arrival: Delay<Bits<32>>,
-    late_start: Delay<Start>,
+    // Where a payload begins, a clock before: a delay's output is late for what is decided by it.
+    next_start: Delay<Start>,
+    late_start: Dff<Start>,
     late_tail: Delay<Bits<704>>,
     late_sender: Delay<SenderAddress>,
     valids: Dff<Bits<6>>,
@@ -208,7 +210,8 @@ impl RxParse {
             judge: RxJudge::new(config.endpoints_log2, 64),
             late_beat: Delay::new(6),
             late_arrival: Delay::new(6),
-            late_start: Delay::new(5),
+            next_start: Delay::new(4),
+            late_start: Default::default(),
             late_tail: Delay::new(5),
             late_sender: Delay::new(5),
             valids: Default::default(),
@@ -238,7 +241,7 @@ impl Logic for RxParse {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, tag, number);
-        dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, valids, lasts);
+        dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, valids, lasts, late_start);
         dff_setup!(self, clk, counted, event_overflow, event_frame);
         self.strip.clk.next = self.clk.val();
         self.strip.rst.next = self.rst.val();
@@ -251,7 +254,7 @@ impl Logic for RxParse {
         self.payload.rst.next = self.rst.val();
         self.late_beat.clock.next = self.clk.val();
         self.late_arrival.clock.next = self.clk.val();
-        self.late_start.clock.next = self.clk.val();
+        self.next_start.clock.next = self.clk.val();
         self.late_tail.clock.next = self.clk.val();
         self.late_sender.clock.next = self.clk.val();
         self.words.clk.next = self.clk.val();
@@ -320,7 +323,8 @@ impl Logic for RxParse {
         self.judge.trh_bytes.next = self.heads.tail.val().get_bits::<320>(224);
         self.judge.start.next = self.heads.start.val();
         self.judge.crc_state.next = self.icrc.state.val();
-        self.late_start.d.next = self.heads.start.val();
+        self.next_start.d.next = self.heads.start.val();
+        self.late_start.d.next = self.next_start.q.val();
         self.late_tail.d.next = self.heads.tail.val();
         self.late_sender.d.next = self.addressed.sender.val();
         self.late_beat.d.next = self.beat.q.val();
@@ -347,6 +351,8 @@ impl Logic for RxParse {
         self.payload.late_last.next = self.lasts.q.val().get_bit(5);
         self.payload.late_beat.next = self.late_beat.q.val();
         self.payload.late_start.next = self.late_start.q.val();
+        self.payload.next_valid.next = self.valids.q.val().get_bit(4);
+        self.payload.next_ud.next = self.next_start.q.val().ud;
         self.payload.verdict.next = self.judge.verdict.val();
         self.payload.accept.next = self.accepted.val() & self.has_payload.val();
         self.payload_valid.next = self.payload.payload_valid.val();

@@ -9,10 +9,11 @@
 //! A datagram's payload is written as if it began 40 bytes earlier; what stands
 //! there is overwritten by its IP header (IPv4: behind 20 bytes of zeros).
 //!
-//! Contract: `verdict` and `done` with a frame's last late beat. Payload is
-//! written beat by beat; a frame's last bytes may need one more write, for
-//! which a frame's first beat leaves room: it writes nothing. `lost`: a beat of
-//! the frame found no room. `accept` decides; without it the frame never was.
+//! Contract: `next_valid` and `next_ud` are `late_valid` and `late_start.ud` of the
+//! next clock; `verdict` comes with a frame's last late beat. Payload is written beat
+//! by beat; a frame's last bytes may need one more write, for which a frame's first
+//! beat leaves room: it writes nothing. `lost`: a beat of the frame found no room.
+//! `accept` decides; without it the frame never was.
 //! In the clock of that one more write the frame behind may end, too, if it is
 //! of one beat: nothing of it was written, so nothing is taken back.
 //!
@@ -51,6 +52,9 @@ pub struct RxPayload {
     pub late_beat: Signal<In, Bits<512>>,
     /// Of the beat's frame, from its second beat on.
     pub late_start: Signal<In, Start>,
+    /// The same of the beat that comes in the next clock: what is written is known by then.
+    pub next_valid: Signal<In, Bit>,
+    pub next_ud: Signal<In, Bit>,
     pub verdict: Signal<In, Verdict>,
     /// The frame has payload and is kept.
     pub accept: Signal<In, Bit>,
@@ -62,6 +66,9 @@ pub struct RxPayload {
 
     /// Beats of the frame seen: 0, 1, 2 = more.
     depth: Dff<Bits<2>>,
+    /// The beat is written; it is a datagram's first.
+    write: Dff<Bit>,
+    first: Dff<Bit>,
     prior: Dff<Bits<512>>,
     lost: Dff<Bit>,
     flush: Dff<Bit>,
@@ -69,8 +76,8 @@ pub struct RxPayload {
     flush_start: Dff<Start>,
     buffer: CommitFifo<StoredBeat, 15>,
 
-    write: Signal<Local, Bit>,
-    first: Signal<Local, Bit>,
+    /// `depth` behind this beat.
+    seen: Signal<Local, Bits<2>>,
     begins: Signal<Local, Start>,
     joined: Signal<Local, Bits<512>>,
     area: Signal<Local, Bits<320>>,
@@ -87,6 +94,8 @@ impl RxPayload {
             late_last: Default::default(),
             late_beat: Default::default(),
             late_start: Default::default(),
+            next_valid: Default::default(),
+            next_ud: Default::default(),
             verdict: Default::default(),
             accept: Default::default(),
             fits: Default::default(),
@@ -94,14 +103,15 @@ impl RxPayload {
             payload_data: Default::default(),
             payload_ready: Default::default(),
             depth: Default::default(),
+            write: Default::default(),
+            first: Default::default(),
             prior: Default::default(),
             lost: Default::default(),
             flush: Default::default(),
             flush_bytes: Default::default(),
             flush_start: Default::default(),
             buffer: CommitFifo::new(config.rx_buffer_beats_log2),
-            write: Default::default(),
-            first: Default::default(),
+            seen: Default::default(),
             begins: Default::default(),
             joined: Default::default(),
             area: Default::default(),
@@ -114,7 +124,7 @@ impl RxPayload {
 impl Logic for RxPayload {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, depth, prior, lost, flush, flush_bytes, flush_start);
+        dff_setup!(self, clk, depth, write, first, prior, lost, flush, flush_bytes, flush_start);
         self.buffer.clk.next = self.clk.val();
         self.buffer.rst.next = self.rst.val();
 
@@ -122,23 +132,26 @@ impl Logic for RxPayload {
         if self.flush.q.val() {
             self.begins.next = self.flush_start.q.val();
         }
-        // A datagram's stream begins in the first beat, others' in the second.
-        self.first.next = self.late_valid.val() & self.late_start.val().ud & (self.depth.q.val() == 1);
-        self.write.next = self.first.val() | (self.late_valid.val() & (self.depth.q.val() == 2));
         self.fits.next = self.buffer.room.val() & !self.lost.q.val();
+        self.seen.next = self.depth.q.val();
         if self.late_valid.val() {
             self.prior.d.next = self.late_beat.val();
             if self.depth.q.val() != 2 {
-                self.depth.d.next = self.depth.q.val() + 1;
+                self.seen.next = self.depth.q.val() + 1;
             }
-            if self.write.val() & !self.buffer.room.val() {
+            if self.write.q.val() & !self.buffer.room.val() {
                 self.lost.d.next = true;
             }
             if self.late_last.val() {
-                self.depth.d.next = 0.into();
+                self.seen.next = 0.into();
                 self.lost.d.next = false;
             }
         }
+        // A datagram's stream begins in the first beat, others' in the second.
+        self.depth.d.next = self.seen.val();
+        self.first.d.next = self.next_valid.val() & self.next_ud.val() & (self.seen.val() == 1);
+        self.write.d.next =
+            self.next_valid.val() & ((self.next_ud.val() & (self.seen.val() == 1)) | (self.seen.val() == 2));
 
         self.joined.next = (bit_cast::<512, 304>(self.late_beat.val().get_bits::<304>(0)) << 208)
             | bit_cast::<512, 208>(self.prior.q.val().get_bits::<208>(304));
@@ -171,7 +184,7 @@ impl Logic for RxPayload {
             self.area.next = self.prior.q.val().get_bits::<320>(112);
         }
         self.stored.next.tdata = self.joined.val();
-        if self.first.val() {
+        if self.first.q.val() {
             self.stored.next.tdata = (bit_cast::<512, 192>(self.joined.val().get_bits::<192>(320)) << 320)
                 | bit_cast::<512, 320>(self.area.val());
         }
@@ -185,7 +198,7 @@ impl Logic for RxPayload {
         self.flush_start.d.next = self.late_start.val();
         self.buffer.in_data.next = self.stored.val();
         self.buffer.in_valid.next =
-            (self.write.val() & self.buffer.room.val() & !self.lost.q.val()) | self.flush.q.val();
+            (self.write.q.val() & self.buffer.room.val() & !self.lost.q.val()) | self.flush.q.val();
         self.buffer.commit.next = self.flush.q.val() | (self.accept.val() & !self.verdict.val().spill);
         // What is open while the spilled bytes are written is the accepted frame's.
         self.buffer.rollback.next =
@@ -202,6 +215,8 @@ impl Logic for RxPayload {
 
         if self.rst.val() {
             self.depth.d.next = 0.into();
+            self.write.d.next = false;
+            self.first.d.next = false;
             self.lost.d.next = false;
             self.flush.d.next = false;
         }
