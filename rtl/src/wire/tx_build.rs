@@ -87,7 +87,7 @@ pub struct TxBuild {
     b_src_sum: Dff<Bits<20>>,
     b_dst_sum: Dff<Bits<20>>,
     b_length: Dff<Bits<16>>,
-    b_fixed: Dff<Bits<20>>,
+    b_tos_ttl: Dff<Bits<16>>,
     c_valid: Dff<Bit>,
     c_head: Dff<Bits<1152>>,
     c_ticket: Dff<Ticket>,
@@ -148,7 +148,7 @@ impl TxBuild {
             b_src_sum: Default::default(),
             b_dst_sum: Default::default(),
             b_length: Default::default(),
-            b_fixed: Default::default(),
+            b_tos_ttl: Default::default(),
             c_valid: Default::default(),
             c_head: Default::default(),
             c_ticket: Default::default(),
@@ -167,7 +167,7 @@ impl TxBuild {
 impl Logic for TxBuild {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length, b_fixed);
+        dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length, b_tos_ttl);
         dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, ahead);
         self.beats_out.clk.next = self.clk.val();
         self.beats_out.rst.next = self.rst.val();
@@ -221,7 +221,7 @@ impl Logic for TxBuild {
             self.c_sum.d.next = self.b_src_sum.q.val()
                 + self.b_dst_sum.q.val()
                 + bit_cast::<20, 16>(self.b_length.q.val())
-                + self.b_fixed.q.val();
+                + bit_cast::<20, 16>(self.b_tos_ttl.q.val());
         }
 
         // Stage A to B: the words.
@@ -240,9 +240,8 @@ impl Logic for TxBuild {
             self.b_head.d.next = self.headers.head.val();
             self.b_ticket.d.next = self.headers.ticket.val();
             self.b_length.d.next = self.headers.ip_length.val();
-            self.b_fixed.d.next = self.headers.fixed_sum.val();
-            self.b_src_sum.d.next = bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(0))
-                + bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(16));
+            self.b_tos_ttl.d.next = self.headers.tos_ttl.val();
+            self.b_src_sum.d.next = self.headers.source_sum.val();
             self.b_dst_sum.d.next = bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(0))
                 + bit_cast::<20, 16>(self.headers.dst_ip.val().get_bits::<16>(16));
         }

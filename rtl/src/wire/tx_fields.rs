@@ -13,8 +13,8 @@
 //! The destination GID decides between IPv4 and IPv6. A datagram whose Q_Key
 //! has its uppermost bit set goes out with the endpoint's own.
 //!
-//! Contract: combinational; the IPv4 checksum is left 0, its sum of constants
-//! and fields but addresses and length is `fixed_sum`. `packet` and `response` are as
+//! Contract: combinational; the IPv4 checksum is left 0, its sum is that of `source_sum` (of constants
+//! and the source), the destination, the length and `tos_ttl`. `packet` and `response` are as
 //! `tx_choice` gives them: what is not to be sent is zero. So is one of `trh` and
 //! `answer`; of a datagram `trh` holds the immediate and, behind it, anything.
 //!
@@ -61,8 +61,10 @@ pub struct TxFields {
     /// Above bit 5: beats of 64 bytes of the frame without ICRC, less one.
     pub reach: Signal<Out, Bits<13>>,
     pub ip_length: Signal<Out, Bits<16>>,
-    pub fixed_sum: Signal<Out, Bits<20>>,
-    /// Source and destination, the IPv4 addresses of GIDs that hold one.
+    /// Into the IPv4 checksum.
+    pub source_sum: Signal<Out, Bits<20>>,
+    pub tos_ttl: Signal<Out, Bits<16>>,
+    /// The IPv4 address of a GID that holds one.
     pub dst_ip: Signal<Out, Bits<32>>,
 
     four: ToWire<Ip4Word, 272>,
@@ -145,7 +147,8 @@ impl TxFields {
             ticket: Default::default(),
             reach: Default::default(),
             ip_length: Default::default(),
-            fixed_sum: Default::default(),
+            source_sum: Default::default(),
+            tos_ttl: Default::default(),
             dst_ip: Default::default(),
             four: Default::default(),
             six: Default::default(),
@@ -271,8 +274,10 @@ impl Logic for TxFields {
             self.ttl.next = self.packet.val().tag.get_bits::<8>(8);
         }
         self.dst_ip.next = self.gid.val().get_bits::<32>(0);
-        self.fixed_sum.next =
-            self.fixed.val() + (bit_cast::<20, 8>(self.tos.val()) | (bit_cast::<20, 8>(self.ttl.val()) << 8));
+        self.source_sum.next = self.fixed.val()
+            + bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(0))
+            + bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(16));
+        self.tos_ttl.next = bit_cast::<16, 8>(self.tos.val()) | (bit_cast::<16, 8>(self.ttl.val()) << 8);
         self.four.d.next.dst_mac = self.mac.val();
         self.four.d.next.src_mac = self.settings.val().local_mac;
         self.four.d.next.ethertype = self.ethertype4.val();

@@ -39,7 +39,8 @@ pub struct TxHead {
     /// Beats of the frame without ICRC, less one.
     pub more_beats: Signal<Out, Bits<8>>,
     pub ip_length: Signal<Out, Bits<16>>,
-    pub fixed_sum: Signal<Out, Bits<20>>,
+    pub source_sum: Signal<Out, Bits<20>>,
+    pub tos_ttl: Signal<Out, Bits<16>>,
     /// The IPv4 address of a GID that holds one.
     pub dst_ip: Signal<Out, Bits<32>>,
 
@@ -65,7 +66,8 @@ impl TxHead {
             ticket: Default::default(),
             more_beats: Default::default(),
             ip_length: Default::default(),
-            fixed_sum: Default::default(),
+            source_sum: Default::default(),
+            tos_ttl: Default::default(),
             dst_ip: Default::default(),
             fields: TxFields::new(),
             behind: Default::default(),
@@ -89,7 +91,8 @@ impl Logic for TxHead {
         self.fields.keys.next = self.keys.val();
         self.ticket.next = self.fields.ticket.val();
         self.ip_length.next = self.fields.ip_length.val();
-        self.fixed_sum.next = self.fields.fixed_sum.val();
+        self.source_sum.next = self.fields.source_sum.val();
+        self.tos_ttl.next = self.fields.tos_ttl.val();
         self.dst_ip.next = self.fields.dst_ip.val();
         self.more_beats.next = bit_cast::<8, 7>(self.fields.reach.val().get_bits::<7>(6));
 

@@ -78,7 +78,7 @@ pub struct NarrowTxBuild {
     src_sum: Dff<Bits<20>>,
     dst_sum: Dff<Bits<20>>,
     length: Dff<Bits<16>>,
-    fixed: Dff<Bits<20>>,
+    tos_ttl: Dff<Bits<16>>,
     sum: Dff<Bits<20>>,
 
     go: Signal<Local, Bit>,
@@ -128,7 +128,7 @@ impl NarrowTxBuild {
             src_sum: Default::default(),
             dst_sum: Default::default(),
             length: Default::default(),
-            fixed: Default::default(),
+            tos_ttl: Default::default(),
             sum: Default::default(),
             go: Default::default(),
             folded: Default::default(),
@@ -140,7 +140,7 @@ impl NarrowTxBuild {
 impl Logic for NarrowTxBuild {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, src_sum, dst_sum, length, fixed, sum);
+        dff_setup!(self, clk, src_sum, dst_sum, length, tos_ttl, sum);
         self.beats_out.clk.next = self.clk.val();
         self.beats_out.rst.next = self.rst.val();
         self.choice.clk.next = self.clk.val();
@@ -175,17 +175,16 @@ impl Logic for NarrowTxBuild {
 
         // Stage B: the checksum, in time for the second beat.
         if self.go.val() {
-            self.src_sum.d.next = bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(0))
-                + bit_cast::<20, 16>(self.settings.val().local_ip.get_bits::<16>(16));
+            self.src_sum.d.next = self.fields.source_sum.val();
             self.dst_sum.d.next = bit_cast::<20, 16>(self.fields.dst_ip.val().get_bits::<16>(0))
                 + bit_cast::<20, 16>(self.fields.dst_ip.val().get_bits::<16>(16));
             self.length.d.next = self.fields.ip_length.val();
-            self.fixed.d.next = self.fields.fixed_sum.val();
+            self.tos_ttl.d.next = self.fields.tos_ttl.val();
         }
         self.sum.d.next = self.src_sum.q.val()
             + self.dst_sum.q.val()
             + bit_cast::<20, 16>(self.length.q.val())
-            + self.fixed.q.val();
+            + bit_cast::<20, 16>(self.tos_ttl.q.val());
         self.folded.next = bit_cast::<17, 16>(self.sum.q.val().get_bits::<16>(0))
             + bit_cast::<17, 4>(self.sum.q.val().get_bits::<4>(16));
         self.checksum.next =
