@@ -2,18 +2,20 @@
 //! the work came.
 //!
 //! ```text
-//!   ring  ─┐                     ┌────────────── again or touched ────────┐
-//!   poke  ─┼─> not queued yet ───┴─> FIFO ─> visit ──> (the visitor) ──> finish
-//!   skip  ─┘   queued, out: touched                                       │
-//!                                             neither: no longer queued <─┘
+//!   ring  ─┐                     ┌────────────── again or touched ────────────────┐
+//!   poke  ─┼─> not queued yet ───┴─> FIFO ─> next ─> visit ──> (the visitor) ──> finish
+//!   skip  ─┘   queued, out: touched                                               │
+//!                                                     neither: no longer queued <─┘
 //! ```
 //!
 //! A visitor that finishes without `again` may have looked before a mark came;
 //! `touched` catches that, so no mark is ever lost. Endpoints take turns because
-//! one that has more work goes to the end of the FIFO.
+//! one that has more work goes to the end of the FIFO. The next one stands in a
+//! register: it addresses memories of the visitor's, and the FIFO is a block RAM.
 //!
-//! Contract: a mark is in the FIFO one clock later and offered as `visit` four
-//! clocks later at best. `ring` and `poke` are never held back: each comes at
+//! Contract: a mark is in the FIFO one clock later and offered as `visit` three
+//! clocks later at best. Of several that wait, the next is offered as soon as a visit
+//! of two clocks or more is finished. `ring` and `poke` are never held back: each comes at
 //! most every second clock. `finish_ready` is low in the clock after a mark. After
 //! reset the marks are cleared, one per clock; those that come before `ready` are
 //! lost.
@@ -45,6 +47,9 @@ pub struct WorkQueue {
     /// All 256 marks are cleared.
     pub ready: Signal<Out, Bit>,
     line: Fifo<Bits<8>, 8>,
+    /// Out of the FIFO, not visited yet.
+    ahead: Dff<Bits<8>>,
+    waits: Dff<Bit>,
     /// In the FIFO or being visited.
     queued: LutRam<Bit, 8>,
     /// Mark to clear next, then 256.
@@ -83,6 +88,8 @@ impl WorkQueue {
             finish_again: Default::default(),
             finish_ready: Default::default(),
             line: Fifo::new(8),
+            ahead: Default::default(),
+            waits: Default::default(),
             ready: Default::default(),
             queued: LutRam::new(),
             clear_at: Default::default(),
@@ -107,7 +114,8 @@ impl Logic for WorkQueue {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, clear_at, ring, ring_at, poke, poke_at, skip, skip_at, visited, current, touched
+            self, clk, ahead, waits, clear_at, ring, ring_at, poke, poke_at, skip, skip_at, visited, current,
+            touched
         );
         self.line.clk.next = self.clk.val();
         self.line.rst.next = self.rst.val();
@@ -147,12 +155,17 @@ impl Logic for WorkQueue {
         self.line.in_valid.next = false;
         self.line.in_data.next = self.current.q.val();
         self.finish_ready.next = !self.mark.val();
-        self.visit_valid.next = self.line.out_valid.val() & !self.visited.q.val();
-        self.visit_index.next = self.line.out_data.val();
-        self.line.out_ready.next = self.visit_ready.val() & !self.visited.q.val();
-        if self.line.out_valid.val() & self.visit_ready.val() & !self.visited.q.val() {
+        self.visit_valid.next = self.waits.q.val() & !self.visited.q.val();
+        self.visit_index.next = self.ahead.q.val();
+        self.line.out_ready.next = !self.waits.q.val();
+        if !self.waits.q.val() {
+            self.waits.d.next = self.line.out_valid.val();
+            self.ahead.d.next = self.line.out_data.val();
+        }
+        if self.waits.q.val() & self.visit_ready.val() & !self.visited.q.val() {
+            self.waits.d.next = false;
             self.visited.d.next = true;
-            self.current.d.next = self.line.out_data.val();
+            self.current.d.next = self.ahead.q.val();
             self.touched.d.next = false;
         }
 
@@ -188,6 +201,7 @@ impl Logic for WorkQueue {
             self.ring.d.next = false;
             self.poke.d.next = false;
             self.skip.d.next = false;
+            self.waits.d.next = false;
             self.visited.d.next = false;
         }
     }
