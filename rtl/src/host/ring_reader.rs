@@ -13,7 +13,7 @@
 //! A table write sets head and tail to 0; records of reads made before it are
 //! marked `stale` and their entries are not to be used.
 //!
-//! Contract: one visit per four clocks; the beats of `ring_beats_log2` in flight, of as many
+//! Contract: one visit per four clocks, of an endpoint alone one per five; the beats of `ring_beats_log2` in flight, of as many
 //! reads, but 66 at most; no further clock is lost between beats. `doorbell` and `table_write` come at
 //! least three clocks apart (`host/registers` keeps four). `record` and `stale`
 //! hold until taken; `stale` shows a table write two clocks later.
@@ -192,8 +192,9 @@ pub struct RingReader {
     pending: Dff<Bits<16>>,
     /// Entries behind it up to the ring's end.
     rest: Dff<Bits<16>>,
-    held: Dff<Bits<16>>,
-    most_then: Dff<Bits<16>>,
+    /// How many more it may have, below 0 if it has more than that; and whether that counts.
+    room: Dff<Bits<17>>,
+    limited: Dff<Bit>,
     address: Dff<Bits<64>>,
     count: Dff<Bits<4>>,
     go: Dff<Bit>,
@@ -213,10 +214,20 @@ pub struct RingReader {
     visited: Signal<Local, Bits<8>>,
     hit: Signal<Local, Bit>,
     mask: Signal<Local, Bits<16>>,
-    held_room: Signal<Local, Bits<16>>,
-    limited: Signal<Local, Bit>,
-    /// Entries that lie in one piece.
+    holds: Signal<Local, Bits<16>>,
+    may_hold: Signal<Local, Bits<16>>,
+    /// Entries that lie in one piece, that there are, and that there is room for; up to a visit's
+    /// most each.
     reach: Signal<Local, Bits<4>>,
+    wanted: Signal<Local, Bits<4>>,
+    space: Signal<Local, Bits<4>>,
+    /// There are more than a visit reads.
+    over: Signal<Local, Bit>,
+    /// A part of what there is is read where there is no room for all.
+    parted: Signal<Local, Bit>,
+    wanted_fits: Signal<Local, Bit>,
+    reach_fits: Signal<Local, Bit>,
+    bounded: Signal<Local, Bits<4>>,
     chunk: Signal<Local, Bits<4>>,
     bytes: Signal<Local, Bits<13>>,
     span: Signal<Local, Bits<13>>,
@@ -313,8 +324,8 @@ impl RingReader {
             place: Default::default(),
             pending: Default::default(),
             rest: Default::default(),
-            held: Default::default(),
-            most_then: Default::default(),
+            room: Default::default(),
+            limited: Default::default(),
             address: Default::default(),
             count: Default::default(),
             go: Default::default(),
@@ -331,9 +342,16 @@ impl RingReader {
             visited: Default::default(),
             hit: Default::default(),
             mask: Default::default(),
-            held_room: Default::default(),
-            limited: Default::default(),
+            holds: Default::default(),
+            may_hold: Default::default(),
             reach: Default::default(),
+            wanted: Default::default(),
+            space: Default::default(),
+            over: Default::default(),
+            parted: Default::default(),
+            wanted_fits: Default::default(),
+            reach_fits: Default::default(),
+            bounded: Default::default(),
             chunk: Default::default(),
             bytes: Default::default(),
             span: Default::default(),
@@ -369,7 +387,7 @@ impl Logic for RingReader {
             self, clk, state, current, rewritten, live, base, stamp, parts, head, place, pending, rest
         );
         dff_setup!(
-            self, clk, held, most_then, address, count, go, more, desc, desc_valid, credit, writes, settled
+            self, clk, room, limited, address, count, go, more, desc, desc_valid, credit, writes, settled
         );
         self.work.clk.next = self.clk.val();
         self.work.rst.next = self.rst.val();
@@ -454,25 +472,40 @@ impl Logic for RingReader {
         self.heads.read_address.next = self.work.visit_index.val();
         // No sum stands between the ring, which comes out of a memory late, and its registers.
         self.mask.next = !(self.ones.val() << self.rings.read_data.val().log2);
-        self.held_room.next = 0.into();
-        if self.held.q.val() < self.most_then.q.val() {
-            self.held_room.next = self.most_then.q.val() - self.held.q.val();
+        self.holds.next = bit_cast::<16, 8>(self.heads.read_data.val().get_bits::<8>(0) - self.freed.val());
+        self.may_hold.next = self.capacity.val();
+        if self.owner_counts.val() {
+            self.holds.next = self.held_now.val();
+            self.may_hold.next = self.most_held.val();
         }
-        self.limited.next = self.most_then.q.val() != 0;
+        // The least of three, each by itself up to a visit's most before they are compared.
         self.reach.next = self.most.val();
         if self.rest.q.val() < bit_cast::<16, 4>(self.most.val()) {
             self.reach.next = self.rest.q.val().get_bits::<4>(0) + 1;
         }
-        self.chunk.next = self.reach.val();
-        if self.pending.q.val() < bit_cast::<16, 4>(self.reach.val()) {
-            self.chunk.next = self.pending.q.val().get_bits::<4>(0);
+        self.over.next = self.pending.q.val() > bit_cast::<16, 4>(self.most.val());
+        self.wanted.next = self.pending.q.val().get_bits::<4>(0);
+        if self.over.val() {
+            self.wanted.next = self.most.val();
+        }
+        self.space.next = self.room.q.val().get_bits::<4>(0);
+        if self.room.q.val().get_bits::<16>(0) >= bit_cast::<16, 4>(self.most.val()) {
+            self.space.next = self.most.val();
+        }
+        if self.room.q.val().get_bit(16) {
+            self.space.next = 0.into();
         }
         // A quota may be smaller than a read; prefetched places wait for a whole one.
-        if (self.owner_counts.val() | self.parts.q.val())
-            & self.limited.val()
-            & (self.held_room.val() < bit_cast::<16, 4>(self.chunk.val()))
-        {
-            self.chunk.next = self.held_room.val().get_bits::<4>(0);
+        self.parted.next = (self.owner_counts.val() | self.parts.q.val()) & self.limited.q.val();
+        self.wanted_fits.next = self.wanted.val() <= self.space.val();
+        self.reach_fits.next = self.reach.val() <= self.space.val();
+        self.bounded.next = self.wanted.val();
+        if self.parted.val() & !self.wanted_fits.val() {
+            self.bounded.next = self.space.val();
+        }
+        self.chunk.next = self.bounded.val();
+        if self.reach.val() < self.bounded.val() {
+            self.chunk.next = self.reach.val();
         }
         self.bytes.next = bit_cast::<13, 4>(self.count.q.val()) << self.entry_log2.val();
         self.span.next = (self.bytes.val() + self.beat_rest.val()) >> 6;
@@ -507,13 +540,9 @@ impl Logic for RingReader {
                 self.place.d.next = self.heads.read_data.val() & self.mask.val();
                 self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
                 self.rest.d.next = !self.heads.read_data.val() & self.mask.val();
-                self.held.d.next =
-                    bit_cast::<16, 8>(self.heads.read_data.val().get_bits::<8>(0) - self.freed.val());
-                self.most_then.d.next = self.capacity.val();
-                if self.owner_counts.val() {
-                    self.held.d.next = self.held_now.val();
-                    self.most_then.d.next = self.most_held.val();
-                }
+                self.room.d.next =
+                    bit_cast::<17, 16>(self.may_hold.val()) - bit_cast::<17, 16>(self.holds.val());
+                self.limited.d.next = self.may_hold.val().any();
                 self.state.d.next = Visit::Size;
             }
             Visit::Size => {
@@ -521,9 +550,14 @@ impl Logic for RingReader {
                 self.address.d.next =
                     self.base.q.val() + (bit_cast::<64, 16>(self.place.q.val()) << self.entry_log2.val());
                 self.go.d.next = self.live.q.val()
-                    & (self.chunk.val() != 0)
-                    & (!self.limited.val() | (bit_cast::<16, 4>(self.chunk.val()) <= self.held_room.val()));
-                self.more.d.next = self.pending.q.val() != bit_cast::<16, 4>(self.chunk.val());
+                    & self.pending.q.val().any()
+                    & (!self.limited.q.val()
+                        | (self.parted.val() & (self.space.val() != 0))
+                        | self.wanted_fits.val()
+                        | self.reach_fits.val());
+                self.more.d.next = self.over.val()
+                    | (self.reach.val() < self.wanted.val())
+                    | (self.parted.val() & !self.wanted_fits.val());
                 self.state.d.next = Visit::Issue;
             }
             Visit::Issue => {
