@@ -15,7 +15,8 @@
 //!
 //! A tagged receive or a cancel goes to the match table, in the order of the
 //! ring, and gives its place back. It is offered a clock after it is known to be
-//! good, so that what is taken hangs on registers only.
+//! good, so that what is taken hangs on registers only: that its ring was written
+//! anew, too.
 //!
 //! A bad key (it needs LOCAL_WRITE), bad bounds, a chunk area that is none (HR-2)
 //! or a failed ring read end in an error completion of that entry; the next one is offered instead.
@@ -114,6 +115,10 @@ pub struct RqFetch {
     /// A table write to apply to the counts, once `consume` leaves their port.
     wipe: Dff<Bit>,
     wiped: Dff<Bits<8>>,
+    /// It was in the last clock.
+    wiping: Dff<Bit>,
+    /// The record is of before a table write; of the clock before.
+    stale: Dff<Bit>,
     state: Dff<Step>,
     raw: Dff<Bits<256>>,
     /// HR-2: its area is none.
@@ -157,9 +162,11 @@ pub struct RqFetch {
     address: Signal<Local, Bits<64>>,
     index: Signal<Local, Bits<16>>,
     last_of_record: Signal<Local, Bit>,
+    /// Nothing but its key may be wrong with it.
+    sound: Signal<Local, Bit>,
     good: Signal<Local, Bit>,
-    bad: Signal<Local, Bit>,
-    out_free: Signal<Local, Bit>,
+    /// There is room for what tells of a bad one.
+    may_refuse: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
     store: Signal<Local, Bit>,
     refuse: Signal<Local, Bit>,
@@ -175,8 +182,6 @@ pub struct RqFetch {
     units: Signal<Local, Bits<21>>,
     decides: Signal<Local, Bit>,
     hands: Signal<Local, Bit>,
-    /// Its entry goes to the match table.
-    for_table: Signal<Local, Bit>,
     pushed: Signal<Local, Bit>,
     /// An entry leaves without a place.
     pass: Signal<Local, Bit>,
@@ -249,6 +254,8 @@ impl RqFetch {
             skips_ask: counts(),
             wipe: Default::default(),
             wiped: Default::default(),
+            wiping: Default::default(),
+            stale: Default::default(),
             state: Default::default(),
             raw: Default::default(),
             misfit: Default::default(),
@@ -286,9 +293,9 @@ impl RqFetch {
             address: Default::default(),
             index: Default::default(),
             last_of_record: Default::default(),
+            sound: Default::default(),
             good: Default::default(),
-            bad: Default::default(),
-            out_free: Default::default(),
+            may_refuse: Default::default(),
             commit: Default::default(),
             store: Default::default(),
             refuse: Default::default(),
@@ -304,7 +311,6 @@ impl RqFetch {
             units: Default::default(),
             decides: Default::default(),
             hands: Default::default(),
-            for_table: Default::default(),
             pushed: Default::default(),
             pass: Default::default(),
             place_mask: Constant::new(((1u64 << config.rq_prefetch_log2) - 1).into()),
@@ -337,7 +343,7 @@ impl Logic for RqFetch {
     fn update(&mut self) {
         dff_setup!(self, clk, wipe, wiped, state, raw, misfit, upper, step, out, out_valid, asked, asked_at);
         dff_setup!(self, clk, asked_dead, ahead, ahead_take, looked, looked_at, looked_dead, looked_take);
-        dff_setup!(self, clk, there, left, answered, given, last_at, last_take, last_valid);
+        dff_setup!(self, clk, there, left, answered, given, last_at, last_take, last_valid, wiping, stale);
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();
@@ -425,29 +431,34 @@ impl Logic for RqFetch {
         if (self.length.val() >> 13).any() {
             self.short_len.next = self.longest.val();
         }
-        // A cancel names no memory.
-        self.good.next = !self.reader.failed.val()
-            & (self.keys.permitted.val() | self.cancel.val())
-            & !self.misfit.q.val();
-        self.bad.next = !self.good.val() & !self.reader.stale.val();
-        self.out_free.next = !self.out_valid.q.val();
+        // A cancel names no memory. What a key permits comes late: it is looked at last.
+        self.sound.next = !self.reader.failed.val() & !self.misfit.q.val();
+        self.good.next = self.sound.val() & (self.keys.permitted.val() | self.cancel.val());
+        self.may_refuse.next = !self.out_valid.q.val() & self.reader.skip_ready.val();
         if self.refused_ready.val() {
             self.out_valid.d.next = false;
         }
-        // While a wipe waits, `stale` may not show it yet. These are no part of
-        // the match below: what waits for ready there would seem to decide valid.
-        self.decides.next = (self.state.q.val() == Step::Decide) & !self.wipe.q.val();
+        // While a wipe waits and in the clock behind it, `stale` may not show it yet. These are no
+        // part of the match below: what waits for ready there would seem to decide valid.
+        self.wiping.d.next = self.wipe.q.val();
+        self.stale.d.next = self.reader.stale.val();
+        self.decides.next = (self.state.q.val() == Step::Decide) & !self.wipe.q.val() & !self.wiping.q.val();
         // A tagged one gives its place back at once, as a refused one does. By the time it is
         // offered its endpoint may have been written anew.
-        self.hands.next = (self.state.q.val() == Step::Hand) & !self.wipe.q.val();
-        self.for_table.next = self.good.val() & self.is_tagged.val();
-        self.tagged_valid.next = self.hands.val() & !self.reader.stale.val() & self.reader.skip_ready.val();
+        self.hands.next = (self.state.q.val() == Step::Hand) & !self.wipe.q.val() & !self.wiping.q.val();
+        self.tagged_valid.next = self.hands.val() & !self.stale.q.val() & self.reader.skip_ready.val();
         self.pushed.next = self.tagged_valid.val() & self.tagged_ready.val();
+        self.store.next = self.decides.val()
+            & self.sound.val()
+            & !self.is_tagged.val()
+            & !self.stale.q.val()
+            & self.keys.permitted.val();
+        self.refuse.next =
+            self.decides.val() & self.may_refuse.val() & !self.stale.q.val() & !self.good.val();
         self.commit.next = self.pushed.val()
-            | (self.hands.val() & self.reader.stale.val())
-            | (self.decides.val()
-                & !self.for_table.val()
-                & (!self.bad.val() | (self.out_free.val() & self.reader.skip_ready.val())));
+            | self.store.val()
+            | self.refuse.val()
+            | ((self.decides.val() | self.hands.val()) & self.stale.q.val());
         match self.state.q.val() {
             Step::Gather => {
                 self.raw.d.next = self.reader.beat_data.val().get_bits::<256>(0);
@@ -468,7 +479,7 @@ impl Logic for RqFetch {
                 if self.commit.val() {
                     self.state.d.next = Step::Gather;
                 }
-                if self.decides.val() & self.for_table.val() {
+                if self.decides.val() & !self.stale.q.val() & self.is_tagged.val() & self.good.val() {
                     self.state.d.next = Step::Hand;
                 }
             }
@@ -488,9 +499,6 @@ impl Logic for RqFetch {
                 self.step.d.next = 0.into();
             }
         }
-        self.store.next =
-            self.commit.val() & self.good.val() & !self.is_tagged.val() & !self.reader.stale.val();
-        self.refuse.next = self.commit.val() & self.decides.val() & self.bad.val();
         self.pass.next = self.refuse.val() | self.pushed.val();
         self.tagged_data.next.cancel = self.cancel.val();
         self.tagged_data.next.endpoint = self.reader.record_data.val().endpoint;
