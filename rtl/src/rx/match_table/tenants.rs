@@ -6,9 +6,9 @@
 //!  more, fewer ──> count ──────────────> used_up
 //! ```
 //!
-//! Contract: all outputs follow `endpoint` one clock later (`used_up` and the
-//! change of a count take the endpoint of the last clock). A change is seen two
-//! clocks later.
+//! Contract: all outputs follow `endpoint` one clock later, but `used_up` two (the
+//! change of a count takes the endpoint of the last clock). A change is seen two
+//! clocks later, in `used_up` three.
 //!
 //! Verified as part of `testbenches/tests/match_table/main.rs`.
 
@@ -45,6 +45,8 @@ pub struct MatchTenants {
     tenants: ClearedRam<MatchTenant, 8>,
     counts: ClearedRam<Bits<13>, 8>,
     asked: Dff<Bits<8>>,
+    /// In a register: much hangs on it, and the count is compared in front of it.
+    at_limit: Dff<Bit>,
     writes: Dff<Bits<16>>,
     endpoint_write: Signal<Local, Bit>,
     limit: Signal<Local, Bits<16>>,
@@ -73,6 +75,7 @@ impl MatchTenants {
             tenants: ClearedRam::new(endpoints_log2, "distributed").reads_old(),
             counts: ClearedRam::new(endpoints_log2, "distributed").reads_old(),
             asked: Default::default(),
+            at_limit: Default::default(),
             writes: Default::default(),
             endpoint_write: Default::default(),
             limit: Default::default(),
@@ -86,7 +89,7 @@ impl MatchTenants {
 impl Logic for MatchTenants {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, asked, writes);
+        dff_setup!(self, clk, asked, at_limit, writes);
         self.tenants.clk.next = self.clk.val();
         self.tenants.rst.next = self.rst.val();
         self.counts.clk.next = self.clk.val();
@@ -112,8 +115,9 @@ impl Logic for MatchTenants {
         self.tags.next = self.tenants.read_data.val().tags;
         self.life.next = self.tenants.read_data.val().life;
         self.limit.next = self.tenants.read_data.val().quota;
-        self.used_up.next =
+        self.at_limit.d.next =
             (self.limit.val() != 0) & (bit_cast::<16, 13>(self.counts.read_data.val()) >= self.limit.val());
+        self.used_up.next = self.at_limit.q.val();
 
         self.counts.write_enable.next = self.more.val() | self.fewer.val();
         self.counts.write_address.next = self.asked.q.val();
