@@ -35,8 +35,12 @@ pub struct Act {
     pub queued: Signal<In, Bit>,
     pub action: Signal<Out, Action>,
     pub new_state: Signal<Out, SlotState>,
+    /// Of a time for a timer node, its distance: it is added up behind the register.
     out: Dff<Action>,
     changed: Dff<SlotState>,
+    /// The first node is linked; when that was decided.
+    relinked: Dff<Bit>,
+    moment: Dff<Bits<32>>,
     /// There is a job.
     works: Signal<Local, Bit>,
     blank: Constant<SlotState>,
@@ -112,6 +116,8 @@ impl Act {
             new_state: Default::default(),
             out: Default::default(),
             changed: Default::default(),
+            relinked: Default::default(),
+            moment: Default::default(),
             works: Default::default(),
             blank: Constant::new(SlotState::default()),
             waits: Default::default(),
@@ -171,9 +177,15 @@ impl Act {
 impl Logic for Act {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, out, changed);
+        dff_setup!(self, clk, out, changed, relinked, moment);
+        self.arm_at.next = self.moment.q.val() + self.out.q.val().insert_at;
         self.action.next = self.out.q.val();
+        self.action.next.insert_at = self.arm_at.val();
         self.new_state.next = self.changed.q.val();
+        if self.relinked.q.val() {
+            self.new_state.next.linked_at = self.arm_at.val();
+        }
+        self.moment.d.next = self.now.val();
         self.now24.next = self.now.val().get_bits::<24>(0);
         self.rto.next = bit_cast::<32, 24>(self.settings.val().rto);
         self.longest.next = bit_cast::<32, 24>(self.settings.val().rto) << 2;
@@ -498,7 +510,6 @@ impl Logic for Act {
                 self.sooner.next = self.longest.val() < self.verdict.val().first_left;
             }
         }
-        self.arm_at.next = self.now.val() + self.arm_in.val();
         if self.postpone.val() {
             self.changed.d.next.deadline = self.now.val() + self.rto.val();
         } else {
@@ -510,12 +521,12 @@ impl Logic for Act {
         self.second.next = self.state.val().second_linked & !(self.job.val().pop & self.job.val().second);
         self.changed.d.next.first_linked = self.first.val();
         self.changed.d.next.second_linked = self.second.val();
-        self.out.d.next.insert_at = self.arm_at.val();
+        self.out.d.next.insert_at = self.arm_in.val();
+        self.relinked.d.next = self.arm.val() & !self.first.val();
         if self.arm.val() {
             if !self.first.val() {
                 self.out.d.next.insert = true;
                 self.changed.d.next.first_linked = true;
-                self.changed.d.next.linked_at = self.arm_at.val();
             } else {
                 if !self.second.val() & !self.verdict.val().first_left.get_bit(31) & self.sooner.val() {
                     self.out.d.next.insert = true;
@@ -528,6 +539,7 @@ impl Logic for Act {
         // So that the words of slots are cleared by what is wired to them.
         if self.rst.val() | !self.works.val() {
             self.changed.d.next = self.blank.val();
+            self.relinked.d.next = false;
         }
         if self.rst.val() {
             self.out.d.next.valid = false;
