@@ -49,7 +49,6 @@ pub struct RequestIntake {
     /// What is left of the limit, below zero with its top bit; nothing is in flight.
     left: Dff<Bits<33>>,
     alone: Dff<Bit>,
-    window: Signal<Local, Bits<8>>,
 }
 
 impl RequestIntake {
@@ -79,7 +78,6 @@ impl RequestIntake {
             fits: Default::default(),
             left: Default::default(),
             alone: Default::default(),
-            window: Default::default(),
         }
     }
 }
@@ -91,20 +89,16 @@ impl Logic for RequestIntake {
             self, clk, held, valid, arrived, measured, needs, fits, left, alone, capped, cutting, stood
         );
 
-        self.window.next = self.held.q.val().initial_window;
         // Out of a memory into a register first; that of a request that waits is there when it is taken.
         self.capped.d.next = self.cap.val();
-        if self.cutting.q.val()
-            & (self.capped.q.val() != 0)
-            & ((self.held.q.val().initial_window == 0)
-                | (self.capped.q.val() < self.held.q.val().initial_window))
-        {
-            self.window.next = self.capped.q.val();
+        self.unasked.cap.next = 0.into();
+        if self.cutting.q.val() {
+            self.unasked.cap.next = self.capped.q.val();
         }
-        self.held.d.next.initial_window = self.window.val();
+        self.held.d.next.initial_window = self.unasked.window.val();
         self.arrived.d.next = false;
         self.cutting.d.next = self.arrived.q.val();
-        self.unasked.initial_window.next = self.window.val();
+        self.unasked.initial_window.next = self.held.q.val().initial_window;
         self.unasked.payload_log2.next = self.held.q.val().payload_log2;
         self.unasked.length.next = self.held.q.val().length;
         self.unasked.count.next = self.held.q.val().count;

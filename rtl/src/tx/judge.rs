@@ -96,7 +96,11 @@ pub struct Judge {
     /// The second, as far as RTO comes to the longest link.
     to_longest: Dff<Bits<2>>,
     halves: Signal<Local, Bits<4>>,
-    twice: Signal<Local, Bits<4>>,
+    /// A pop that finds an odd number of PROBEs.
+    odd_pop: Signal<Local, Bit>,
+    /// What one more doubling carries into the second bit and the third.
+    carry1: Signal<Local, Bit>,
+    carry2: Signal<Local, Bit>,
     few_probes: Signal<Local, Bit>,
     waited: Signal<Local, Bits<32>>,
     quiet: Signal<Local, Bits<24>>,
@@ -121,6 +125,8 @@ pub struct Judge {
     beyond: [Signal<Local, Bit>; 7],
     limited: Signal<Local, Bit>,
     limited_before: Signal<Local, Bit>,
+    /// A popped slot has waited for round trips.
+    by_reach: Signal<Local, Bit>,
     linked_less: Signal<Local, Bit>,
     reach_waited: Signal<Local, Bits<32>>,
     rto_waited: Signal<Local, Bits<32>>,
@@ -199,7 +205,9 @@ impl Judge {
             more_to_ceiling: Default::default(),
             to_longest: Default::default(),
             halves: Default::default(),
-            twice: Default::default(),
+            odd_pop: Default::default(),
+            carry1: Default::default(),
+            carry2: Default::default(),
             few_probes: Default::default(),
             waited: Default::default(),
             quiet: Default::default(),
@@ -216,6 +224,7 @@ impl Judge {
             beyond: Default::default(),
             limited: Default::default(),
             limited_before: Default::default(),
+            by_reach: Default::default(),
             linked_less: Default::default(),
             reach_waited: Default::default(),
             rto_waited: Default::default(),
@@ -409,6 +418,7 @@ impl Logic for Judge {
         self.out.d.next.again = (self.job.val().index < self.state.val().sent)
             & (self.job.val().index >= self.state.val().cumulative);
         self.unasked.initial_window.next = self.message.val().initial_window;
+        self.unasked.cap.next = 0.into();
         self.unasked.payload_log2.next = self.message.val().payload_log2;
         self.unasked.length.next = self.message.val().length;
         self.unasked.count.next = self.message.val().count;
@@ -432,33 +442,44 @@ impl Logic for Judge {
         self.out.d.next.first_left = self.state.val().linked_at - self.now.val();
 
         // Doublings, of the job that comes: they begin the shifts below.
+        // Each by itself and in gates: the PROBEs come out of a memory.
         self.few_probes.next = self.next_probes.val().get_bits::<4>(4) == 0;
-        self.halves.next = 8.into();
-        if self.few_probes.val() {
-            self.halves.next = bit_cast::<4, 3>(self.next_probes.val().get_bits::<3>(1));
-        }
-        if self.next_job.val().feedback | self.next_job.val().accept {
-            self.halves.next = 0.into();
-        }
-        self.waits.d.next = self.halves.val();
+        self.halves.next = bit_cast::<4, 3>(self.next_probes.val().get_bits::<3>(1));
         // The interval that starts now, TX-9: of a pop it follows the PROBE it asks
         // for, of feedback the first, which finds the slot established.
-        self.one_more.d.next = false;
-        self.twice.next = self.halves.val();
-        if self.next_job.val().pop & self.few_probes.val() & self.next_probes.val().get_bit(0) {
-            self.one_more.d.next = true;
-            self.twice.next = self.halves.val() + 1;
-        }
-        self.doublings.d.next = self.twice.val();
+        self.odd_pop.next = self.next_job.val().pop & self.next_probes.val().get_bit(0);
+        self.one_more.d.next = self.odd_pop.val() & self.few_probes.val();
+        self.waits.d.next = self.halves.val();
+        self.carry1.next = self.odd_pop.val() & self.halves.val().get_bit(0);
+        self.carry2.next = self.carry1.val() & self.halves.val().get_bit(1);
+        self.doublings.d.next = self.halves.val()
+            ^ bit_cast::<4, 1>(self.odd_pop.val().into())
+            ^ (bit_cast::<4, 1>(self.carry1.val().into()) << 1)
+            ^ (bit_cast::<4, 1>(self.carry2.val().into()) << 2)
+            ^ (bit_cast::<4, 1>((self.carry2.val() & self.halves.val().get_bit(2)).into()) << 3);
         self.to_ceiling.d.next = self.halves.val().get_bits::<3>(0);
-        self.more_to_ceiling.d.next = self.twice.val() != self.halves.val();
-        if self.halves.val() >= 5 {
+        self.more_to_ceiling.d.next = self.odd_pop.val();
+        if self.halves.val().get_bit(2) & self.halves.val().get_bits::<2>(0).any() {
             self.to_ceiling.d.next = 5.into();
             self.more_to_ceiling.d.next = false;
         }
-        self.to_longest.d.next = self.twice.val().get_bits::<2>(0);
-        if self.twice.val() >= 2 {
+        self.to_longest.d.next = bit_cast::<2, 1>((self.odd_pop.val() | self.halves.val().get_bit(0)).into());
+        if self.halves.val().get_bits::<2>(1).any() | self.carry1.val() {
             self.to_longest.d.next = 2.into();
+        }
+        if !self.few_probes.val() {
+            self.waits.d.next = 8.into();
+            self.doublings.d.next = 8.into();
+            self.to_ceiling.d.next = 5.into();
+            self.more_to_ceiling.d.next = false;
+            self.to_longest.d.next = 2.into();
+        }
+        if self.next_job.val().feedback | self.next_job.val().accept {
+            self.waits.d.next = 0.into();
+            self.doublings.d.next = 0.into();
+            self.to_ceiling.d.next = 0.into();
+            self.more_to_ceiling.d.next = false;
+            self.to_longest.d.next = 0.into();
         }
 
         // Intervals.
@@ -499,15 +520,16 @@ impl Logic for Judge {
             }
             _ => {}
         }
-        self.waited.next = self.reach_waited.val();
-        if self.from_rto.val() | self.limited_before.val() {
-            self.waited.next = self.rto_waited.val();
-        }
+        // What is left of either, before it is known which counts.
+        self.by_reach.next = !self.from_rto.val() & !self.limited_before.val();
+        self.waited.next = self.rto_waited.val();
         if self.message.val().in_round & !self.state.val().heard & (self.state.val().probes == 0) {
             self.waited.next = bit_cast::<32, 24>(self.round_wait.q.val());
+            self.by_reach.next = false;
         }
         if self.watched.val() {
             self.waited.next = self.ceiling.val();
+            self.by_reach.next = false;
         }
         self.quiet.next = self.now24.val() - self.landed_at.val();
         if self.in_flight.val() {
@@ -515,6 +537,12 @@ impl Logic for Judge {
         }
         self.out.d.next.wire_left = self.waited.val() - bit_cast::<32, 24>(self.quiet.val());
         self.out.d.next.wire_long = !self.in_flight.val() & self.waited.val().get_bits::<9>(23).any();
+        if self.by_reach.val() {
+            // A sum's complement: of two differences from one a synthesiser makes one, behind the choice.
+            self.out.d.next.wire_left = !(bit_cast::<32, 24>(self.quiet.val()) + !self.reach_waited.val());
+            self.out.d.next.wire_long =
+                !self.in_flight.val() & self.reach_waited.val().get_bits::<9>(23).any();
+        }
 
         // The next one. One of a round is not doubled yet.
         self.of_round.next = self.message.val().in_round

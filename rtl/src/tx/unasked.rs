@@ -1,8 +1,8 @@
-//! The bytes a message sends unasked: its initial window, or all of it when it
+//! The bytes a message sends unasked: its initial window, cut to a cap, or all of it when it has
 //! no more packets.
 //!
-//! Contract: combinational; packets are compared, and only then is the window made bytes. Verified as part of
-//! `testbenches/tests/tx_slots/`, rule TX-1.
+//! Contract: combinational; packets are compared, with the window and the cap apart, and only then is the
+//! shorter one made bytes. Verified as part of `testbenches/tests/tx_slots/`, rules TX-1 and TX-14.
 
 use crate::prelude::*;
 
@@ -10,23 +10,33 @@ use crate::prelude::*;
 pub struct Unasked {
     /// Wire value, 0 = 256.
     pub initial_window: Signal<In, Bits<8>>,
+    /// 0 = none.
+    pub cap: Signal<In, Bits<8>>,
     pub payload_log2: Signal<In, Bits<4>>,
     pub length: Signal<In, Bits<32>>,
     /// Packets of `length`: one at least.
     pub count: Signal<In, Bits<24>>,
     pub bytes: Signal<Out, Bits<32>>,
-    window: Signal<Local, Bits<9>>,
+    /// The shorter one, as it came.
+    pub window: Signal<Out, Bits<8>>,
+    asked: Signal<Local, Bits<9>>,
+    packets: Signal<Local, Bits<9>>,
+    enough: Signal<Local, Bit>,
 }
 
 impl Unasked {
     pub fn new() -> Self {
         Self {
             initial_window: Default::default(),
+            cap: Default::default(),
             payload_log2: Default::default(),
             length: Default::default(),
             count: Default::default(),
             bytes: Default::default(),
             window: Default::default(),
+            asked: Default::default(),
+            packets: Default::default(),
+            enough: Default::default(),
         }
     }
 }
@@ -35,14 +45,24 @@ impl Logic for Unasked {
     #[hdl_gen]
     fn update(&mut self) {
         if self.initial_window.val() == 0 {
-            self.window.next = 256.into();
+            self.asked.next = 256.into();
         } else {
-            self.window.next = bit_cast::<9, 8>(self.initial_window.val());
+            self.asked.next = bit_cast::<9, 8>(self.initial_window.val());
         }
-        if self.count.val() <= bit_cast::<24, 9>(self.window.val()) {
+        self.window.next = self.initial_window.val();
+        self.packets.next = self.asked.val();
+        if (self.cap.val() != 0)
+            & ((self.initial_window.val() == 0) | (self.cap.val() < self.initial_window.val()))
+        {
+            self.window.next = self.cap.val();
+            self.packets.next = bit_cast::<9, 8>(self.cap.val());
+        }
+        self.enough.next = (self.count.val() <= bit_cast::<24, 9>(self.asked.val()))
+            & ((self.cap.val() == 0) | (self.count.val() <= bit_cast::<24, 8>(self.cap.val())));
+        if self.enough.val() {
             self.bytes.next = self.length.val();
         } else {
-            self.bytes.next = bit_cast::<32, 9>(self.window.val()) << self.payload_log2.val();
+            self.bytes.next = bit_cast::<32, 9>(self.packets.val()) << self.payload_log2.val();
         }
     }
 }
