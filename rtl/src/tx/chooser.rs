@@ -112,10 +112,11 @@ impl Logic for Chooser {
         self.others.next = self.taken[5].val() | self.may_new.val() | self.may_again.val();
         self.chosen[0].next = self.may[0].val() & (!self.yields.val() | !self.others.val());
         self.any.next = self.others.val() | self.may[0].val();
-        self.slot.next = self.slots[7].val();
-        for i in 0..7 {
+        // At most one is chosen: no order among them, which would be late.
+        self.slot.next = 0.into();
+        for i in 0..8 {
             if self.chosen[i].val() {
-                self.slot.next = self.slots[i].val();
+                self.slot.next = self.slot.val() | self.slots[i].val();
             }
         }
         if self.chosen[6].val() {

@@ -9,8 +9,9 @@
 //! A job that may insert is let in only while a place of the FIFO is left for
 //! it, so the pipeline never has to stop for the wheel.
 //!
-//! Contract: one insert per clock. `begin` (a job that may insert starts) only
-//! while `room`; for each `begin` one `finish` with or without `insert`.
+//! Contract: one insert per clock. A job that may insert is chosen only while `room`,
+//! `starts` tells of it a clock later: who is chosen is known late. For each one
+//! `finished` with or without `insert`.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`.
 
@@ -116,6 +117,7 @@ impl Logic for Timers {
             self.moved.next = 1.into();
         }
         self.owed.d.next = self.owed.q.val() + self.more.val() - self.unused.val() - self.moved.val();
+        // One may have been chosen that is not counted yet.
         self.room.next = self.owed.q.val() < 15;
 
         if self.rst.val() {

@@ -200,7 +200,7 @@ impl Logic for Slots {
         self.free.take.next = self.chooser.chosen[5].val();
         self.timers.take.next = self.chooser.chosen[4].val();
         self.timers.starts.next =
-            self.chooser.chosen[0].val() | self.chooser.chosen[5].val() | self.chooser.chosen[4].val();
+            self.job1.q.val().feedback | self.job1.q.val().accept | self.job1.q.val().pop;
         self.states.read_address.next = self.at_slot.val();
         if !self.starter.ready.val() {
             self.states.read_address.next = self.starter.next_slot.val();
@@ -228,13 +228,21 @@ impl Logic for Slots {
             self.rtt1.next = self.states.read_data.val().srtt;
         }
         self.known2.d.next = self.rtt.known.val();
-        // The round trip comes out of a memory: whether it is known is seen while its sum is made.
+        // The round trip comes out of a memory: whether it is known is seen while its sum is made,
+        // of either source apart.
         self.reach_unknown.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
             + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
         self.rtt2.d.next = self.rtt1.val();
-        self.reach2.d.next =
-            bit_cast::<18, 16>(self.rtt1.val()) + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
-        if self.rtt1.val() == 0 {
+        self.reach2.d.next = (bit_cast::<18, 16>(self.settings.val().guard) << 1)
+            + bit_cast::<18, 16>(self.states.read_data.val().srtt);
+        if self.job1.q.val().accept {
+            // The complement of a difference: of two sums a synthesiser makes one, behind the choice.
+            self.reach2.d.next = !(!bit_cast::<18, 16>(self.rtt.known.val())
+                - (bit_cast::<18, 16>(self.settings.val().guard) << 1));
+        }
+        self.new_unknown.next = self.job1.q.val().accept & (self.rtt.known.val() == 0);
+        self.old_unknown.next = !self.job1.q.val().accept & (self.states.read_data.val().srtt == 0);
+        if self.new_unknown.val() | self.old_unknown.val() {
             self.rtt2.d.next = self.settings.val().rtt_default;
             self.reach2.d.next = self.reach_unknown.q.val();
         }

@@ -182,6 +182,9 @@ pub struct Slots {
     reach2: Dff<Bits<18>>,
     reach_unknown: Dff<Bits<18>>,
     rtt1: Signal<Local, Bits<16>>,
+    /// It is not known: of a new message; of one that was there.
+    new_unknown: Signal<Local, Bit>,
+    old_unknown: Signal<Local, Bit>,
 
     // Outputs.
     bytes: Dff<Bits<32>>,
@@ -304,6 +307,8 @@ impl Slots {
             reach2: Default::default(),
             reach_unknown: Default::default(),
             rtt1: Default::default(),
+            new_unknown: Default::default(),
+            old_unknown: Default::default(),
             bytes: Default::default(),
             reclaim_at: Default::default(),
             added: Default::default(),
