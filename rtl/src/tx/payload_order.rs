@@ -70,7 +70,7 @@ pub struct PayloadOrder {
 
     go: Signal<Local, Bit>,
     has_payload: Signal<Local, Bit>,
-    /// Beats of the payload, less one; its places, as what is left of them is summed up.
+    /// Beats of the payload, less one; what a read that goes takes off `places`, as an addend.
     last_beat: Signal<Local, Bits<13>>,
     promised: Signal<Local, Bits<16>>,
     read_rounded: Signal<Local, Bits<13>>,
