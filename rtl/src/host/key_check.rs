@@ -73,6 +73,7 @@ pub struct KeyCheck {
     /// Address + length, in quarters without the carry between them: a clock before the rest.
     last_low: Dff<Bits<17>>,
     last_mid: Dff<Bits<17>>,
+    address_high: Dff<Bits<32>>,
     last_high: Dff<Bits<33>>,
     /// Above the limit in the low half; what of the limit is left to look at.
     above_low: Dff<Bit>,
@@ -131,6 +132,7 @@ impl KeyCheck {
             are_level: std::array::from_fn(|_| Dff::default()),
             last_low: Default::default(),
             last_mid: Default::default(),
+            address_high: Default::default(),
             last_high: Default::default(),
             above_low: Default::default(),
             some_low: Default::default(),
@@ -160,7 +162,17 @@ impl Logic for KeyCheck {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, is_key, is_domain, last_low, last_mid, last_high, above_low, some_low, limit_high
+            self,
+            clk,
+            is_key,
+            is_domain,
+            last_low,
+            last_mid,
+            address_high,
+            last_high,
+            above_low,
+            some_low,
+            limit_high
         );
         self.keys.clk.next = self.clk.val();
         self.keys.rst.next = self.rst.val();
@@ -220,7 +232,9 @@ impl Logic for KeyCheck {
         self.mid.next = self.last_mid.q.val() + bit_cast::<17, 1>(self.last_low.q.val().get_bits::<1>(16));
         self.low.next = (bit_cast::<32, 16>(self.mid.val().get_bits::<16>(0)) << 16)
             | bit_cast::<32, 16>(self.last_low.q.val().get_bits::<16>(0));
-        self.last_high.d.next = bit_cast::<33, 32>(self.address.val().get_bits::<32>(32))
+        // The address may come out of a memory; it is held.
+        self.address_high.d.next = self.address.val().get_bits::<32>(32);
+        self.last_high.d.next = bit_cast::<33, 32>(self.address_high.q.val())
             + bit_cast::<33, 1>(self.mid.val().get_bits::<1>(16));
         self.above_low.d.next = self.low.val() > self.keys.read_data.val().limit.get_bits::<32>(0);
         self.some_low.d.next = self.keys.read_data.val().limit.get_bits::<32>(0) != 0;

@@ -1,9 +1,10 @@
 //! Whether a write may write: key, right, domain and bounds, for every packet.
 //!
 //! ```text
-//!                        ┌──── sends, empty writes: in the next clock ─────┐
-//!  packet (rx/lookup's) ─┤                                                 ├─> checked
-//!                        └─ key_check, two clocks ──> denied ── a write ───┘
+//!                        ┌─────────── sends, empty writes ───────────┐
+//!  packet (rx/lookup's) ─┤                                           ├─> checked
+//!                        └─ key_check ──> denied ── a write ─────────┘
+//!                                two clocks
 //! ```
 //!
 //! The whole [address, address + length) of the message is checked, not the
@@ -13,9 +14,9 @@
 //! and `context` hold of its message.
 //!
 //! Contract:
-//! - sends and empty writes pass a clock after they have come to the front, other
-//!   writes two: hidden while `lookup` is busy with the packet before. So
-//!   `checked_data` stands before `checked_valid`, all but `denied`;
+//! - a packet passes two clocks after it has come to the front: hidden while `lookup`
+//!   is busy with the packet before. So `checked_data` stands for two clocks before
+//!   `checked_valid`, all but `denied`;
 //! - `denied` is that of the present tables: a packet that waits at `checked`
 //!   may still be denied, and a table write shows three clocks after it;
 //! - a packet leaves its place a clock after it is taken, so that one comes every
@@ -100,10 +101,8 @@ impl Logic for Access {
             & self.packet_data.val().length.any();
         self.checked_data.next = self.packet_data.val();
         self.checked_data.next.denied = self.writes.q.val() & !self.keys.permitted.val();
-        self.checked_valid.next = self.packet_valid.val()
-            & !self.taken.q.val()
-            & ((self.stood.q.val() == 2) | ((self.stood.q.val() == 1) & !self.writes.q.val()))
-            & self.keys.ready.val();
+        self.checked_valid.next =
+            self.packet_valid.val() & !self.taken.q.val() & (self.stood.q.val() == 2) & self.keys.ready.val();
         self.takes.next = self.checked_valid.val() & self.checked_ready.val();
         // What is taken leaves in the next clock: that it is taken is known late.
         self.taken.d.next = self.takes.val();

@@ -194,9 +194,9 @@ pub struct StreamDriver {
     gate: Gate,
     queue: VecDeque<Transfer>,
     offering: bool,
-    /// The payload is put up a clock before it is valid; it is up.
-    ahead: bool,
-    shown: bool,
+    /// For how many clocks the payload is up before it is valid, and has been.
+    ahead: u32,
+    shown: u32,
     sent: u64,
 }
 
@@ -226,15 +226,15 @@ impl StreamDriver {
             gate: idle.gate(rng.fork()),
             queue: VecDeque::new(),
             offering: false,
-            ahead: false,
-            shown: false,
+            ahead: 0,
+            shown: 0,
             sent: 0,
         })
     }
 
-    /// The same for a design that wants each word's payload to stand a clock before it is offered.
-    pub fn ahead(mut self) -> Self {
-        self.ahead = true;
+    /// The same for a design that wants each word's payload to stand for so many clocks before it is offered.
+    pub fn ahead(mut self, clocks: u32) -> Self {
+        self.ahead = clocks;
         self
     }
 
@@ -280,10 +280,11 @@ impl Agent for StreamDriver {
         // The gate is asked every clock, so that a pattern is one of clocks and
         // not of words.
         let open = self.gate.is_open();
-        self.offering = !self.queue.is_empty() && (self.offering || open && (self.shown || !self.ahead));
+        self.offering = !self.queue.is_empty() && (self.offering || open && self.shown >= self.ahead);
         dut.set(self.ports.valid, self.offering);
-        self.shown = !self.queue.is_empty() && (self.offering || self.ahead);
-        if let Some(transfer) = self.queue.front().filter(|_| self.shown) {
+        let up = self.offering || self.ahead > 0;
+        if let Some(transfer) = self.queue.front().filter(|_| up) {
+            self.shown += 1;
             self.ports.shape.set(dut, &transfer.word);
             if let Some(last) = self.ports.last {
                 dut.set(last, transfer.last);
@@ -295,7 +296,7 @@ impl Agent for StreamDriver {
         if self.ports.moved(dut) {
             self.queue.pop_front();
             self.offering = false;
-            self.shown = false;
+            self.shown = 0;
             self.sent += 1;
         }
     }

@@ -205,7 +205,7 @@ impl<'a> Bench<'a> {
         let mut bench = Bench {
             reference: Reference::new(config, SEED, time_wait),
             host: Broadcast::new(dut),
-            packets: StreamDriver::new(dut, "packet", idle, rng).unwrap().ahead(),
+            packets: StreamDriver::new(dut, "packet", idle, rng).unwrap().ahead(2),
             retires: StreamDriver::new(dut, "retire", retire, rng).unwrap(),
             works: StreamMonitor::new(dut, "work", stall, rng).unwrap(),
             feedbacks: StreamMonitor::new(dut, "feedback", stall, rng).unwrap(),

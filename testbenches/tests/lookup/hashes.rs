@@ -48,7 +48,7 @@ fn hashed(dut: &mut Dut, (gid, endpoint, slot): Key) -> (usize, usize) {
     dut.set_wide(at_gid, &[gid as u64, (gid >> 64) as u64]);
     dut.set(at_endpoint, endpoint as u64);
     dut.set(at_slot, slot as u64);
-    dut.settle();
+    dut.clock();
     let [hash0, hash1] = ["hash0", "hash1"].map(|name| dut.port(name).unwrap());
     (dut.get(hash0) as usize, dut.get(hash1) as usize)
 }

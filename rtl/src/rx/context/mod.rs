@@ -282,6 +282,9 @@ pub struct Context {
     step: Dff<Bits<3>>,
     nacks: Dff<Bits<3>>,
     nack_limit: Dff<Bits<24>>,
+    /// Blocks from the first that is missing to the last that was ordered, a clock after `nack_limit`.
+    order_ahead: Dff<Bits<24>>,
+    order_stood: Dff<Bit>,
 
     room: Dff<Bits<11>>,
     pause: Dff<Bits<2>>,
@@ -345,7 +348,6 @@ pub struct Context {
     block_bits: Constant<Bits<13>>,
     by_order: Signal<Local, Bit>,
     order_last: Signal<Local, Bits<24>>,
-    order_ahead: Signal<Local, Bits<24>>,
     meets: Signal<Local, Bit>,
     order: Signal<Local, RecoverOrder>,
     commit: Signal<Local, Bit>,
@@ -581,6 +583,7 @@ impl Context {
             by_order: Default::default(),
             order_last: Default::default(),
             order_ahead: Default::default(),
+            order_stood: Default::default(),
             meets: Default::default(),
             order: Default::default(),
             commit: Default::default(),

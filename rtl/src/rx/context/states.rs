@@ -410,13 +410,16 @@ impl Part<States> for Context {
             }
 
             ContextState::OrderBlock => {
-                self.ran_state.next = ContextState::NackDone;
-                if (self.nack_limit.q.val() != 0) & (self.order_ahead.val() < 4) {
-                    self.ran_step.next = self.order_ahead.val().get_bits::<3>(0);
-                    if self.granted.val() < self.nack_limit.q.val() {
-                        self.ran_nack_limit.next = self.granted.val();
+                // Which block that is takes a clock.
+                if self.order_stood.q.val() {
+                    self.ran_state.next = ContextState::NackDone;
+                    if (self.nack_limit.q.val() != 0) & (self.order_ahead.q.val() < 4) {
+                        self.ran_step.next = self.order_ahead.q.val().get_bits::<3>(0);
+                        if self.granted.val() < self.nack_limit.q.val() {
+                            self.ran_nack_limit.next = self.granted.val();
+                        }
+                        self.ran_state.next = ContextState::Nack;
                     }
-                    self.ran_state.next = ContextState::Nack;
                 }
             }
 

@@ -51,6 +51,8 @@ impl Part<Wires> for Context {
             step,
             nacks,
             nack_limit,
+            order_ahead,
+            order_stood,
             room,
             pause,
             quota,
@@ -367,7 +369,8 @@ impl Part<Wires> for Context {
             & ((self.nacks.q.val() < self.settings.val().nack_burst) | self.by_order.val())
             & ((self.step.q.val() == 0) | self.expiry.q.val().burst | self.by_order.val());
         self.order_last.next = self.nack_limit.q.val() - 1;
-        self.order_ahead.next = (self.order_last.val() >> 8) - (self.cumulative.val() >> 8);
+        self.order_ahead.d.next = (self.order_last.val() >> 8) - (self.cumulative.val() >> 8);
+        self.order_stood.d.next = self.state.q.val() == ContextState::OrderBlock;
         self.whole_chunk.arrived.next = self.chunk_bits.q.val();
         self.whole_chunk.index.next = self.packet.q.val().index.get_bits::<8>(0);
         self.whole_chunk.chunk_log2.next = self.fixed.q.val().chunk_log2;

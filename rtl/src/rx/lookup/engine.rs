@@ -50,8 +50,6 @@ impl Logic for Lookup {
             reclaim_turn,
             lives_to,
             released_to,
-            hash0,
-            hash1,
             is_tagged,
             has_opened
         );
@@ -98,8 +96,6 @@ impl Logic for Lookup {
         self.hash.gid.next = self.packet_data.val().src_gid;
         self.hash.endpoint.next = self.packet_data.val().src_endpoint;
         self.hash.slot.next = self.packet_data.val().slot;
-        self.hash0.d.next = self.hash.hash0.val();
-        self.hash1.d.next = self.hash.hash1.val();
 
         // The tables: the sets of the packet, or of the sweep, which comes once
         // what was read for the packet has been compared.
@@ -518,8 +514,8 @@ impl Logic for Lookup {
         }
         if self.accept.val() {
             self.packet.d.next = self.packet_data.val();
-            self.set0.d.next = self.hash0.q.val();
-            self.set1.d.next = self.hash1.q.val();
+            self.set0.d.next = self.hash.hash0.val();
+            self.set1.d.next = self.hash.hash1.val();
         }
 
         if self.clear_at.q.val() != self.sets.val() {

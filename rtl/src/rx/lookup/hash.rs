@@ -1,7 +1,7 @@
 //! Two seeded hashes of a message's key.
 //!
 //! ```text
-//!  key 164 ──> 33 pieces of 5 bits ──> a table each: 32 words of 26 bits ──> XOR ──> hash0, hash1
+//!  key 164 ──> 33 pieces of 5 bits ──> a table each: 32 words of 26 bits ──> six XORs, registered ──> XOR ──> hash0, hash1
 //!  seed ─────> HashSeed ─────────────> fills the tables
 //! ```
 //!
@@ -9,8 +9,7 @@
 //! over the seeds, and numbered hosts, endpoints and slots spread as if at random.
 //! Which keys collide cannot be worked out without the seed.
 //!
-//! Contract: `hash0` and `hash1` follow the key combinationally, a LUT RAM and two
-//! LUTs. `load` starts filling the tables; `keyed` falls with it and rises 1,121
+//! Contract: `hash0` and `hash1` follow the key by a clock. `load` starts filling the tables; `keyed` falls with it and rises 1,121
 //! clocks later.
 //!
 //! Verified by `testbenches/tests/lookup/`, which computes the same hashes.
@@ -40,6 +39,8 @@ pub struct LookupHash {
     key: Signal<Local, Bits<165>>,
     /// Sums of every sixth table up to here.
     sums: [Signal<Local, Bits<26>>; 39],
+    /// The last six of these: the key comes out of a memory.
+    parts: [Dff<Bits<26>>; 6],
     total: Signal<Local, Bits<26>>,
     /// Bits of both hashes that are wanted of each piece.
     wanted: [Constant<Bits<26>>; 33],
@@ -69,6 +70,7 @@ impl LookupHash {
             tables: std::array::from_fn(|_| LutRam::new().of_bits(|bit| wanted >> bit & 1 != 0)),
             key: Default::default(),
             sums: std::array::from_fn(|_| Default::default()),
+            parts: std::array::from_fn(|_| Dff::default()),
             total: Default::default(),
             wanted: std::array::from_fn(|at| {
                 let counts = ipv6 || PIECE * at < GID_AT + 32;
@@ -102,12 +104,12 @@ impl Logic for LookupHash {
             self.sums[i + 6].next =
                 self.sums[i].val() ^ (self.tables[i].read_data.val() & self.wanted[i].val());
         }
-        self.total.next = self.sums[33].val()
-            ^ self.sums[34].val()
-            ^ self.sums[35].val()
-            ^ self.sums[36].val()
-            ^ self.sums[37].val()
-            ^ self.sums[38].val();
+        self.total.next = 0.into();
+        for i in 0..6 {
+            self.parts[i].clock.next = self.clk.val();
+            self.parts[i].d.next = self.sums[i + 33].val();
+            self.total.next = self.total.val() ^ self.parts[i].q.val();
+        }
         self.hash0.next = self.total.val().get_bits::<13>(0);
         self.hash1.next = self.total.val().get_bits::<13>(13);
     }

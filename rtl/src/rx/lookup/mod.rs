@@ -13,8 +13,8 @@
 //! order of the packets.
 //!
 //! Contract:
-//! - a packet's data stands at `packet_data` a clock before `packet_valid`, so that it is
-//!   hashed when it is taken;
+//! - a packet's data stands at `packet_data` for two clocks before `packet_valid`, so that
+//!   it is hashed when it is taken;
 //! - a packet occupies the block for 4 clocks, with an answer at most 3 clocks
 //!   after `ask_valid`; its outputs are offered 5 clocks after it was taken. An
 //!   end takes none: it is written while a packet is looked up, which is read
@@ -245,9 +245,6 @@ pub struct Lookup {
     /// Until when a tombstone of this clock lives, units of 256 ticks; one whose message was released.
     lives_to: Dff<Bits<18>>,
     released_to: Dff<Bits<18>>,
-    // Of the packet on offer.
-    hash0: Dff<Bits<13>>,
-    hash1: Dff<Bits<13>>,
     /// `by_tag` of the packet at hand, a clock later.
     is_tagged: Dff<Bit>,
     /// A context was opened in the last clock.
@@ -435,8 +432,6 @@ impl Lookup {
             reclaim_turn: Default::default(),
             lives_to: Default::default(),
             released_to: Default::default(),
-            hash0: Default::default(),
-            hash1: Default::default(),
             is_tagged: Default::default(),
             has_opened: Default::default(),
             in_act: Default::default(),

@@ -31,6 +31,7 @@ impl Logic for Slots {
             rtt2,
             beyond,
             reach2,
+            known1,
             reach_unknown,
             bytes,
             reclaim_at
@@ -222,25 +223,36 @@ impl Logic for Slots {
         self.rtt.ask.next = self.intake.request.val().dst_gid;
         if self.job1.q.val().accept {
             self.message2.d.next = self.intake.request.val();
-            self.rtt1.next = self.rtt.known.val();
+            self.rtt1.next = self.known1.q.val();
         } else {
             self.message2.d.next = self.messages.read_data.val();
             self.rtt1.next = self.states.read_data.val().srtt;
         }
-        self.known2.d.next = self.rtt.known.val();
+        // Out of a memory; the request has stood for clocks before it is accepted.
+        self.known1.d.next = self.rtt.known.val();
+        self.known2.d.next = self.known1.q.val();
         // The round trip comes out of a memory: whether it is known is seen while its sum is made,
         // of either source apart.
         self.reach_unknown.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
             + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
         self.rtt2.d.next = self.rtt1.val();
-        self.reach2.d.next = (bit_cast::<18, 16>(self.settings.val().guard) << 1)
-            + bit_cast::<18, 16>(self.states.read_data.val().srtt);
+        // Out of UltraRAM: the upper part with and without what the lower one carries.
+        self.guard2.next = bit_cast::<18, 16>(self.settings.val().guard) << 1;
+        self.old_low.next = bit_cast::<9, 8>(self.guard2.val().get_bits::<8>(0))
+            + bit_cast::<9, 8>(self.states.read_data.val().srtt.get_bits::<8>(0));
+        self.old_high.next = self.guard2.val().get_bits::<10>(8)
+            + bit_cast::<10, 8>(self.states.read_data.val().srtt.get_bits::<8>(8));
+        if self.old_low.val().get_bit(8) {
+            self.old_high.next = self.guard2.val().get_bits::<10>(8)
+                - !bit_cast::<10, 8>(self.states.read_data.val().srtt.get_bits::<8>(8));
+        }
+        self.reach2.d.next = (bit_cast::<18, 10>(self.old_high.val()) << 8)
+            | bit_cast::<18, 8>(self.old_low.val().get_bits::<8>(0));
         if self.job1.q.val().accept {
             // The complement of a difference: of two sums a synthesiser makes one, behind the choice.
-            self.reach2.d.next = !(!bit_cast::<18, 16>(self.rtt.known.val())
-                - (bit_cast::<18, 16>(self.settings.val().guard) << 1));
+            self.reach2.d.next = !(!bit_cast::<18, 16>(self.known1.q.val()) - self.guard2.val());
         }
-        self.new_unknown.next = self.job1.q.val().accept & (self.rtt.known.val() == 0);
+        self.new_unknown.next = self.job1.q.val().accept & (self.known1.q.val() == 0);
         self.old_unknown.next = !self.job1.q.val().accept & (self.states.read_data.val().srtt == 0);
         if self.new_unknown.val() | self.old_unknown.val() {
             self.rtt2.d.next = self.settings.val().rtt_default;

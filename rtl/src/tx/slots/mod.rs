@@ -180,8 +180,13 @@ pub struct Slots {
     beyond: Dff<Bits<24>>,
     /// What an interval begins with; that of a slot that knows no round trip.
     reach2: Dff<Bits<18>>,
+    /// What is known of the way of the request on offer.
+    known1: Dff<Bits<16>>,
     reach_unknown: Dff<Bits<18>>,
     rtt1: Signal<Local, Bits<16>>,
+    guard2: Signal<Local, Bits<18>>,
+    old_low: Signal<Local, Bits<9>>,
+    old_high: Signal<Local, Bits<10>>,
     /// It is not known: of a new message; of one that was there.
     new_unknown: Signal<Local, Bit>,
     old_unknown: Signal<Local, Bit>,
@@ -305,8 +310,12 @@ impl Slots {
             rtt2: Default::default(),
             beyond: Default::default(),
             reach2: Default::default(),
+            known1: Default::default(),
             reach_unknown: Default::default(),
             rtt1: Default::default(),
+            guard2: Default::default(),
+            old_low: Default::default(),
+            old_high: Default::default(),
             new_unknown: Default::default(),
             old_unknown: Default::default(),
             bytes: Default::default(),
