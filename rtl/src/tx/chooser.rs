@@ -49,6 +49,12 @@ pub struct Chooser {
     named: [Signal<Local, Bit>; 2],
     may_new: Signal<Local, Bit>,
     may_again: Signal<Local, Bit>,
+    /// The slots of sources 0 and 1, 2 and 3, 4 and 5, 2 to 5, and of a packet or the source that yields.
+    first: Signal<Local, Bits<12>>,
+    early: Signal<Local, Bits<12>>,
+    late: Signal<Local, Bits<12>>,
+    middle: Signal<Local, Bits<12>>,
+    packet: Signal<Local, Bits<12>>,
     last_next: Dff<Bit>,
 }
 
@@ -74,6 +80,11 @@ impl Chooser {
             named: Default::default(),
             may_new: Default::default(),
             may_again: Default::default(),
+            first: Default::default(),
+            early: Default::default(),
+            late: Default::default(),
+            middle: Default::default(),
+            packet: Default::default(),
             last_next: Default::default(),
         }
     }
@@ -112,12 +123,36 @@ impl Logic for Chooser {
         self.others.next = self.taken[5].val() | self.may_new.val() | self.may_again.val();
         self.chosen[0].next = self.may[0].val() & (!self.yields.val() | !self.others.val());
         self.any.next = self.others.val() | self.may[0].val();
-        // At most one is chosen: no order among them, which would be late.
-        self.slot.next = 0.into();
-        for i in 0..8 {
-            if self.chosen[i].val() {
-                self.slot.next = self.slot.val() | self.slots[i].val();
-            }
+        // Two by two, beside who is chosen: behind it, it would be late at the memories. Without
+        // anybody chosen it is that of source 0 or 6, and means nothing.
+        self.first.next = self.slots[1].val();
+        if self.may[0].val() & !self.yields.val() {
+            self.first.next = self.slots[0].val();
+        }
+        self.early.next = self.slots[3].val();
+        if self.may[2].val() {
+            self.early.next = self.slots[2].val();
+        }
+        self.late.next = self.slots[5].val();
+        if self.may[4].val() {
+            self.late.next = self.slots[4].val();
+        }
+        self.packet.next = self.slots[6].val();
+        if self.may_again.val() & !(self.may_new.val() & !self.last_next.q.val()) {
+            self.packet.next = self.slots[7].val();
+        } else if self.yields.val() & !self.may_new.val() {
+            self.packet.next = self.slots[0].val();
+        }
+        self.middle.next = self.late.val();
+        if self.may[2].val() | self.may[3].val() {
+            self.middle.next = self.early.val();
+        }
+        self.slot.next = self.packet.val();
+        if self.may[2].val() | self.may[3].val() | self.may[4].val() | self.may[5].val() {
+            self.slot.next = self.middle.val();
+        }
+        if self.taken[0].val() | self.may[1].val() {
+            self.slot.next = self.first.val();
         }
         if self.chosen[6].val() {
             self.last_next.d.next = true;

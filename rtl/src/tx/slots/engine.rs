@@ -28,9 +28,12 @@ impl Logic for Slots {
             window3,
             window4,
             known2,
-            rtt2,
+            known_rtt2,
+            unknown2,
             beyond,
-            reach2,
+            low2,
+            high2,
+            carried2,
             known1,
             reach_unknown,
             bytes,
@@ -231,32 +234,29 @@ impl Logic for Slots {
         // Out of a memory; the request has stood for clocks before it is accepted.
         self.known1.d.next = self.rtt.known.val();
         self.known2.d.next = self.known1.q.val();
-        // The round trip comes out of a memory: whether it is known is seen while its sum is made,
-        // of either source apart.
+        // The round trip comes out of UltraRAM: its sum is of two parts, the upper one with and without
+        // what the lower one carries, and which it is and whether it is known is decided a clock later.
         self.reach_unknown.d.next = bit_cast::<18, 16>(self.settings.val().rtt_default)
             + (bit_cast::<18, 16>(self.settings.val().guard) << 1);
-        self.rtt2.d.next = self.rtt1.val();
-        // Out of UltraRAM: the upper part with and without what the lower one carries.
         self.guard2.next = bit_cast::<18, 16>(self.settings.val().guard) << 1;
-        self.old_low.next = bit_cast::<9, 8>(self.guard2.val().get_bits::<8>(0))
-            + bit_cast::<9, 8>(self.states.read_data.val().srtt.get_bits::<8>(0));
-        self.old_high.next = self.guard2.val().get_bits::<10>(8)
-            + bit_cast::<10, 8>(self.states.read_data.val().srtt.get_bits::<8>(8));
-        if self.old_low.val().get_bit(8) {
-            self.old_high.next = self.guard2.val().get_bits::<10>(8)
-                - !bit_cast::<10, 8>(self.states.read_data.val().srtt.get_bits::<8>(8));
+        self.low2.d.next = bit_cast::<9, 8>(self.guard2.val().get_bits::<8>(0))
+            + bit_cast::<9, 8>(self.rtt1.val().get_bits::<8>(0));
+        self.high2.d.next =
+            self.guard2.val().get_bits::<10>(8) + bit_cast::<10, 8>(self.rtt1.val().get_bits::<8>(8));
+        self.carried2.d.next =
+            self.guard2.val().get_bits::<10>(8) - !bit_cast::<10, 8>(self.rtt1.val().get_bits::<8>(8));
+        self.unknown2.d.next = self.rtt1.val() == 0;
+        self.known_rtt2.d.next = self.rtt1.val();
+        self.rtt2.next = self.known_rtt2.q.val();
+        self.reach2.next = (bit_cast::<18, 10>(self.high2.q.val()) << 8)
+            | bit_cast::<18, 8>(self.low2.q.val().get_bits::<8>(0));
+        if self.low2.q.val().get_bit(8) {
+            self.reach2.next = (bit_cast::<18, 10>(self.carried2.q.val()) << 8)
+                | bit_cast::<18, 8>(self.low2.q.val().get_bits::<8>(0));
         }
-        self.reach2.d.next = (bit_cast::<18, 10>(self.old_high.val()) << 8)
-            | bit_cast::<18, 8>(self.old_low.val().get_bits::<8>(0));
-        if self.job1.q.val().accept {
-            // The complement of a difference: of two sums a synthesiser makes one, behind the choice.
-            self.reach2.d.next = !(!bit_cast::<18, 16>(self.known1.q.val()) - self.guard2.val());
-        }
-        self.new_unknown.next = self.job1.q.val().accept & (self.known1.q.val() == 0);
-        self.old_unknown.next = !self.job1.q.val().accept & (self.states.read_data.val().srtt == 0);
-        if self.new_unknown.val() | self.old_unknown.val() {
-            self.rtt2.d.next = self.settings.val().rtt_default;
-            self.reach2.d.next = self.reach_unknown.q.val();
+        if self.unknown2.q.val() {
+            self.rtt2.next = self.settings.val().rtt_default;
+            self.reach2.next = self.reach_unknown.q.val();
         }
         // TX-6.
         self.beyond.d.next = self.outlet.lag.val() + (bit_cast::<24, 16>(self.settings.val().guard) << 1);
@@ -276,9 +276,9 @@ impl Logic for Slots {
         self.judge.feedback.next = self.feedback.q.val();
         self.judge.outside.next = self.feedback_slot.val() != self.feedback.q.val().slot;
         self.judge.known_rtt.next = self.known2.q.val();
-        self.judge.rtt.next = self.rtt2.q.val();
-        self.judge.reach.next = self.reach2.q.val();
-        self.judge.settles_in.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt2.q.val());
+        self.judge.rtt.next = self.rtt2.val();
+        self.judge.reach.next = self.reach2.val();
+        self.judge.settles_in.next = self.beyond.q.val() + bit_cast::<24, 16>(self.rtt2.val());
         self.judge.jitter.next = self.starter.jitter.val();
         self.maker.job.next = self.job2.q.val();
         self.maker.state.next = self.state2.q.val();

@@ -175,21 +175,22 @@ pub struct Slots {
     window3: Dff<Bits<8>>,
     window4: Dff<Bits<8>>,
     known2: Dff<Bits<16>>,
-    rtt2: Dff<Bits<16>>,
+    known_rtt2: Dff<Bits<16>>,
+    unknown2: Dff<Bit>,
+    rtt2: Signal<Local, Bits<16>>,
     /// What a word about a packet takes beyond the round trip.
     beyond: Dff<Bits<24>>,
-    /// What an interval begins with; that of a slot that knows no round trip.
-    reach2: Dff<Bits<18>>,
+    /// What an interval begins with, in parts: the lower one, the upper one without and with its carry.
+    low2: Dff<Bits<9>>,
+    high2: Dff<Bits<10>>,
+    carried2: Dff<Bits<10>>,
+    reach2: Signal<Local, Bits<18>>,
     /// What is known of the way of the request on offer.
     known1: Dff<Bits<16>>,
+    /// What it begins with where no round trip is known.
     reach_unknown: Dff<Bits<18>>,
     rtt1: Signal<Local, Bits<16>>,
     guard2: Signal<Local, Bits<18>>,
-    old_low: Signal<Local, Bits<9>>,
-    old_high: Signal<Local, Bits<10>>,
-    /// It is not known: of a new message; of one that was there.
-    new_unknown: Signal<Local, Bit>,
-    old_unknown: Signal<Local, Bit>,
 
     // Outputs.
     bytes: Dff<Bits<32>>,
@@ -307,17 +308,18 @@ impl Slots {
             window3: Default::default(),
             window4: Default::default(),
             known2: Default::default(),
+            known_rtt2: Default::default(),
+            unknown2: Default::default(),
             rtt2: Default::default(),
             beyond: Default::default(),
+            low2: Default::default(),
+            high2: Default::default(),
+            carried2: Default::default(),
             reach2: Default::default(),
             known1: Default::default(),
             reach_unknown: Default::default(),
             rtt1: Default::default(),
             guard2: Default::default(),
-            old_low: Default::default(),
-            old_high: Default::default(),
-            new_unknown: Default::default(),
-            old_unknown: Default::default(),
             bytes: Default::default(),
             reclaim_at: Default::default(),
             added: Default::default(),
