@@ -18,7 +18,8 @@ impl Logic for Interval {
             to_visit,
             halved,
             job,
-            again,
+            handed,
+            owner_before,
             node,
             owner,
             word,
@@ -109,7 +110,9 @@ impl Logic for Interval {
         self.words.write_enable.next = false;
         self.words.write_address.next = self.owner.q.val();
         self.fetched.next = self.words.read_data.val();
-        if self.again.q.val() {
+        // Seen behind the memory: who comes next comes out of one too.
+        self.again.next = self.handed.q.val() & (self.owner_before.q.val() == self.owner.q.val());
+        if self.again.val() {
             self.fetched.next = self.word.q.val();
         }
         if !self.has_rounds.val() {
@@ -554,7 +557,8 @@ impl Logic for Interval {
             self.job.d.next = self.job_data.val();
             self.node.d.next = self.pop_node.val().get_bit(12);
             self.owner.d.next = self.chosen.val();
-            self.again.d.next = self.hand.val() & (self.chosen.val() == self.owner.q.val());
+            self.owner_before.d.next = self.owner.q.val();
+            self.handed.d.next = self.hand.val();
             if !self.take_job.val() {
                 self.job.d.next.opened = false;
             }

@@ -237,7 +237,10 @@ pub struct Interval {
     halved: Dff<Bits<4>>,
     job: Dff<IntervalJob>,
     /// The last job was of the same message: its word is in the register.
-    again: Dff<Bit>,
+    again: Signal<Local, Bit>,
+    /// The job was taken in the last clock of the one before, and whose that one was.
+    handed: Dff<Bit>,
+    owner_before: Dff<Bits<12>>,
     node: Dff<Bit>,
     owner: Dff<Bits<12>>,
     word: Dff<IntervalWord>,
@@ -403,6 +406,8 @@ impl Interval {
             halved: Default::default(),
             job: Default::default(),
             again: Default::default(),
+            handed: Default::default(),
+            owner_before: Default::default(),
             node: Default::default(),
             owner: Default::default(),
             word: Default::default(),

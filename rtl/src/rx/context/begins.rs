@@ -334,9 +334,12 @@ impl Part<Begins> for Context {
         if !self.op_valid.val() & self.result_valid.val() {
             self.flying.d.next = self.flying.q.val() - 1;
         }
-        self.total.d.next = self.total.q.val() + bit_cast::<36, 32>(self.credit_up.val())
-            - bit_cast::<36, 32>(self.credit_down.val());
-        self.grant.released.next = self.credit_down.val().any();
+        // A clock later: what goes up is a difference, and late. The next grant is looked at later still.
+        self.total_up.d.next = self.credit_up.val();
+        self.total_down.d.next = self.credit_down.val();
+        self.total.d.next = self.total.q.val() + bit_cast::<36, 32>(self.total_up.q.val())
+            - bit_cast::<36, 32>(self.total_down.q.val());
+        self.grant.released.next = self.total_down.q.val().any();
 
         self.alloc_take.next = self.pool_take.val() | self.stock.fill.val();
 
@@ -353,6 +356,12 @@ impl Part<Begins> for Context {
         }
         if self.rst.val() {
             self.flying.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.total_up.d.next = 0.into();
+        }
+        if self.rst.val() {
+            self.total_down.d.next = 0.into();
         }
         if self.rst.val() {
             self.total.d.next = 0.into();

@@ -302,6 +302,9 @@ pub struct Context {
     retire_full: Dff<Bit>,
     /// Below 2^36: 4096 contexts of 24 bits.
     total: Dff<Bits<36>>,
+    /// What comes to it, and what goes.
+    total_up: Dff<Bits<32>>,
+    total_down: Dff<Bits<32>>,
     pulse: Dff<ContextPulses>,
 
     answers: Signal<Local, Bit>,
@@ -540,6 +543,8 @@ impl Context {
             retire: Default::default(),
             retire_full: Default::default(),
             total: Default::default(),
+            total_up: Default::default(),
+            total_down: Default::default(),
             pulse: Default::default(),
             answers: Default::default(),
             ends: Default::default(),

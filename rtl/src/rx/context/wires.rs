@@ -67,6 +67,8 @@ impl Part<Wires> for Context {
             retire,
             retire_full,
             total,
+            total_up,
+            total_down,
             pulse
         );
         // What the running event does to what a beginning one may change in the
