@@ -64,6 +64,8 @@ pub struct KeyCheck {
     pub ready: Signal<Out, Bit>,
     keys: ClearedRam<MemoryKey, 8>,
     domains: ClearedRam<Bits<16>, 8>,
+    /// There are no bytes to check; the length may come out of a memory.
+    is_empty: Dff<Bit>,
     /// The key and its right fit, and its domain; of the clock before.
     is_key: Dff<Bit>,
     is_domain: Dff<Bit>,
@@ -126,6 +128,7 @@ impl KeyCheck {
             ready: Default::default(),
             keys,
             domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
+            is_empty: Default::default(),
             is_key: Default::default(),
             is_domain: Default::default(),
             are_below: std::array::from_fn(|_| Dff::default()),
@@ -164,6 +167,7 @@ impl Logic for KeyCheck {
         dff_setup!(
             self,
             clk,
+            is_empty,
             is_key,
             is_domain,
             last_low,
@@ -244,7 +248,8 @@ impl Logic for KeyCheck {
             & ((self.limit_high.q.val().get_bits::<32>(0) != 0) | self.some_low.q.val());
         self.fits.next = (self.last_high.q.val() < self.limit_high.q.val())
             | ((self.last_high.q.val() == self.limit_high.q.val()) & !self.above_low.q.val());
-        self.permitted.next = (self.length.val() == 0)
+        self.is_empty.d.next = self.length.val() == 0;
+        self.permitted.next = self.is_empty.q.val()
             | (self.is_key.q.val()
                 & self.is_domain.q.val()
                 & !self.below.val()
