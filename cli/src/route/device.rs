@@ -40,6 +40,9 @@ const GOWIN_BLOCK_RAMS: [&str; 8] = ["SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX
 /// What a nextpnr calls some of what a device has: its cells, and how many each counts for.
 type Reported = &'static [(&'static str, usize)];
 
+/// The Artix-7, with its package and speed grade.
+const XC7A200T: &str = "xc7a200tfbg484-1";
+
 /// Where the harness's pins are in an Artix-7.
 const XDC: &str = "\
 set_property LOC R4 [get_ports clk]
@@ -180,9 +183,7 @@ impl Device {
                 options.extend(["--write".into(), format!("{seed}.config")]);
                 options
             }
-            Self::Xc7a200t => {
-                himbaechel("xc7a200tfbg484-1", &["xdc=pins.xdc", &format!("fasm={seed}.config")])
-            }
+            Self::Xc7a200t => himbaechel(XC7A200T, &["xdc=pins.xdc", &format!("fasm={seed}.config")]),
         }
     }
 
@@ -200,15 +201,20 @@ impl Device {
         }
     }
 
-    /// What makes the bitstream `design.bit`: `None` if no package does.
-    pub fn pack(self, seed: u32) -> Option<Vec<String>> {
+    /// What makes the bitstream `design.bit` by the pinned packer; of the 7 series, [`Device::xray`] does.
+    pub fn pack(self, seed: u32) -> Vec<String> {
         let routed = format!("{seed}.config");
         let words = match self.family() {
             Family::Ecp5 => vec![&routed, "--bit", "design.bit"],
             Family::Gowin => vec!["-d", "GW5AST-138C", "-o", "design.bit", &routed],
-            Family::Series7 => return None,
+            Family::Series7 => Vec::new(),
         };
-        Some(words.into_iter().map(str::to_owned).collect())
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Family and part in Project X-Ray's database, which makes bitstreams of the 7 series.
+    pub fn xray(self) -> Option<(&'static str, &'static str)> {
+        matches!(self, Self::Xc7a200t).then_some(("artix7", XC7A200T))
     }
 }
 

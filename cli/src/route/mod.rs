@@ -1,7 +1,9 @@
 //! `tessera route`: a block, or any Verilog, placed and routed in an ECP5, a Gowin or an Artix-7: its clock, by seeds.
 
 mod device;
+mod frames;
 mod harness;
+mod xray;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,6 +23,7 @@ use crate::output::{self, Failure};
 use crate::synth::quoted;
 use device::Device;
 use harness::{harness, Own, TOP};
+use xray::Xray;
 
 /// Place and route a block, or any Verilog, in a Lattice ECP5, a Gowin GW5AST or an Artix-7: the clock it closes
 #[derive(Args, Debug)]
@@ -50,6 +53,10 @@ pub struct RouteArgs {
     /// which is WebAssembly and takes two to three times as long [env: TESSERA_NEXTPNR]
     #[arg(long, value_name = "PROGRAM")]
     nextpnr: Option<PathBuf>,
+    /// Where Project X-Ray is installed, for the bitstream of an Artix-7: its bin/xc7frames2bit and bin/bitread, and
+    /// share/prjxray/database (Debian's packages prjxray and prjxray-database) [env: TESSERA_PRJXRAY] [default: /usr]
+    #[arg(long, value_name = "FOLDER")]
+    prjxray: Option<PathBuf>,
     /// Clock to try for, MHz
     #[arg(long, value_name = "MHZ", default_value_t = 100.0)]
     frequency: f64,
@@ -249,11 +256,16 @@ impl Mapped<'_> {
         Ok((Run { seed, mhz, seconds: begun.elapsed().as_secs_f64() }, report))
     }
 
-    fn pack(&self, seed: u32, to: &Path) -> Result<(), Failure> {
-        let mut command = self.placer.pack()?;
-        command.current_dir(self.folder).args(self.args.device.pack(seed).unwrap_or_default());
-        tool("what makes bitstreams", &mut command, &self.folder.join("pack.log"))?;
+    fn pack(&self, seed: u32, xray: Option<&Xray>, to: &Path) -> Result<(), Failure> {
         let made = self.folder.join("design.bit");
+        if let Some(xray) = xray {
+            let _progress = Progress::start("making the bitstream");
+            xray.pack(&self.folder.join(format!("{seed}.config")), &made)?;
+        } else {
+            let mut command = self.placer.pack()?;
+            command.current_dir(self.folder).args(self.args.device.pack(seed));
+            tool("what makes bitstreams", &mut command, &self.folder.join("pack.log"))?;
+        }
         let bytes = std::fs::read(&made)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", made.display())))?;
         output::write(to, bytes)
@@ -341,14 +353,13 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
         return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
     }
-    if args.bitstream.is_some() && args.device.pack(args.seed).is_none() {
-        return Err(Failure::new(format!(
-            "no package makes bitstreams for {}: leave --bitstream out, and give the FASM that the run leaves in {} to \
-             prjxray's fasm2frames and xc7frames2bit",
-            args.device.name(),
-            cache_dir().join("route").display()
-        )));
-    }
+    // Looked for before the hours that placing takes.
+    let xray = match args.device.xray() {
+        Some((family, part)) if args.bitstream.is_some() => {
+            Some(Xray::find(args.prjxray.as_deref(), family, part)?)
+        }
+        _ => None,
+    };
     let begun = Instant::now();
     let (design, top, sources, folder) = sources(args)?;
     let options = ToolOptions { nextpnr: args.nextpnr.clone(), ..ToolOptions::default() };
@@ -411,7 +422,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         .max_by(|a, b| a.mhz.total_cmp(&b.mhz))
         .map_or((args.seed, 0.0), |run| (run.seed, run.mhz));
     if let Some(file) = &args.bitstream {
-        mapped.pack(best.0, file)?;
+        mapped.pack(best.0, xray.as_ref(), file)?;
     }
     let result = Routed {
         design,
@@ -463,6 +474,7 @@ mod tests {
             clock: None,
             device: Device::E25,
             nextpnr: None,
+            prjxray: None,
             frequency: 100.0,
             placer: Placing::Static,
             router: Router::Router2,
@@ -519,12 +531,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bitstream_that_no_package_makes_is_refused_at_once() {
+    fn a_bitstream_without_its_tools_is_refused_at_once() {
         let folder = std::env::temp_dir().join(format!("tessera-artix-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
-        let refused = run(&RouteArgs { device: Device::Xc7a200t, ..args(&folder) }).unwrap_err().to_string();
-        assert!(refused.contains("XC7A200T") && refused.contains("fasm2frames"), "{refused}");
+        let args = RouteArgs { device: Device::Xc7a200t, prjxray: Some(folder.clone()), ..args(&folder) };
+        let refused = run(&args).unwrap_err().to_string();
+        assert!(refused.contains("bin/xc7frames2bit") && refused.contains("prjxray-database"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
