@@ -16,7 +16,7 @@
 //!
 //! Contract: combinational but for the memory of who of the last two went.
 //!
-//! Verified as part of `testbenches/tests/tx_slots`, rule TX-8.
+//! Verified by `testbenches/tests/chooser.rs`, and as part of `testbenches/tests/tx_slots`, rule TX-8.
 
 use crate::prelude::*;
 
