@@ -47,7 +47,8 @@ pub struct PathDraw {
     chosen: Dff<Bits<8>>,
     offer: Dff<Bits<8>>,
     exploring: Dff<Bit>,
-    round: Signal<Local, Bits<9>>,
+    /// Of the clock before: settings come out of a memory.
+    round: Dff<Bits<9>>,
     weighted: Signal<Local, Bit>,
     stepped: Signal<Local, Bits<9>>,
     turned: Signal<Local, Bits<9>>,
@@ -94,17 +95,17 @@ impl PathDraw {
 impl Logic for PathDraw {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, lfsr, counter, offset, enabled, chosen, offer, exploring);
+        dff_setup!(self, clk, lfsr, counter, offset, enabled, chosen, offer, exploring, round);
         self.places.clk.next = self.clk.val();
         self.places.rst.next = self.rst.val();
         self.ready.next = self.places.ready.val();
 
         self.weighted.next = self.settings.val().path_policy == 4;
-        self.round.next = self.settings.val().path_count;
+        self.round.d.next = self.settings.val().path_count;
         if self.weighted.val() {
-            self.round.next = 256.into();
+            self.round.d.next = 256.into();
         }
-        self.scaled.next = self.lfsr.q.val().get_bits::<16>(0) * bit_cast::<16, 9>(self.round.val());
+        self.scaled.next = self.lfsr.q.val().get_bits::<16>(0) * bit_cast::<16, 9>(self.round.q.val());
         self.stepped.next = self.counter.q.val() + 1;
         if self.take.val() {
             if self.lfsr.q.val().get_bit(0) {
@@ -113,20 +114,20 @@ impl Logic for PathDraw {
                 self.lfsr.d.next = self.lfsr.q.val() >> 1;
             }
             self.counter.d.next = self.stepped.val();
-            if self.stepped.val() >= self.round.val() {
+            if self.stepped.val() >= self.round.q.val() {
                 self.counter.d.next = 0.into();
                 self.offset.d.next = self.scaled.val().get_bits::<8>(16);
             }
         }
 
         self.turned.next = self.counter.q.val() + bit_cast::<9, 8>(self.offset.q.val());
-        self.over.next = self.turned.val() - self.round.val();
+        self.over.next = self.turned.val() - self.round.q.val();
         // Above a count that was lowered meanwhile: the first path. Of a round more or less the sum is
         // compared beside what is taken from it.
         self.chosen.d.next = 0.into();
-        if self.turned.val() < self.round.val() {
+        if self.turned.val() < self.round.q.val() {
             self.chosen.d.next = self.turned.val().get_bits::<8>(0);
-        } else if bit_cast::<10, 9>(self.turned.val()) < (bit_cast::<10, 9>(self.round.val()) << 1) {
+        } else if bit_cast::<10, 9>(self.turned.val()) < (bit_cast::<10, 9>(self.round.q.val()) << 1) {
             self.chosen.d.next = self.over.val().get_bits::<8>(0);
         }
         if self.settings.val().path_policy == 2 {

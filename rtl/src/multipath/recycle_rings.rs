@@ -52,9 +52,10 @@ pub struct RecycleRings {
     pub asks: Signal<Out, Bit>,
     take_hash: DestinationHash,
     echo_hash: DestinationHash,
-    /// Value in bits 0 to 7, uses left above, and above those whether there are any. The top bit
-    /// of the first says that the ring is as full as it can be, which would be late to find out.
-    rings: [SdpRam<Bits<16>, 10>; 8],
+    /// Value in bits 0 to 7, uses left above, and above those (14) whether there are any. Bit 15
+    /// of the first says that the ring is as full as it can be, bit 16 that the uses left are such
+    /// that the value asks for its echo: behind the RAM both would be late to find out.
+    rings: [SdpRam<Bits<17>, 10>; 8],
     used: Dff<Bit>,
     used_kind: Dff<Bits<2>>,
     waiting: Dff<Bit>,
@@ -63,18 +64,23 @@ pub struct RecycleRings {
     waiting_at: Dff<Bits<10>>,
     echoed: Dff<Bit>,
     at: Dff<Bits<10>>,
-    // What is written, and what was in the clock before: the RAM shows neither yet. An echo
-    // changes it on the way there: to compare all values is late behind the RAM.
-    last: [Dff<Bits<16>>; 8],
-    /// The one that is last now was used for the last time.
-    spent: Dff<Bit>,
+    // What was read and is written, and what was in the clock before: the RAM shows neither yet. A
+    // packet or an echo changes it on the way there: that is late behind the RAM.
+    last: [Dff<Bits<17>>; 8],
+    /// A packet has used the first; it is a PROBE, which takes it out.
+    uses_first: Dff<Bit>,
+    takes_out: Dff<Bit>,
     mends: Dff<Bit>,
     mends_ce: Dff<Bit>,
     mends_ev: Dff<Bits<8>>,
-    held: [Dff<Bit>; 8],
+    /// The echo's value is here: parts of the comparison, and that there is one.
+    held_low: [Dff<Bit>; 8],
+    held_mid: [Dff<Bit>; 8],
+    held_high: [Dff<Bit>; 8],
+    held: [Signal<Local, Bit>; 8],
     last_at: Dff<Bits<10>>,
     last_valid: Dff<Bit>,
-    older: [Dff<Bits<16>>; 8],
+    older: [Dff<Bits<17>>; 8],
     older_full: Dff<Bit>,
     older_at: Dff<Bits<10>>,
     older_valid: Dff<Bit>,
@@ -84,18 +90,19 @@ pub struct RecycleRings {
     base: Dff<Bits<8>>,
     count: Dff<Bits<9>>,
     place: Signal<Local, Bits<10>>,
-    old: [Signal<Local, Bits<16>>; 8],
+    old: [Signal<Local, Bits<17>>; 8],
     live: [Signal<Local, Bit>; 8],
     hit: [Signal<Local, Bit>; 9],
-    fresh: [Signal<Local, Bits<16>>; 8],
-    written: [Signal<Local, Bits<16>>; 8],
-    kept: Signal<Local, Bits<16>>,
+    written: [Signal<Local, Bits<17>>; 8],
+    kept: Signal<Local, Bits<17>>,
     left: Signal<Local, Bits<6>>,
     /// One less, in gates: a carry chain is late behind the memory. Of each bit whether all below are zero.
     none_below: [Signal<Local, Bit>; 7],
     less: Signal<Local, Bits<6>>,
     due: [Signal<Local, Bit>; 3],
-    clean: Signal<Local, Bits<16>>,
+    /// That was its last use.
+    spent: Signal<Local, Bit>,
+    clean: Signal<Local, Bits<17>>,
     /// What is written, without the echo, fills the ring, or with one more value does, counted
     /// place by place.
     filled: [Signal<Local, Bit>; 9],
@@ -111,10 +118,10 @@ pub struct RecycleRings {
     offset: Signal<Local, Bits<8>>,
     /// Numbers of values with which the ring is as full as it can be.
     whole: [Constant<Bits<9>>; 8],
-    uses: Constant<Bits<16>>,
+    uses: Constant<Bits<17>>,
     /// A value, its uses, and that there are any.
-    word: Constant<Bits<16>>,
-    /// Uses left with which a value asks for its echo: every eighth of the second half.
+    word: Constant<Bits<17>>,
+    /// Uses left before one behind which a value asks for its echo: every eighth of the second half.
     asking: [Constant<Bits<6>>; 2],
     sweep_last: Constant<Bits<10>>,
     probe: Constant<Bits<2>>,
@@ -149,11 +156,15 @@ impl RecycleRings {
             echoed: Default::default(),
             at: Default::default(),
             last: std::array::from_fn(|_| Dff::default()),
-            spent: Default::default(),
+            uses_first: Default::default(),
+            takes_out: Default::default(),
             mends: Default::default(),
             mends_ce: Default::default(),
             mends_ev: Default::default(),
-            held: std::array::from_fn(|_| Dff::default()),
+            held_low: std::array::from_fn(|_| Dff::default()),
+            held_mid: std::array::from_fn(|_| Dff::default()),
+            held_high: std::array::from_fn(|_| Dff::default()),
+            held: Default::default(),
             last_at: Default::default(),
             last_valid: Default::default(),
             older: std::array::from_fn(|_| Dff::default()),
@@ -169,13 +180,13 @@ impl RecycleRings {
             old: Default::default(),
             live: Default::default(),
             hit: Default::default(),
-            fresh: Default::default(),
             written: Default::default(),
             kept: Default::default(),
             left: Default::default(),
             none_below: Default::default(),
             less: Default::default(),
             due: Default::default(),
+            spent: Default::default(),
             clean: Default::default(),
             filled: Default::default(),
             nearly: Default::default(),
@@ -189,8 +200,8 @@ impl RecycleRings {
             offset: Default::default(),
             whole: std::array::from_fn(|i| Constant::new((i as u64 + 1).into())),
             uses: Constant::new((1 << 14 | u64::from(RECYCLE_USES) << 8).into()),
-            word: Constant::new(0x7FFFu64.into()),
-            asking: [1, 2].map(|eighths| Constant::new((8u64 * eighths).into())),
+            word: Constant::new(0x1_7FFFu64.into()),
+            asking: [1, 2].map(|eighths| Constant::new((8u64 * eighths + 1).into())),
             sweep_last: Constant::new(1023u64.into()),
             probe: Constant::new(PROBE.into()),
             feedback: Constant::new(FEEDBACK.into()),
@@ -210,7 +221,8 @@ impl Logic for RecycleRings {
             older_at,
             older_valid,
             older_full,
-            spent,
+            uses_first,
+            takes_out,
             mends,
             mends_ce,
             mends_ev,
@@ -246,12 +258,14 @@ impl Logic for RecycleRings {
 
         // What is written. An echo's value, if it is there, has its uses again or leaves; else it is a
         // new last. A packet's value leaves if its uses end.
-        self.clean.next = self.uses.val() | bit_cast::<16, 8>(self.mends_ev.q.val());
+        self.clean.next = self.uses.val() | bit_cast::<17, 8>(self.mends_ev.q.val());
         self.hit[0].next = false;
         self.filled[0].next = self.last[7].q.val().get_bit(14);
         self.nearly[0].next = (self.count.q.val() == 1) | self.last[6].q.val().get_bit(14);
         for i in 0..8 {
-            self.hit[i + 1].next = self.hit[i].val() | self.held[i].q.val();
+            self.held[i].next =
+                self.held_low[i].q.val() & self.held_mid[i].q.val() & self.held_high[i].q.val();
+            self.hit[i + 1].next = self.hit[i].val() | self.held[i].val();
             self.filled[i + 1].next = self.filled[i].val()
                 | (self.last[i].q.val().get_bit(14) & (self.count.q.val() == self.whole[i].val()));
             self.written[i].next = self.last[i].q.val();
@@ -272,11 +286,11 @@ impl Logic for RecycleRings {
                 self.written_full.next = false;
             }
         } else if self.mends.q.val() {
-            if self.held[0].q.val() | !self.last[0].q.val().get_bit(14) {
+            if self.held[0].val() | !self.last[0].q.val().get_bit(14) {
                 self.written[0].next = self.clean.val();
             }
             for i in 1..8 {
-                if self.held[i].q.val()
+                if self.held[i].val()
                     | (!self.hit[8].val()
                         & !self.last[i].q.val().get_bit(14)
                         & self.last[i - 1].q.val().get_bit(14))
@@ -288,14 +302,38 @@ impl Logic for RecycleRings {
                 self.written_full.next = true;
             }
         }
-        if self.spent.q.val() {
+        // The first, used once more, is the last now, or gone. A PROBE takes it out.
+        self.left.next = self.last[0].q.val().get_bits::<6>(8);
+        self.none_below[0].next = true;
+        self.less.next = 0.into();
+        for i in 0..6 {
+            self.none_below[i + 1].next = self.none_below[i].val() & !self.left.val().get_bit(i);
+            self.less.next =
+                self.less.val().replace_bit(i, self.left.val().get_bit(i) ^ self.none_below[i].val());
+        }
+        self.due[0].next = false;
+        for i in 0..2 {
+            self.due[i + 1].next = self.due[i].val() | (self.left.val() == self.asking[i].val());
+        }
+        self.spent.next = self.takes_out.q.val() | (self.left.val() == 1);
+        self.kept.next = bit_cast::<17, 8>(self.last[0].q.val().get_bits::<8>(0))
+            | (bit_cast::<17, 6>(self.less.val()) << 8)
+            | (bit_cast::<17, 1>((!self.spent.val()).into()) << 14)
+            | (bit_cast::<17, 1>(self.due[2].val().into()) << 16);
+        if self.uses_first.q.val() {
             for i in 0..7 {
-                if !self.last[i + 1].q.val().get_bit(14) {
-                    self.written[i].next = self.last[i].q.val().replace_bit(14, false);
+                if self.last[i + 1].q.val().get_bit(14) {
+                    self.written[i].next = self.last[i + 1].q.val();
+                } else if self.last[i].q.val().get_bit(14) {
+                    self.written[i].next = self.kept.val();
                 }
             }
-            self.written[7].next = self.last[7].q.val().replace_bit(14, false);
-            self.written_full.next = false;
+            if self.last[7].q.val().get_bit(14) {
+                self.written[7].next = self.kept.val();
+            }
+            if self.spent.val() {
+                self.written_full.next = false;
+            }
         }
 
         // What is in it.
@@ -318,9 +356,15 @@ impl Logic for RecycleRings {
             }
             self.old[i].next = self.old[i].val() & self.word.val();
             self.live[i].next = self.old[i].val().get_bit(14) & !self.sweeping.q.val();
-            self.held[i].clock.next = self.clk.val();
-            self.held[i].d.next =
-                self.live[i].val() & (self.old[i].val().get_bits::<8>(0) == self.waiting_ev.q.val());
+            self.held_low[i].clock.next = self.clk.val();
+            self.held_low[i].d.next =
+                self.old[i].val().get_bits::<3>(0) == self.waiting_ev.q.val().get_bits::<3>(0);
+            self.held_mid[i].clock.next = self.clk.val();
+            self.held_mid[i].d.next =
+                self.old[i].val().get_bits::<3>(3) == self.waiting_ev.q.val().get_bits::<3>(3);
+            self.held_high[i].clock.next = self.clk.val();
+            self.held_high[i].d.next = self.live[i].val()
+                & (self.old[i].val().get_bits::<2>(6) == self.waiting_ev.q.val().get_bits::<2>(6));
         }
 
         // A packet.
@@ -330,47 +374,12 @@ impl Logic for RecycleRings {
         self.use_first.next = self.used.q.val() & self.on.val() & self.live[0].val() & !self.wanted.val();
         self.recycled.next = self.use_first.val();
         self.ev.next = self.old[0].val().get_bits::<8>(0);
-        self.left.next = self.old[0].val().get_bits::<6>(8);
-        self.none_below[0].next = true;
-        self.less.next = 0.into();
-        for i in 0..6 {
-            self.none_below[i + 1].next = self.none_below[i].val() & !self.left.val().get_bit(i);
-            self.less.next =
-                self.less.val().replace_bit(i, self.left.val().get_bit(i) ^ self.none_below[i].val());
-        }
-        self.due[0].next = false;
-        for i in 0..2 {
-            self.due[i + 1].next = self.due[i].val() | (self.left.val() == self.asking[i].val());
-        }
-        self.asks.next =
-            self.used.q.val() & self.on.val() & self.data.val() & (!self.use_first.val() | self.due[2].val());
-        self.kept.next = bit_cast::<16, 8>(self.old[0].val().get_bits::<8>(0))
-            | (bit_cast::<16, 6>(self.less.val()) << 8)
-            | 0x4000;
-        if self.used_kind.q.val() == self.probe.val() {
-            self.kept.next = self.kept.val().replace_bit(14, false);
-        }
-
-        // The ring as a packet leaves it.
-        for i in 0..7 {
-            self.fresh[i].next = self.old[i].val();
-            if self.use_first.val() {
-                if self.live[i + 1].val() {
-                    self.fresh[i].next = self.old[i + 1].val();
-                } else if self.live[i].val() {
-                    self.fresh[i].next = self.kept.val();
-                }
-            }
-        }
-        self.fresh[7].next = self.old[7].val();
-        if self.use_first.val() & self.live[7].val() {
-            self.fresh[7].next = self.kept.val();
-        }
-        // A PROBE has taken it out already.
-        self.spent.d.next = self.use_first.val()
-            & (self.left.val() == 1)
-            & (self.used_kind.q.val() != self.probe.val())
-            & !self.sweeping.q.val();
+        self.asks.next = self.used.q.val()
+            & self.on.val()
+            & self.data.val()
+            & (!self.use_first.val() | self.old[0].val().get_bit(16));
+        self.uses_first.d.next = self.use_first.val();
+        self.takes_out.d.next = self.used_kind.q.val() == self.probe.val();
         self.mends.d.next = self.echoed.q.val() & !self.sweeping.q.val();
         self.mends_ce.d.next = self.waiting_ce.q.val();
         self.mends_ev.d.next = self.waiting_ev.q.val();
@@ -385,7 +394,7 @@ impl Logic for RecycleRings {
         self.older_valid.d.next = self.last_valid.q.val();
         for i in 0..8 {
             self.last[i].clock.next = self.clk.val();
-            self.last[i].d.next = self.fresh[i].val();
+            self.last[i].d.next = self.old[i].val();
             if self.sweeping.q.val() {
                 self.last[i].d.next = 0.into();
             }
@@ -396,7 +405,7 @@ impl Logic for RecycleRings {
             self.rings[i].write_data.next = self.written[i].val();
         }
         self.rings[0].write_data.next =
-            self.written[0].val() | (bit_cast::<16, 1>(self.written_full.val().into()) << 15);
+            self.written[0].val() | (bit_cast::<17, 1>(self.written_full.val().into()) << 15);
         self.older_full.d.next = self.written_full.val();
 
         // Emptying.
