@@ -423,6 +423,36 @@ fn a_ring_just_filled_is_full() {
     });
 }
 
+/// A packet right behind the last use of a value finds its ring with room, and looks for a further path.
+#[test]
+fn a_ring_that_lost_a_value_has_room() {
+    tb::run("path_scheduler::room", &design(), |dut, rng| {
+        let (gid, other) = (0xFFFF_0A00_0001, 0xFFFF_0A00_0002);
+        let seed = rng.bits(32).max(1);
+        enable(dut, RECYCLE, 2, 0, seed);
+        let mut reference = Recycle::new(seed, 2, 0);
+        let told = |dut: &mut Dut, reference: &mut Recycle, gid, kind, pause| {
+            let expected = reference.take(gid, kind);
+            assert_eq!(take_to(dut, gid, kind, pause), expected, "kind {kind}");
+        };
+        for turn in 1..=20 {
+            for ev in [0, 1] {
+                reference.echo(gid, ev, false);
+                echo(dut, gid, ev, false);
+            }
+            (0..2 * USES - 2).for_each(|_| told(dut, &mut reference, gid, AGAIN, 0));
+            // Until the packet after the next would look for one.
+            while step(reference.rounds.lfsr) >> 16 & 0x3F != 0 {
+                told(dut, &mut reference, other, AGAIN, 0);
+            }
+            told(dut, &mut reference, gid, AGAIN, 0);
+            told(dut, &mut reference, gid, NEW, turn % 3);
+            assert_eq!(reference.explored, turn);
+            told(dut, &mut reference, gid, PROBE, 0);
+        }
+    });
+}
+
 /// A value goes when its uses are over, asks twice before, and PROBEs take it
 /// out; FEEDBACK never asks.
 #[test]

@@ -487,6 +487,37 @@ fn a_lost_completion_is_missed_after_a_round_trip() {
     });
 }
 
+/// TX-9: RTT + 2 guards to the tick, whatever is carried from the lower byte of their sum.
+#[test]
+fn an_interval_begins_with_the_whole_sum() {
+    run("tx_reach", |bench| {
+        bench.set("t_open", 1 << 20);
+        bench.set("rto", 1 << 12);
+        let guards = [4, 0, 64, 30, 100, 127, 200];
+        for (n, (guard, rtt)) in guards.into_iter().zip([150, 200, 128, 196, 56, 2, 500]).enumerate() {
+            bench.set("guard", guard);
+            let to =
+                Request { dst_gid: Request::packets(3, 2).dst_gid + n as u128, ..Request::packets(3, 2) };
+            let packet = start(bench, to)[0];
+            bench.answer(
+                &packet,
+                Feedback { grant: 3, cumulative: 2, sequence: 1, sample: Some(rtt), ..Feedback::default() },
+            );
+            let last = bench.packet(200);
+            let interval = rtt + 2 * guard;
+            let probe = bench.packet(32 * (interval + 10));
+            let waited = probe.tick - last.tick;
+            assert!(
+                probe.probe && (interval..=interval + 5).contains(&waited),
+                "{rtt} and two of {guard}: {waited}"
+            );
+            bench.answer(&packet, complete(3));
+            bench.completion(200);
+        }
+        bench.at_rest();
+    });
+}
+
 /// TX-9: a packet that waits for its read and its turn has not been sent: the
 /// silence begins when the last one leaves, and each PROBE waits for its own.
 #[test]
