@@ -61,6 +61,9 @@ pub struct Grant {
     last_tick: Dff<Bit>,
     share: Dff<Bits<8>>,
     quota_out: Dff<Bits<8>>,
+    /// How much more may be lent, below zero with bit 36; nothing is lent. Of the clock before.
+    spare: Dff<Bits<37>>,
+    none_lent: Dff<Bit>,
     allowed_out: Dff<Bit>,
     /// How far the credit is below `CREDIT_LIMIT`, bytes.
     below: Dff<Bits<32>>,
@@ -78,7 +81,6 @@ pub struct Grant {
     moved: Signal<Local, Bits<32>>,
     quantum: Signal<Local, Bits<11>>,
     bytes: Signal<Local, Bits<36>>,
-    total: Signal<Local, Bits<36>>,
     floor: Constant<Bits<32>>,
 }
 
@@ -125,7 +127,8 @@ impl Grant {
             moved: Default::default(),
             quantum: Default::default(),
             bytes: Default::default(),
-            total: Default::default(),
+            spare: Default::default(),
+            none_lent: Default::default(),
             floor: Constant::new(u64::from(CREDIT_FLOOR).into()),
         }
     }
@@ -134,7 +137,22 @@ impl Grant {
 impl Logic for Grant {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, off, last_tick, share, quota_out, allowed_out, below, credit, sign, age, still);
+        dff_setup!(
+            self,
+            clk,
+            spare,
+            none_lent,
+            off,
+            last_tick,
+            share,
+            quota_out,
+            allowed_out,
+            below,
+            credit,
+            sign,
+            age,
+            still
+        );
         self.order.clk.next = self.clk.val();
         self.order.rst.next = self.rst.val();
         self.order.doorbell.next = self.doorbell.val();
@@ -160,9 +178,12 @@ impl Logic for Grant {
             self.share.d.next = self.settings.val().grant_quantum;
         }
         self.bytes.next = bit_cast::<36, 8>(self.share.q.val()) << self.payload_log2.val();
-        self.total.next = self.outstanding.val() + self.bytes.val();
-        self.fits.next =
-            (self.total.val() <= bit_cast::<36, 32>(self.credit.q.val())) | (self.outstanding.val() == 0);
+        // What is lent before the next is looked at is lent for clocks by then.
+        self.spare.d.next =
+            bit_cast::<37, 32>(self.credit.q.val()) - bit_cast::<37, 36>(self.outstanding.val());
+        self.none_lent.d.next = self.outstanding.val() == 0;
+        self.fits.next = self.none_lent.q.val()
+            | (!self.spare.q.val().get_bit(36) & (self.bytes.val() <= self.spare.q.val().get_bits::<36>(0)));
         self.quota_out.d.next = self.share.q.val();
         if !self.fits.val() {
             self.quota_out.d.next = 1.into();
