@@ -8,8 +8,8 @@ use tessera_rtl::rx::{Chunks, AREA_TAG};
 use tessera_sim::tb::{self, cycle, Agent, Pattern, Rng, StreamDriver, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut};
 
-/// Clocks from a chunk's fence taken to its write on offer, for chunks of one packet.
-const FENCE_TO_WRITE: u64 = 6;
+/// Clocks from a chunk's fence on offer, taken a clock later, to its write on offer, for chunks of one packet.
+const FENCE_TO_WRITE: u64 = 7;
 /// Words of bits that wait at most: more than placement has entries and commands.
 const WAITING: u64 = 128;
 

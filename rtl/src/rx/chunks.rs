@@ -47,7 +47,8 @@
 //!   `chunk` never stalls;
 //! - `placed` with `chunk` comes for each word of `chunk`, in the same order, and
 //!   later than that; it is taken while its block has a place or one is free. No
-//!   fence of a host-recovered message is taken while a header comes;
+//!   fence of a host-recovered message is taken while a header comes, nor in its
+//!   first clock: it is compared with the places beforehand;
 //! - fences of other messages and of datagrams pass in the clock they come, if
 //!   `fence` is ready and none waits, and keep their order;
 //! - bits are offered `chunk_log2 + 6` clocks after their fence was taken, if
@@ -154,11 +155,18 @@ pub struct Chunks {
     fence: Signal<Local, PlaceFence>,
     told: Dff<ChunkBits>,
     told_valid: Dff<Bit>,
+    /// What waits with an area was compared in the last clock, and nothing has changed since:
+    /// places of its message; of its chunk's block.
+    compared: Dff<Bit>,
+    is_message: Dff<Bits<8>>,
+    is_block: Dff<Bits<8>>,
     spends: Signal<Local, Bit>,
     opens: Signal<Local, ChunkHeader>,
     busy: Signal<Local, Bits<8>>,
     free: Signal<Local, Bits<8>>,
     first_free: Signal<Local, Bits<8>>,
+    equal_message: Signal<Local, Bits<8>>,
+    equal_block: Signal<Local, Bits<8>>,
     /// Of the fence's message; of its chunk's block.
     of_message: Signal<Local, Bits<8>>,
     of_block: Signal<Local, Bits<8>>,
@@ -319,11 +327,16 @@ impl Chunks {
             fence: Default::default(),
             told: Default::default(),
             told_valid: Default::default(),
+            compared: Default::default(),
+            is_message: Default::default(),
+            is_block: Default::default(),
             spends: Default::default(),
             opens: Default::default(),
             busy: Default::default(),
             free: Default::default(),
             first_free: Default::default(),
+            equal_message: Default::default(),
+            equal_block: Default::default(),
             of_message: Default::default(),
             of_block: Default::default(),
             status_bit: Default::default(),
@@ -391,7 +404,7 @@ impl Chunks {
 impl Logic for Chunks {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, may_leave, choice);
+        dff_setup!(self, clk, may_leave, choice, compared, is_message, is_block);
         dff_setup!(self, clk, dirty, open, heads, behind, step, word, serves, levels, base, offset);
         dff_setup!(self, clk, told, told_valid, desc, desc_valid, beat, beat_valid, held, crowds, broke);
         self.words.clock.next = self.clk.val();
@@ -418,21 +431,26 @@ impl Logic for Chunks {
             self.status_bit.next = self.one.val() << self.write_status_data.val().tag.get_bits::<3>(0);
         }
         self.done.next = self.status_bit.val() & !self.dirty.q.val();
-        self.of_message.next = 0.into();
-        self.of_block.next = 0.into();
+        // A fence is compared in the clock before it is taken.
+        self.equal_message.next = 0.into();
+        self.equal_block.next = 0.into();
         self.oldest.next = self.asides.out_data.val();
         self.drained.next = true;
         for i in 0..8 {
             if self.busy.val().get_bit(i) & (self.contexts[i].q.val() == self.oldest.val().context) {
                 self.drained.next = false;
             }
-            if self.busy.val().get_bit(i) & (self.contexts[i].q.val() == self.fence.val().context) {
-                self.of_message.next = self.of_message.val().replace_bit(i, true);
+            if self.contexts[i].q.val() == self.fence.val().context {
+                self.equal_message.next = self.equal_message.val().replace_bit(i, true);
                 if !self.heads.q.val().get_bit(i) & (self.blocks[i].q.val() == self.told.q.val().block) {
-                    self.of_block.next = self.of_block.val().replace_bit(i, true);
+                    self.equal_block.next = self.equal_block.val().replace_bit(i, true);
                 }
             }
         }
+        self.is_message.d.next = self.equal_message.val();
+        self.is_block.d.next = self.equal_block.val();
+        self.of_message.next = self.is_message.q.val() & self.busy.val();
+        self.of_block.next = self.is_block.q.val() & self.busy.val();
 
         // A header takes a place.
         self.header_ready.next = self.free.val().any();
@@ -440,14 +458,19 @@ impl Logic for Chunks {
 
         // Fences: one of a chunk takes its bits on, the last one of a message goes aside.
         self.writes.next = self.fence.val().chunk & !self.fence.val().error;
-        self.may_begin.next = !self.header_valid.val()
-            & (!self.fence.val().chunk
-                | (self.told_valid.q.val()
-                    & (self.fence.val().error | self.of_block.val().any() | self.free.val().any())));
+        self.may_begin.next = self.compared.q.val()
+            & !self.header_valid.val()
+            & (!self.writes.val() | self.of_block.val().any() | self.free.val().any());
         self.may_end.next = self.fence.val().more | self.asides.in_ready.val();
         self.takes.next =
             self.placed_valid.val() & self.fence.val().area & self.may_begin.val() & self.may_end.val();
         self.begins.next = self.takes.val() & self.writes.val();
+        // A place that changes hands is another message's.
+        self.compared.d.next = self.placed_valid.val()
+            & self.fence.val().area
+            & (!self.fence.val().chunk | self.told_valid.q.val())
+            & !self.header_valid.val()
+            & !self.takes.val();
         self.spends.next = self.takes.val() & self.fence.val().chunk;
         // In a register: what comes out of the memory is late for the comparisons.
         self.pending.out_ready.next = !self.told_valid.q.val() | self.spends.val();
@@ -512,7 +535,7 @@ impl Logic for Chunks {
         // What a place holds.
         self.handle.next = (bit_cast::<32, 12>(self.opens.val().context) << 20)
             | bit_cast::<32, 20>(self.opens.val().generation);
-        self.words.write_enable.next = self.target.val().any();
+        self.words.write_enable.next = self.begins.val() | self.announces.val();
         self.words.write_address.next = 0.into();
         self.words.write_data.next.buffer = self.told.q.val().buffer;
         self.words.write_data.next.area_log2 = self.told.q.val().area_log2;
