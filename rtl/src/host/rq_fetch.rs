@@ -62,6 +62,10 @@ pub struct Posted {
     pub chunks: Bit,
     pub chunk_log2: Bits<3>,
     pub area_log2: Bits<4>,
+    /// The area's `capacity` is ones from bit `chunk_log2` to this one. It is made behind the
+    /// memory, whose output is late, by less than both: the bits that ask for `chunk_log2` are kept.
+    pub top: Bits<5>,
+    pub low: Bits<5>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -179,6 +183,7 @@ pub struct RqFetch {
     kept_len: Signal<Local, Bits<32>>,
     short_len: Signal<Local, Bits<13>>,
     held: Signal<Local, Posted>,
+    blocks: Signal<Local, Bits<21>>,
     units: Signal<Local, Bits<21>>,
     decides: Signal<Local, Bit>,
     hands: Signal<Local, Bit>,
@@ -207,6 +212,8 @@ pub struct RqFetch {
     longest: Constant<Bits<13>>,
     /// All but the first.
     no_unit: Constant<Bits<21>>,
+    /// The bits of a capacity that `low` has not.
+    above_low: Constant<Bits<21>>,
 }
 
 /// Two entries to a beat.
@@ -308,6 +315,7 @@ impl RqFetch {
             kept_len: Default::default(),
             short_len: Default::default(),
             held: Default::default(),
+            blocks: Default::default(),
             units: Default::default(),
             decides: Default::default(),
             hands: Default::default(),
@@ -332,6 +340,7 @@ impl RqFetch {
             smallest_area: Constant::new(queue::area::ALIGN.into()),
             bad_request: Constant::new((Status::BadRequest as u64).into()),
             longest: Constant::new(0x1FFFu64.into()),
+            above_low: Constant::new(0x1F_FFE0u64.into()),
             no_unit: Constant::new(0x1F_FFFEu64.into()),
             tagged_flags: Constant::new(u64::from(queue::RECV_TAGGED | queue::RECV_CANCEL).into()),
         }
@@ -526,6 +535,11 @@ impl Logic for RqFetch {
         self.entries.write_data.next.chunks = self.has_chunks.val();
         self.entries.write_data.next.chunk_log2 = self.shape.val().get_bits::<3>(0);
         self.entries.write_data.next.area_log2 = self.shape.val().get_bits::<4>(4);
+        self.entries.write_data.next.top = bit_cast::<5, 4>(self.shape.val().get_bits::<4>(4))
+            + bit_cast::<5, 3>(self.shape.val().get_bits::<3>(0));
+        self.blocks.next =
+            !(self.no_unit.val() << self.shape.val().get_bits::<4>(4)) << self.shape.val().get_bits::<3>(0);
+        self.entries.write_data.next.low = self.blocks.val().get_bits::<5>(0);
         self.puts_store.write_enable.next = self.store.val() | self.wipe_now.val();
         self.puts_store.write_address.next = self.reader.record_data.val().endpoint;
         self.puts_store.write_data.next = self.next_put.val();
@@ -606,7 +620,7 @@ impl Logic for RqFetch {
 
         // How many blocks of packets the area has bits for.
         self.held.next = self.entries.read_data.val();
-        self.units.next = !(self.no_unit.val() << self.held.val().area_log2);
+        self.units.next = !(self.no_unit.val() << self.held.val().top);
         self.answered.d.next = self.looked.q.val();
         if self.taken.val() {
             self.last_valid.d.next = false;
@@ -622,7 +636,8 @@ impl Logic for RqFetch {
             self.given.d.next.chunks = self.held.val().chunks;
             self.given.d.next.chunk_log2 = self.held.val().chunk_log2;
             self.given.d.next.area_log2 = self.held.val().area_log2;
-            self.given.d.next.capacity = self.units.val() << self.held.val().chunk_log2;
+            self.given.d.next.capacity =
+                (self.units.val() & self.above_low.val()) | bit_cast::<21, 5>(self.held.val().low);
             self.given.d.next.room = self.held.val().room;
             self.last_valid.d.next = self.there.q.val()
                 & !self.looked_dead.q.val()
