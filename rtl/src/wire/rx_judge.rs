@@ -486,6 +486,8 @@ impl Logic for RxJudge {
             self.valid4.d.next = false;
             self.valid5.d.next = false;
             self.valid6.d.next = false;
+            // Else it is the end of a shift register's table, whose output is late for what is counted by it.
+            self.outcome.d.next.spill = false;
         }
     }
 }
