@@ -160,12 +160,10 @@ impl Logic for Lookup {
             & !self.disturbed.q.val()
             & self.awaits.val()
             & (self.answered.q.val() | self.answer_valid.val());
-        self.act.next = self.in_act.val()
-            & !self.disturbed.q.val()
-            & !self.awaits.val()
-            & self.reply.free.val()
-            & (((self.answered.q.val() | self.answer_valid.val()) & !self.unmatched.val())
-                | !self.judge.asks.val());
+        self.has_answer.next = (self.answered.q.val() | self.answer_valid.val()) & !self.unmatched.val();
+        self.may_act.next = self.in_act.val() & !self.disturbed.q.val() & self.reply.free.val();
+        self.act.next =
+            self.may_act.val() & !self.awaits.val() & (self.has_answer.val() | !self.judge.asks.val());
         // One try of 4 clocks in 16, and the turns of the sweep tell the time.
         self.pressed.d.next = self.packet_valid.val();
         self.earns.next = (self.sweep_in.q.val().get_bits::<4>(0) == 0) & !self.budget.q.val().all();
@@ -177,6 +175,8 @@ impl Logic for Lookup {
             self.budget.d.next = self.budget.q.val() - 1;
         }
         self.judge.act.next = self.act.val();
+        self.judge.may_act.next = self.may_act.val();
+        self.judge.answered.next = self.has_answer.val();
         self.judge.packet.next = self.packet.q.val();
         self.judge.found.next = self.tables.found.val().any();
         self.judge.generation.next = self.tables.found_generation.val();
@@ -184,7 +184,7 @@ impl Logic for Lookup {
         self.judge.vacancy.next = self.tables.vacancy.val().any();
         self.judge.context_available.next = self.numbers.available.val();
         self.judge.block_available.next = self.block_available.val();
-        self.judge.remembered.next = self.tally.remembered.val();
+        self.judge.below.next = self.tally.below.val();
         self.judge.used_up.next = self.tenants.used_up.val();
         self.judge.low.next = self.is_low.q.val();
         self.judge.receive.next = self.posted.val();
@@ -268,7 +268,6 @@ impl Logic for Lookup {
         self.ends.retire_data.next = self.retire_data.val();
         self.retire_ready.next = self.ends.retire_ready.val();
         // Whether the packet acts is known late: it is enough that it may.
-        self.may_act.next = self.in_act.val() & !self.disturbed.q.val() & self.reply.free.val();
         self.ends.hold.next =
             self.may_act.val() | self.clears.val() | self.reclaim_reads.val() | self.tally.settling.val();
         self.buries.next = self.ends.go.val();
@@ -277,22 +276,25 @@ impl Logic for Lookup {
             | (self.ends.place.val().way.get_bits::<4>(4).any() & (self.bury_set.val() == self.set1.q.val()));
         self.write_set0.next = self.set0.q.val();
         self.write_set1.next = self.set1.q.val();
-        self.write_hot.next = 0.into();
         self.write_held.next.state = 2.into();
         self.write_held.next.value = bit_cast::<24, 18>(self.lives_to.q.val());
         // Whether anything is written is known late, so what it would be is not chosen by that.
         self.write_held.next.status = self.length.val();
         if self.packet.q.val().denied {
             self.write_held.next.status = self.remote_access.val();
-        } else if self.judge.fits.val() {
-            self.write_held.next.state = 1.into();
-            self.write_held.next.value = bit_cast::<24, 12>(self.numbers.number.val());
         }
-        if self.judge.open.val() | self.judge.barred.val() {
-            self.write_hot.next = self.place.val();
+        // One of an OR each, for at most one of them is in a clock, and what is decided is late.
+        self.new_hot.next = 0.into();
+        if self.judge.enters.val() {
+            self.new_hot.next = self.tables.vacancy.val();
         }
-        if self.judge.shorten.val() | self.judge.away.val() | self.reclaims.val() {
-            self.write_hot.next = self.tables.found.val();
+        self.found_hot.next = 0.into();
+        if self.judge.enters_found.val()
+            | self.judge.shorten.val()
+            | self.judge.away.val()
+            | self.reclaims.val()
+        {
+            self.found_hot.next = self.tables.found.val();
         }
         if self.packet.q.val().release {
             self.write_held.next.state = 2.into();
@@ -308,7 +310,6 @@ impl Logic for Lookup {
             self.write_held.next.state = 3.into();
             self.write_held.next.value = self.tables.found_held.val().value;
         }
-        // An end's way comes late: nothing else writes in its clock, so it is one of an OR.
         self.bury_hot.next = 0.into();
         if self.buries.val() & self.ends.word.val().bury {
             self.bury_hot.next = self.ends.place.val().way;
@@ -323,19 +324,30 @@ impl Logic for Lookup {
             self.write_set0.next = self.bury_set.val();
             self.write_set1.next = self.bury_set.val();
         }
+        self.clear_hot.next = 0.into();
         if self.clears.val() {
-            self.write_hot.next = self.tables.expired.val();
+            self.clear_hot.next = self.tables.expired.val();
             self.write_held.next.state = 0.into();
             self.write_set0.next = self.sweep_set.q.val();
             self.write_set1.next = self.sweep_set.q.val();
         }
         if !self.cleared.q.val() {
-            self.write_hot.next = 0xff.into();
+            self.clear_hot.next = 0xff.into();
             self.write_held.next.state = 0.into();
             self.write_set0.next = self.clear_at.q.val().get_bits::<13>(0);
             self.write_set1.next = self.clear_at.q.val().get_bits::<13>(0);
         }
-        self.tables.write.next = self.write_hot.val() | self.bury_hot.val();
+        // Whether it has room in its receive is known last.
+        self.may_open.next = self.may_act.val()
+            & !self.packet.q.val().denied
+            & !self.packet.q.val().release
+            & !self.goes_away.val();
+        if self.may_open.val() & self.judge.fits.val() {
+            self.write_held.next.state = 1.into();
+            self.write_held.next.value = bit_cast::<24, 12>(self.numbers.number.val());
+        }
+        self.tables.write.next =
+            self.new_hot.val() | self.found_hot.val() | self.bury_hot.val() | self.clear_hot.val();
         // Of what opens or is barred; if anything is written, that is.
         self.tables.write_names.next =
             self.may_act.val() & !self.packet.q.val().release & !self.goes_away.val();

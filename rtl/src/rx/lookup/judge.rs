@@ -28,6 +28,10 @@ use tessera_abi::wire::{fb, flag};
 pub struct LookupJudge {
     /// The packet is decided in this clock; every output but `asks` is low without it.
     pub act: Signal<In, Bit>,
+    /// It may be; the answer to `asks` is there. What writes an entry hangs on these: `act` follows from
+    /// them and from what is found, and is late for a memory.
+    pub may_act: Signal<In, Bit>,
+    pub answered: Signal<In, Bit>,
     pub packet: Signal<In, RxData>,
     /// An entry of the packet's key.
     pub found: Signal<In, Bit>,
@@ -38,8 +42,8 @@ pub struct LookupJudge {
     pub vacancy: Signal<In, Bit>,
     pub context_available: Signal<In, Bit>,
     pub block_available: Signal<In, Bit>,
-    /// Contexts and tombstones.
-    pub remembered: Signal<In, Bits<17>>,
+    /// There are fewer contexts and tombstones than there may be.
+    pub below: Signal<In, Bit>,
     /// The endpoint holds as many contexts as it may.
     pub used_up: Signal<In, Bit>,
     pub receive: Signal<In, Receive>,
@@ -49,6 +53,9 @@ pub struct LookupJudge {
     pub consumes: Signal<Out, Bit>,
     /// The entry found is a tombstone that a newer generation may take.
     pub replaces: Signal<Out, Bit>,
+    /// What opens or is barred, in a vacant way; in the one found.
+    pub enters: Signal<Out, Bit>,
+    pub enters_found: Signal<Out, Bit>,
     pub open: Signal<Out, Bit>,
     /// A tombstone for a message longer than its receive, or not permitted.
     pub barred: Signal<Out, Bit>,
@@ -96,6 +103,8 @@ pub struct LookupJudge {
     is_rest_below: Signal<Local, Bit>,
     has_place: Signal<Local, Bit>,
     resources: Signal<Local, Bit>,
+    /// But for what is found.
+    may_enter: Signal<Local, Bit>,
     /// That the area has bits for.
     packets: Signal<Local, Bits<29>>,
     is_write: Signal<Local, Bit>,
@@ -115,14 +124,15 @@ pub struct LookupJudge {
     success: Constant<Bits<8>>,
     length: Constant<Bits<8>>,
     no_context_status: Constant<Bits<8>>,
-    limit: Constant<Bits<17>>,
 }
 
 impl LookupJudge {
-    /// With the tombstone limit of a configuration.
+    /// With host recovery or without.
     pub fn new(config: &Config) -> Self {
         Self {
             act: Default::default(),
+            may_act: Default::default(),
+            answered: Default::default(),
             packet: Default::default(),
             found: Default::default(),
             generation: Default::default(),
@@ -130,12 +140,14 @@ impl LookupJudge {
             vacancy: Default::default(),
             context_available: Default::default(),
             block_available: Default::default(),
-            remembered: Default::default(),
+            below: Default::default(),
             used_up: Default::default(),
             receive: Default::default(),
             asks: Default::default(),
             consumes: Default::default(),
             replaces: Default::default(),
+            enters: Default::default(),
+            enters_found: Default::default(),
             open: Default::default(),
             barred: Default::default(),
             denied: Default::default(),
@@ -169,6 +181,7 @@ impl LookupJudge {
             is_rest_below: Default::default(),
             has_place: Default::default(),
             resources: Default::default(),
+            may_enter: Default::default(),
             fits: Default::default(),
             packets: Default::default(),
             is_write: Default::default(),
@@ -186,7 +199,6 @@ impl LookupJudge {
             success: Constant::new((Status::Success as u64).into()),
             length: Constant::new((Status::Length as u64).into()),
             no_context_status: Constant::new((Status::NoContext as u64).into()),
-            limit: Constant::new((config.tombstones as u64).into()),
         }
     }
 }
@@ -204,10 +216,8 @@ impl Logic for LookupJudge {
         self.replaces.next = self.is_replacing.val();
         self.opens.next =
             (!self.found.val() | self.is_replacing.val()) & !self.est.val() & !self.packet.val().release;
-        self.is_rest_below.next = self.remembered.val() < self.limit.val();
-        if self.is_replacing.val() {
-            self.is_rest_below.next = self.remembered.val() <= self.limit.val();
-        }
+        // There are never more than there may be.
+        self.is_rest_below.next = self.below.val() | self.is_replacing.val();
         self.has_place.next = self.is_replacing.val() | self.vacancy.val();
         self.resources.next =
             self.context_available.val() & self.block_available.val() & self.is_rest_below.val();
@@ -233,12 +243,36 @@ impl Logic for LookupJudge {
             | ((self.receive.val().room >= self.packet.val().length)
                 & (!self.host.val() | (bit_cast::<29, 24>(self.packet.val().count) <= self.packets.val())));
 
-        self.open.next = false;
+        // What writes an entry, of what is decided below: where `act` is low, so are these.
+        self.may_enter.next = self.may_act.val()
+            & self.context_available.val()
+            & self.block_available.val()
+            & !self.used_up.val()
+            & !self.est.val()
+            & !self.packet.val().ud
+            & !self.packet.val().release
+            & (self.packet.val().denied
+                | !self.needs_receive.val()
+                | (self.receive.val().available & self.answered.val()));
+        self.enters.next = self.may_enter.val() & !self.found.val() & self.vacancy.val() & self.below.val();
+        self.enters_found.next = self.may_enter.val() & self.is_replacing.val();
+        self.open.next =
+            (self.enters.val() | self.enters_found.val()) & self.fits.val() & !self.packet.val().denied;
+        self.barred.next =
+            (self.enters.val() | self.enters_found.val()) & (!self.fits.val() | self.packet.val().denied);
+        self.shorten.next = self.may_act.val()
+            & !self.packet.val().ud
+            & self.packet.val().release
+            & self.tombstone.val()
+            & self.same.val();
+        self.away.next = self.may_act.val()
+            & !self.packet.val().ud
+            & (self.held.val().state == 1)
+            & ((self.packet.val().release & self.same.val())
+                | (!self.packet.val().release & self.newer.val()));
+
         self.consumes.next = false;
-        self.barred.next = false;
         self.denied.next = false;
-        self.shorten.next = false;
-        self.away.next = false;
         self.work.next = false;
         self.verdict.next = 2.into();
         self.replies.next = false;
@@ -264,9 +298,7 @@ impl Logic for LookupJudge {
             } else if self.packet.val().release {
                 // RL-2
                 self.stale.next = self.found.val() & !self.same.val() & !self.newer.val();
-                self.shorten.next = self.same.val() & self.tombstone.val();
                 if self.same.val() & (self.held.val().state == 1) {
-                    self.away.next = true;
                     self.work.next = true;
                     self.verdict.next = 3.into();
                 }
@@ -300,7 +332,6 @@ impl Logic for LookupJudge {
                         // RO-4
                         self.busy_resources.next = true;
                         if self.held.val().state == 1 {
-                            self.away.next = true;
                             self.work.next = true;
                             self.verdict.next = 3.into();
                         }
@@ -321,7 +352,6 @@ impl Logic for LookupJudge {
                                     self.busy_quota.next = true;
                                 } else if self.packet.val().denied {
                                     // WR-1
-                                    self.barred.next = true;
                                     self.denied.next = true;
                                     self.work.next = true;
                                     self.flags.next = self.abort_flag.val();
@@ -329,14 +359,12 @@ impl Logic for LookupJudge {
                                 } else if self.needs_receive.val() & !self.receive.val().available {
                                     self.busy_receive.next = true;
                                 } else if self.fits.val() {
-                                    self.open.next = true;
                                     self.consumes.next = self.needs_receive.val();
                                     self.opened.next = true;
                                     self.replies.next = false;
                                     self.work.next = true;
                                     self.verdict.next = 1.into();
                                 } else {
-                                    self.barred.next = true;
                                     self.flags.next = self.abort_flag.val();
                                     self.status.next = self.length.val();
                                 }

@@ -291,8 +291,11 @@ pub struct Lookup {
     /// The packet is decided in this clock.
     act: Signal<Local, Bit>,
     place: Signal<Local, Bits<8>>,
-    write_hot: Signal<Local, Bits<8>>,
+    /// Ways that are written: a new entry, the one found, an end, cleared ones.
+    new_hot: Signal<Local, Bits<8>>,
+    found_hot: Signal<Local, Bits<8>>,
     bury_hot: Signal<Local, Bits<8>>,
+    clear_hot: Signal<Local, Bits<8>>,
     write_held: Signal<Local, LookupHeld>,
     write_set0: Signal<Local, Bits<13>>,
     write_set1: Signal<Local, Bits<13>>,
@@ -303,6 +306,10 @@ pub struct Lookup {
     stays: Signal<Local, Bit>,
     /// The packet is decided in this clock, or waits for a receive.
     may_act: Signal<Local, Bit>,
+    /// And nothing is written of it unless it opens a context, or would but for its room.
+    may_open: Signal<Local, Bit>,
+    /// The receive it needs is known.
+    has_answer: Signal<Local, Bit>,
     /// The entry found is an open context: what is written of it sends it away.
     goes_away: Signal<Local, Bit>,
     places_left: Signal<Local, Bits<17>>,
@@ -386,7 +393,7 @@ impl Lookup {
             hash: LookupHash::new(config.table_sets_log2, config.ipv6),
             tables: LookupTables::new(config.table_sets_log2),
             ends: LookupEnds::new(config.rx_contexts_log2),
-            tally: LookupTally::new(),
+            tally: LookupTally::new(config),
             tenants: LookupTenants::new(config),
             numbers: LookupNumbers::new(config.rx_contexts_log2),
             judge: LookupJudge::new(config),
@@ -460,8 +467,10 @@ impl Lookup {
             accept: Default::default(),
             act: Default::default(),
             place: Default::default(),
-            write_hot: Default::default(),
+            new_hot: Default::default(),
+            found_hot: Default::default(),
             bury_hot: Default::default(),
+            clear_hot: Default::default(),
             write_held: Default::default(),
             write_set0: Default::default(),
             write_set1: Default::default(),
@@ -470,6 +479,8 @@ impl Lookup {
             sooner: Default::default(),
             stays: Default::default(),
             may_act: Default::default(),
+            may_open: Default::default(),
+            has_answer: Default::default(),
             goes_away: Default::default(),
             places_left: Default::default(),
             too_few: Default::default(),

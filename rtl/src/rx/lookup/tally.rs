@@ -11,6 +11,7 @@
 //! Verified as part of `testbenches/tests/lookup`.
 
 use crate::prelude::*;
+use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
 pub struct LookupTally {
@@ -30,6 +31,8 @@ pub struct LookupTally {
     /// Contexts and tombstones.
     pub remembered: Signal<Out, Bits<17>>,
     pub tombstones: Signal<Out, Bits<17>>,
+    /// Another may be remembered: what comes shows a clock later than in `remembered`, a sweep with it.
+    pub below: Signal<Out, Bit>,
 
     // What came in the last clock: it is decided late.
     adds: Dff<Bit>,
@@ -40,11 +43,14 @@ pub struct LookupTally {
     swept: Dff<Bits<4>>,
     all: Dff<Bits<17>>,
     tombs: Dff<Bits<17>>,
+    is_below: Dff<Bit>,
+    limit: Constant<Bits<17>>,
     gone: [Signal<Local, Bits<4>>; 9],
 }
 
 impl LookupTally {
-    pub fn new() -> Self {
+    /// With the tombstone limit of a configuration.
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -57,6 +63,7 @@ impl LookupTally {
             settling: Default::default(),
             remembered: Default::default(),
             tombstones: Default::default(),
+            below: Default::default(),
             adds: Default::default(),
             adds_tomb: Default::default(),
             revives: Default::default(),
@@ -64,6 +71,8 @@ impl LookupTally {
             swept: Default::default(),
             all: Default::default(),
             tombs: Default::default(),
+            is_below: Default::default(),
+            limit: Constant::new((config.tombstones as u64).into()),
             gone: Default::default(),
         }
     }
@@ -72,7 +81,7 @@ impl LookupTally {
 impl Logic for LookupTally {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, adds, adds_tomb, revives, cleared, swept, all, tombs);
+        dff_setup!(self, clk, adds, adds_tomb, revives, cleared, swept, all, tombs, is_below);
         self.gone[0].next = 0.into();
         for i in 0..8 {
             if self.cleared.q.val().get_bit(i) {
@@ -104,6 +113,9 @@ impl Logic for LookupTally {
                 self.tombs.d.next = self.tombs.q.val() - 1;
             }
         }
+        // There are never more than the limit, so fewer behind a sweep.
+        self.is_below.d.next = (self.all.q.val() < self.limit.val()) | (self.swept.q.val() != 0);
+        self.below.next = self.is_below.q.val();
         self.remembered.next = self.all.q.val();
         self.tombstones.next = self.tombs.q.val();
 
@@ -115,6 +127,7 @@ impl Logic for LookupTally {
             self.swept.d.next = 0.into();
             self.all.d.next = 0.into();
             self.tombs.d.next = 0.into();
+            self.is_below.d.next = false;
         }
     }
 }
