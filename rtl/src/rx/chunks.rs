@@ -716,6 +716,7 @@ impl Logic for Chunks {
             self.crowds.d.next = false;
             self.broke.d.next = false;
             self.told_valid.d.next = false;
+            self.compared.d.next = false;
         }
     }
 }
