@@ -31,7 +31,7 @@ pub struct LookupTally {
     /// Contexts and tombstones.
     pub remembered: Signal<Out, Bits<17>>,
     pub tombstones: Signal<Out, Bits<17>>,
-    /// Another may be remembered: what comes shows a clock later than in `remembered`, a sweep with it.
+    /// Another may be remembered: a change shows a clock later than in `remembered`.
     pub below: Signal<Out, Bit>,
 
     // What came in the last clock: it is decided late.
@@ -113,8 +113,8 @@ impl Logic for LookupTally {
                 self.tombs.d.next = self.tombs.q.val() - 1;
             }
         }
-        // There are never more than the limit, so fewer behind a sweep.
-        self.is_below.d.next = (self.all.q.val() < self.limit.val()) | (self.swept.q.val() != 0);
+        // In front of a comparison with what is found it would be late.
+        self.is_below.d.next = self.all.q.val() < self.limit.val();
         self.below.next = self.is_below.q.val();
         self.remembered.next = self.all.q.val();
         self.tombstones.next = self.tombs.q.val();
