@@ -58,8 +58,9 @@ pub struct Rounds {
     pub done_id: Signal<In, Bits<16>>,
     pub query_endpoint: Signal<In, Bits<8>>,
     pub query_id: Signal<In, Bits<16>>,
-    /// Of the round asked for a clock ago; 0 when it is not registered.
+    /// Of the round asked for a clock ago, if it is registered.
     pub halvings: Signal<Out, Bits<4>>,
+    pub registered: Signal<Out, Bit>,
     pub advanced: Signal<Out, Bit>,
     pub finished: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
@@ -111,6 +112,7 @@ impl Rounds {
             query_endpoint: Default::default(),
             query_id: Default::default(),
             halvings: Default::default(),
+            registered: Default::default(),
             advanced: Default::default(),
             finished: Default::default(),
             ready: Default::default(),
@@ -248,9 +250,11 @@ impl Logic for Rounds {
         self.asked_id.d.next = self.query_id.val();
         self.known.next = self.answers.read_data.val();
         self.halvings.next = 0.into();
-        if self.exists.val() & self.known.val().valid & (self.known.val().id == self.asked_id.q.val()) {
+        if self.exists.val() {
             self.halvings.next = self.known.val().halvings;
         }
+        self.registered.next =
+            self.exists.val() & self.known.val().valid & (self.known.val().id == self.asked_id.q.val());
 
         if self.rst.val() {
             self.bell.d.next.valid = false;

@@ -133,6 +133,7 @@ pub struct Judge {
     reach_next: Signal<Local, Bits<32>>,
     rto_next: Signal<Local, Bits<32>>,
     rto_linked: Signal<Local, Bits<32>>,
+    busy_waits: [Signal<Local, Bits<32>>; 4],
     after_busy: Signal<Local, Bits<32>>,
     flag_complete: Constant<Bits<8>>,
     flag_release: Constant<Bits<8>>,
@@ -231,6 +232,7 @@ impl Judge {
             reach_next: Default::default(),
             rto_next: Default::default(),
             rto_linked: Default::default(),
+            busy_waits: Default::default(),
             after_busy: Default::default(),
             flag_complete: Constant::new(u64::from(fb::COMPLETE).into()),
             flag_release: Constant::new(u64::from(fb::RELEASE_REQ).into()),
@@ -593,9 +595,21 @@ impl Logic for Judge {
             self.rto_next.next = self.rto_waited.val() << 1;
         }
         self.rto_linked.next = self.rto.val() << self.to_longest.q.val();
-        self.after_busy.next = (bit_cast::<32, 24>(self.settings.val().busy_wait)
-            << self.state.val().busy_count)
-            + bit_cast::<32, 24>(self.jitter.val());
+        // Choices, not a shift: a synthesiser makes one of this and those above, behind what FEEDBACK says.
+        self.busy_waits[0].next = bit_cast::<32, 24>(self.settings.val().busy_wait);
+        self.busy_waits[1].next = self.busy_waits[0].val();
+        if self.state.val().busy_count.get_bit(0) {
+            self.busy_waits[1].next = self.busy_waits[0].val() << 1;
+        }
+        self.busy_waits[2].next = self.busy_waits[1].val();
+        if self.state.val().busy_count.get_bit(1) {
+            self.busy_waits[2].next = self.busy_waits[1].val() << 2;
+        }
+        self.busy_waits[3].next = self.busy_waits[2].val();
+        if self.state.val().busy_count.get_bit(2) {
+            self.busy_waits[3].next = self.busy_waits[2].val() << 4;
+        }
+        self.after_busy.next = self.busy_waits[3].val() + bit_cast::<32, 24>(self.jitter.val());
         if self.job.val().feedback & (self.feedback.val().flags & self.flag_busy.val()).any() {
             self.out.d.next.interval = self.after_busy.val();
             self.out.d.next.link = self.after_busy.val();

@@ -17,6 +17,7 @@ impl Logic for Interval {
             in_ring,
             to_visit,
             halved,
+            halves,
             job,
             handed,
             owner_before,
@@ -230,7 +231,7 @@ impl Logic for Interval {
             self.paused.next = self.answer_way.val() + self.spread_guard.val();
         }
 
-        self.quiet.next = self.least.q.val() + (self.span.q.val() >> self.halved.q.val());
+        self.eased.next = self.span.q.val() >> self.halved.q.val();
         self.since_mark.next = self.at.q.val() - self.word.q.val().mark_time;
         self.answered_at.next = self.at.q.val() + self.pause.q.val();
         self.hold_sooner.next = self.answered_at.val() - self.word.q.val().hold;
@@ -342,10 +343,11 @@ impl Logic for Interval {
                     self.source.d.next.samples = 0.into();
                     self.source.d.next.answer = self.settings.val().answer0;
                 }
-                self.halved.d.next = 0.into();
-                if self.word.q.val().in_round & (self.settings.val().ld_policy.get_bit(1)) {
-                    self.halved.d.next = self.halvings.val();
-                }
+                // Out of a memory: what is 0 otherwise would be reset behind it.
+                self.halved.d.next = self.halvings.val();
+                self.halves.d.next = self.registered.val()
+                    & self.word.q.val().in_round
+                    & (self.settings.val().ld_policy.get_bit(1));
                 // After a second NACK nobody knows which one is answered.
                 self.answer_again.d.next = !self.jobless.val() & self.job.q.val().repeated;
                 self.answer_valid.d.next = !self.jobless.val()
@@ -396,6 +398,9 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Span;
             }
             IntervalState::Span => {
+                if !self.halves.q.val() {
+                    self.halved.d.next = 0.into();
+                }
                 // RD-4: what only the gap asks for can be spared, not the paths' skew.
                 self.least.d.next = self.d_min32.val();
                 self.span.d.next = 0.into();
@@ -440,11 +445,12 @@ impl Logic for Interval {
                 self.state.d.next = IntervalState::Times;
             }
             IntervalState::Times => {
-                // RD-4.
-                self.hole_at.d.next = self.word.q.val().hole_time + self.quiet.val();
+                // RD-4. Each a sum of its own, that begins with what stands: a shared one comes before both.
+                self.hole_at.d.next = self.word.q.val().hole_time + self.least.q.val() + self.eased.val();
                 self.hole_tail_at.d.next = self.word.q.val().hole_time + self.tail_span.q.val();
                 self.mark_tail_at.d.next = self.word.q.val().mark_time + self.tail_span.q.val();
-                self.silent_at.d.next = self.word.q.val().last_heard + self.guard32.val() + self.quiet.val();
+                self.silent_at.d.next =
+                    self.word.q.val().last_heard + self.guard32.val() + self.least.q.val() + self.eased.val();
                 self.mark_due.d.next = self.since_mark.val() >= self.tail_span.q.val();
                 // LD-5, or the wait after an expiry that found nothing to ask for.
                 if self.is_answer.val() {

@@ -209,6 +209,7 @@ pub struct Interval {
     pub query_endpoint: Signal<Out, Bits<8>>,
     pub query_round: Signal<Out, Bits<16>>,
     pub halvings: Signal<In, Bits<4>>,
+    pub registered: Signal<In, Bit>,
     /// A packet came later than `CREDIT_DELAY`.
     pub late_sample: Signal<Out, Bit>,
     /// What is left of some round has halved.
@@ -233,8 +234,9 @@ pub struct Interval {
     patient: Dff<Bits<2>>,
     in_ring: Dff<Bits<13>>,
     to_visit: Dff<Bits<13>>,
-    /// How often what is left of the round has halved.
+    /// How often what is left of the round has halved; whether that counts, told a clock later.
     halved: Dff<Bits<4>>,
+    halves: Dff<Bit>,
     job: Dff<IntervalJob>,
     /// The last job was of the same message: its word is in the register.
     again: Signal<Local, Bit>,
@@ -289,7 +291,7 @@ pub struct Interval {
     jobless: Signal<Local, Bit>,
     rings: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
-    quiet: Signal<Local, Bits<32>>,
+    eased: Signal<Local, Bits<32>>,
     fetched: Signal<Local, IntervalWord>,
     is_packet: Signal<Local, Bit>,
     is_grant: Signal<Local, Bit>,
@@ -390,6 +392,7 @@ impl Interval {
             query_endpoint: Default::default(),
             query_round: Default::default(),
             halvings: Default::default(),
+            registered: Default::default(),
             late_sample: Default::default(),
             advanced: Default::default(),
             words: ClearedRam::new(contexts, "block").fed_zeros(),
@@ -404,6 +407,7 @@ impl Interval {
             in_ring: Default::default(),
             to_visit: Default::default(),
             halved: Default::default(),
+            halves: Default::default(),
             job: Default::default(),
             again: Default::default(),
             handed: Default::default(),
@@ -448,7 +452,7 @@ impl Interval {
             jobless: Default::default(),
             rings: Default::default(),
             leaves: Default::default(),
-            quiet: Default::default(),
+            eased: Default::default(),
             fetched: Default::default(),
             is_packet: Default::default(),
             is_grant: Default::default(),

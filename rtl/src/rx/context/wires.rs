@@ -99,6 +99,7 @@ impl Part<Wires> for Context {
         self.rounds.query_endpoint.next = self.interval.query_endpoint.val();
         self.rounds.query_id.next = self.interval.query_round.val();
         self.interval.halvings.next = self.rounds.halvings.val();
+        self.interval.registered.next = self.rounds.registered.val();
         self.interval.advanced.next = self.rounds.advanced.val();
         self.rounds_done.next = self.rounds.finished.val();
         self.round_pulls.next = self.rounds.advanced.val();
