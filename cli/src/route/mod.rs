@@ -166,6 +166,8 @@ struct Used {
 struct Run {
     seed: u32,
     mhz: f64,
+    /// Ends whose data comes too early for them, at any clock: nextpnr reports and does not mend them.
+    hold_violations: usize,
     seconds: f64,
 }
 
@@ -211,6 +213,16 @@ fn median(mut of: Vec<f64>) -> f64 {
     }
 }
 
+/// How many ends nextpnr's log says have their data too early.
+fn hold_violations(log: &str) -> usize {
+    let line = |line: &str| {
+        let (said, _) = line.split_once(" Hold/min time violation")?;
+        said.rsplit(' ').next()?.parse().ok()
+    };
+    // It says so at each of its steps: after routing, last.
+    log.lines().filter_map(line).last().unwrap_or(0)
+}
+
 /// Runs a tool with its output in a log; its last words if it fails.
 fn tool(what: &str, command: &mut Command, log: &Path) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", log.display()));
@@ -246,14 +258,16 @@ impl Mapped<'_> {
             .args(["--placer", self.args.placer.name(), "--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
         let _progress = Progress::start(format!("placing and routing, seed {seed}"));
-        tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.log")))?;
+        let log = self.folder.join(format!("{seed}.log"));
+        tool("nextpnr", &mut command, &log)?;
+        let hold_violations = hold_violations(&std::fs::read_to_string(&log).unwrap_or_default());
         let file = self.folder.join(format!("{seed}.report"));
         let wrong = |error: String| Failure::new(format!("nextpnr's report {}: {error}", file.display()));
         let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
         let report: Report = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let mhz = report.fmax.values().map(|clock| clock.achieved).reduce(f64::min);
         let mhz = mhz.ok_or_else(|| wrong("there is no clock in it".into()))?;
-        Ok((Run { seed, mhz, seconds: begun.elapsed().as_secs_f64() }, report))
+        Ok((Run { seed, mhz, hold_violations, seconds: begun.elapsed().as_secs_f64() }, report))
     }
 
     fn pack(&self, seed: u32, xray: Option<&Xray>, to: &Path) -> Result<(), Failure> {
@@ -291,6 +305,12 @@ impl Routed {
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
+            if run.hold_violations != 0 {
+                println!(
+                    "           {} ends have their data too early (hold), see its log",
+                    run.hold_violations
+                );
+            }
         }
         if self.runs.len() > 1 {
             println!("  best {:.1} MHz, median {:.1} MHz", self.best_mhz, self.median_mhz);
@@ -552,6 +572,13 @@ mod tests {
         let said = excess(taken, Device::E25).unwrap();
         assert_eq!(said, "24320 LUT4, 32 more than its 24288; 57 block RAM of 18 kbit, 1 more than its 56");
         assert_eq!(excess(taken, Device::E45), None);
+    }
+
+    #[test]
+    fn ends_that_hold_too_short_are_counted() {
+        let log = "Info: 3 Hold/min time violations (showing 10 worst paths):\nWarning: Hold/min time violation for \
+                   clock 'posedge clk':\nInfo: 78 Hold/min time violations (showing 10 worst paths):\n";
+        assert_eq!((hold_violations(log), hold_violations("Info: Program finished normally.\n")), (78, 0));
     }
 
     #[test]
