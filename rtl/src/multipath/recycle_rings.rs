@@ -2,11 +2,13 @@
 //! (spec section 6).
 //!
 //! ```text
-//!                 ┌──────────── ring of a destination: 8 × (value, uses left) ─┐
-//!  take ─> hash ─>│ RAM ─> first: used, then last                              │─> register ─┐
-//!  echo ─> hash ─>│     ─> where its value stands                             │             │
-//!                 └────────────────────────────────────────────────────────────┘             v
-//!      RAM <─ out when its uses end; of an echo: clean: all uses again, or a new last; CE: out ┘
+//!                 ┌──── ring of a destination: 8 × (value, uses left) ────┐
+//!  take ─> hash ─>│ RAM ─> first, whether it asks                         │─> this packet's
+//!  echo ─> hash ─>│     ─> where its value stands                         │
+//!                 └───────────────────────────┬───────────────────────────┘
+//!                                             v
+//!     RAM <─ out when its uses end, else last, a use less <─ registers
+//!            of an echo: clean: all uses again, or a new last; CE: out
 //! ```
 //!
 //! A value is in a ring at most once, and the uses it has left tell that it is
