@@ -27,7 +27,7 @@ impl Inputs {
             |packet: usize| self.waits[packet] && under_way(self.slots[6 + packet], &self.busy_feedback);
         // Room that came in the turn of one of the two is kept for it while FEEDBACK has its slot.
         let new = may(6) && !(named(1) && last_new);
-        let again = may(7) && !(named(0) && !last_new);
+        let again = may(7) && (last_new || !named(0));
         let packets = if last_new { [(7, again), (6, new)] } else { [(6, new), (7, again)] };
         let first = (0, may(0) && !self.yields);
         let order = [first].into_iter().chain((1..6).map(|source| (source, may(source)))).chain(packets);
@@ -73,8 +73,8 @@ fn the_first_in_order_goes_with_its_own_slot() {
                 dut.set(wants[i], now.wants[i]);
                 dut.set(slots[i], now.slots[i]);
             }
-            for i in 0..2 {
-                dut.set(waits[i], now.waits[i]);
+            for (port, waits) in waits.iter().zip(now.waits) {
+                dut.set(*port, waits);
             }
             for i in 0..4 {
                 dut.set(busy[i], now.busy[i]);

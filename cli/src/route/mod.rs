@@ -220,7 +220,7 @@ fn hold_violations(log: &str) -> usize {
         said.rsplit(' ').next()?.parse().ok()
     };
     // It says so at each of its steps: after routing, last.
-    log.lines().filter_map(line).last().unwrap_or(0)
+    log.lines().filter_map(line).next_back().unwrap_or(0)
 }
 
 /// Runs a tool with its output in a log; its last words if it fails.
