@@ -1,10 +1,9 @@
 //! `tessera test`: everything that must hold before a change lands.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -13,6 +12,9 @@ use serde_json::Value;
 use crate::coverage;
 use crate::output::{self, Failure};
 use crate::peers;
+
+mod silence;
+use silence::{Heard, Lines};
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
 #[derive(Args, Debug)]
@@ -40,6 +42,10 @@ pub struct TestArgs {
     /// Leave out formatting and lints
     #[arg(long)]
     no_lints: bool,
+    /// End a test program in which no test ends for this many seconds, call its tests failed and go
+    /// on with the next; 0 waits for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = 900, conflicts_with_all = ["coverage", "peers"])]
+    patience: u64,
     /// Write the result as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -173,17 +179,30 @@ struct Tally {
     parts: u64,
     /// Programs that have closed.
     closed: u64,
+    /// One has begun and not closed.
+    open: bool,
+    /// Its tests that have run for a minute, by libtest's word.
+    long: Vec<String>,
     failures: Vec<String>,
 }
 
 impl Tally {
     fn line(&mut self, line: &str) {
+        if let Some(ended) = silence::ended(line) {
+            self.long.retain(|name| name != ended);
+        }
         if let Some([passed, failed, ignored]) = closing_line(line) {
             self.passed += passed.saturating_sub(self.undone);
             self.failed += failed;
             self.skipped += ignored.saturating_sub(self.parts);
             (self.undone, self.parts) = (0, 0);
             self.closed += 1;
+            self.open = false;
+            self.long.clear();
+        } else if line.starts_with("running ") {
+            self.open = true;
+        } else if let Some(name) = silence::running(line) {
+            self.long.push(name.to_owned());
         } else if line.starts_with("test ") && line.ends_with(STARTED_BY_OTHERS) {
             self.parts += 1;
         } else if line.starts_with("SKIPPED ") {
@@ -194,6 +213,18 @@ impl Tally {
         {
             self.failures.push(name.to_owned());
         }
+    }
+
+    /// The program was ended because it had said nothing for so long.
+    fn silent(&mut self, patience: Duration) {
+        let names = if self.long.is_empty() { "a test".to_owned() } else { self.long.join(", ") };
+        let failure =
+            format!("{names}: not ended, nor any other of its program, for {} s", patience.as_secs());
+        println!("test {failure}: the program is ended; --patience SECONDS waits longer");
+        self.failures.push(failure);
+        self.failed += (self.long.len() as u64).max(1);
+        (self.undone, self.parts, self.open) = (0, 0, false);
+        self.long.clear();
     }
 
     /// An error if all went well because there was nothing that could go wrong.
@@ -230,15 +261,30 @@ fn sanitized() -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn cargo_test(outcome: &mut Outcome, mut command: Command, filter: Option<&str>) -> Result<(), Failure> {
+fn cargo_test(
+    outcome: &mut Outcome,
+    mut command: Command,
+    filter: Option<&str>,
+    patience: u64,
+) -> Result<(), Failure> {
     command.args(filter);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let output = child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?;
+    let lines = Lines::of(child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?);
+    let patience = Duration::from_secs(patience);
     let mut tally = Tally::default();
-    for line in BufReader::new(output).lines() {
-        let line = line?;
-        tally.line(&line);
-        println!("{line}");
+    loop {
+        // Between programs cargo compiles, for as long as that takes.
+        match lines.next((tally.open && !patience.is_zero()).then_some(patience))? {
+            Heard::Line(line) => {
+                tally.line(&line);
+                println!("{line}");
+            }
+            Heard::Silence => {
+                tally.silent(patience);
+                silence::end_started_by(&child);
+            }
+            Heard::End => break,
+        }
     }
     let status = child.wait()?;
     if let (true, Some(filter)) = (status.success(), filter) {
@@ -282,7 +328,7 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
         command.args(["test", "--workspace", "--no-fail-fast"]);
         command
     };
-    cargo_test(&mut outcome, command, args.filter.as_deref())?;
+    cargo_test(&mut outcome, command, args.filter.as_deref(), args.patience)?;
     outcome.wall_s = begun.elapsed().as_secs_f64();
     outcome.ok = outcome.failed == 0;
     for name in &outcome.failures {
@@ -314,6 +360,25 @@ mod tests {
             Some([1, 1, 0])
         );
         assert_eq!(closing_line("test a ... ok"), None);
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_is_ended_and_the_next_runs() {
+        // In cargo's place a shell: its first program waits for ever, its second does not.
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(
+            "echo running 2 tests; echo test quick ... ok; \
+             echo test waits has been running for over 60 seconds; sleep 600; \
+             echo running 1 test; echo test next ... ok; \
+             echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'; exit 1",
+        );
+        let begun = Instant::now();
+        let mut outcome = Outcome::default();
+        cargo_test(&mut outcome, command, None, 1).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert_eq!([outcome.passed, outcome.failed], [1, 1]);
+        let [failure] = &outcome.failures[..] else { panic!("{:?}", outcome.failures) };
+        assert!(failure.starts_with("waits: not ended"), "{failure}");
     }
 
     fn tally(lines: &[&str]) -> Tally {

@@ -27,7 +27,12 @@ pub fn reap(which: Pid) {
 
 /// Processes that are this one's children now.
 pub fn children() -> Vec<Pid> {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    children_of("self")
+}
+
+/// Those of a process, by its name under /proc.
+pub fn children_of(process: &str) -> Vec<Pid> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let numbers = lists.flat_map(|list| list.split_whitespace().map(str::parse).collect::<Vec<_>>());
     numbers.filter_map(|number| number.ok().map(Pid::from_raw)).collect()
