@@ -29,6 +29,7 @@ impl Logic for Interval {
             product,
             steps,
             stamp,
+            stamp_over,
             one_way,
             late,
             rtt_known,
@@ -145,8 +146,9 @@ impl Logic for Interval {
         self.gap20.next = bit_cast::<20, 16>(self.word.q.val().gap);
         self.quarter.next = self.gap20.val() >> 2;
         self.fourfold.next = self.gap20.val() << 2;
-        self.stamp20.next = bit_cast::<20, 32>(self.stamp.q.val()) << 4;
-        if (self.stamp.q.val() >> 16).any() {
+        self.since_gap.next = self.job.q.val().timestamp - self.word.q.val().gap_time;
+        self.stamp20.next = bit_cast::<20, 16>(self.stamp.q.val()) << 4;
+        if self.stamp_over.q.val() {
             self.stamp20.next = self.sample_max.val();
         }
         // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
@@ -358,7 +360,8 @@ impl Logic for Interval {
                 self.waited.d.next = self.at.q.val().get_bits::<16>(0) - self.word.q.val().asked_at;
                 self.rtt_known.d.next = self.word.q.val().rtt.any();
                 self.steps.d.next = self.job.q.val().index - self.word.q.val().gap_index;
-                self.stamp.d.next = self.job.q.val().timestamp - self.word.q.val().gap_time;
+                self.stamp.d.next = self.since_gap.val().get_bits::<16>(0);
+                self.stamp_over.d.next = self.since_gap.val().get_bits::<16>(16).any();
                 self.one_way.d.next = self.job.q.val().arrival - self.job.q.val().timestamp;
                 self.sample_valid.d.next = self.samples.val()
                     & self.word.q.val().sampled

@@ -252,7 +252,9 @@ pub struct Interval {
     product: Dff<Bits<32>>,
     /// Index and timestamp from the sample point; one-way time and its distance from the smallest.
     steps: Dff<Bits<24>>,
-    stamp: Dff<Bits<32>>,
+    /// The timestamp's low half; the upper is not 0.
+    stamp: Dff<Bits<16>>,
+    stamp_over: Dff<Bit>,
     one_way: Dff<Bits<32>>,
     late: Dff<Bits<32>>,
     /// The path's round trip has been told.
@@ -306,6 +308,7 @@ pub struct Interval {
     left16: Signal<Local, Bits<16>>,
     gap16: Signal<Local, Bits<16>>,
     below: Signal<Local, Bits<32>>,
+    since_gap: Signal<Local, Bits<32>>,
     stamp20: Signal<Local, Bits<20>>,
     gap20: Signal<Local, Bits<20>>,
     quarter: Signal<Local, Bits<20>>,
@@ -420,6 +423,7 @@ impl Interval {
             product: Default::default(),
             steps: Default::default(),
             stamp: Default::default(),
+            stamp_over: Default::default(),
             one_way: Default::default(),
             late: Default::default(),
             rtt_known: Default::default(),
@@ -466,6 +470,7 @@ impl Interval {
             left16: Default::default(),
             gap16: Default::default(),
             below: Default::default(),
+            since_gap: Default::default(),
             stamp20: Default::default(),
             gap20: Default::default(),
             quarter: Default::default(),

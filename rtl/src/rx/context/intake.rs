@@ -95,12 +95,14 @@ pub struct Intake {
     event_failed: Dff<Bit>,
     event_fixed: Dff<ContextFixed>,
     event_live: Dff<ContextLive>,
-    /// The words in the registers are newer than those read.
-    newer_live: Dff<Bit>,
-    newer_fixed: Dff<Bit>,
+    /// A word was written a clock ago, a fixed one as well, and where.
+    stored: Dff<Bit>,
+    stored_opened: Dff<Bit>,
+    stored_at: Dff<Bits<12>>,
     /// The engine works on the same context.
     is_same: Dff<Bit>,
 
+    read_stored: Signal<Local, Bit>,
     may_choose: Signal<Local, Bit>,
     may_any: Signal<Local, Bit>,
     grants: Signal<Local, Bit>,
@@ -172,9 +174,11 @@ impl Intake {
             event_failed: Default::default(),
             event_fixed: Default::default(),
             event_live: Default::default(),
-            newer_live: Default::default(),
-            newer_fixed: Default::default(),
+            stored: Default::default(),
+            stored_opened: Default::default(),
+            stored_at: Default::default(),
             is_same: Default::default(),
+            read_stored: Default::default(),
             may_choose: Default::default(),
             may_any: Default::default(),
             grants: Default::default(),
@@ -211,8 +215,9 @@ impl Logic for Intake {
             event_failed,
             event_fixed,
             event_live,
-            newer_live,
-            newer_fixed,
+            stored,
+            stored_opened,
+            stored_at,
             is_same
         );
         self.fixed_words.clock.next = self.clk.val();
@@ -299,16 +304,21 @@ impl Logic for Intake {
         self.live_words.write_address.next = self.store_at.val();
         self.live_words.write_data.next = self.store_live.val();
 
+        self.stored.d.next = self.store.val();
+        self.stored_opened.d.next = self.store_opened.val();
+        self.stored_at.d.next = self.store_at.val();
+        self.read_stored.next = self.stored.q.val() & (self.event_owner.q.val() == self.stored_at.q.val());
         if self.take.val() {
             self.full.d.next = false;
         }
         if self.reading.q.val() {
             self.reading.d.next = false;
             self.full.d.next = true;
-            if !self.newer_live.q.val() {
+            // A word written while it was being read is in the register already.
+            if !self.read_stored.val() {
                 self.event_live.d.next = self.live_words.read_data.val();
             }
-            if !self.newer_fixed.q.val() {
+            if !(self.read_stored.val() & self.stored_opened.q.val()) {
                 self.event_fixed.d.next = self.fixed_words.read_data.val();
             }
         }
@@ -332,10 +342,7 @@ impl Logic for Intake {
             self.event_expiry.d.next = self.expiry_data.val();
             self.event_failed.d.next = self.fence_data.val().error;
             self.is_same.d.next = self.chosen.val() == self.worked_on.val();
-            // A word written in this clock is not read by it.
-            self.newer_live.d.next = self.store.val() & (self.chosen.val() == self.store_at.val());
-            self.newer_fixed.d.next =
-                self.store.val() & self.store_opened.val() & (self.chosen.val() == self.store_at.val());
+            // A word written in this clock is not read by it; whether it is this one shows in the next.
             self.event_live.d.next = self.store_live.val();
             self.event_fixed.d.next = self.store_fixed.val();
             if self.take_work.val() {

@@ -37,8 +37,8 @@ pub struct Window {
     /// First packet of that block; meaningless if not `asked`.
     pub at: Signal<Out, Bits<24>>,
     pub asked: Signal<Out, Bit>,
-    /// Blocks that the grant is ahead of `base`, two's complement.
-    ahead: Signal<Local, Bits<17>>,
+    /// Blocks that the grant is ahead of `base`.
+    ahead: Signal<Local, Bits<3>>,
     to_reach: Signal<Local, Bits<11>>,
     to_count: Signal<Local, Bits<24>>,
     reach: Signal<Local, Bits<25>>,
@@ -83,10 +83,10 @@ impl Logic for Window {
         }
 
         // Each bound by itself: the smaller of both would be late.
-        self.ahead.next = bit_cast::<17, 16>(self.granted.val().get_bits::<16>(8))
-            - bit_cast::<17, 16>(self.cumulative.val().get_bits::<16>(8));
-        self.may_grant.next =
-            (self.granted.val() < self.count.val()) & (self.ahead.val().get_bit(16) | (self.ahead.val() < 4));
+        // Nothing arrives beyond the grant (RC-1), which is at most four blocks ahead: three bits tell whether
+        // it is all four.
+        self.ahead.next = self.granted.val().get_bits::<3>(8) - self.cumulative.val().get_bits::<3>(8);
+        self.may_grant.next = (self.granted.val() < self.count.val()) & (self.ahead.val() != 4);
         self.to_reach.next = self.base.val().get_bits::<11>(0) + 1024 - self.granted.val().get_bits::<11>(0);
         self.to_count.next = self.count.val() - self.granted.val();
         self.reach.next = bit_cast::<25, 24>(self.base.val()) + 1024;
@@ -119,7 +119,7 @@ impl Logic for Window {
         }
 
         self.at.next = self.base.val() + (bit_cast::<24, 3>(self.step.val()) << 8);
-        // At most four blocks ahead: which of them it is follows from three bits, beside the comparison.
+        // So is the limit.
         self.limit_ahead.next = self.limit.val().get_bits::<3>(8) - self.cumulative.val().get_bits::<3>(8);
         self.asked.next = (self.limit.val().get_bits::<16>(8) >= self.cumulative.val().get_bits::<16>(8))
             & ((self.limit_ahead.val() > self.step.val())
