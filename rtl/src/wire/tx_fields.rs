@@ -87,6 +87,9 @@ pub struct TxFields {
     tos: Signal<Local, Bits<8>>,
     /// The message is longer than where this class ends.
     above: [Signal<Local, Bit>; 3],
+    /// An odd number of them, most of them.
+    odd: Signal<Local, Bit>,
+    most: Signal<Local, Bit>,
     /// Which of the DSCPs; it.
     size_class: Signal<Local, Bits<3>>,
     dscp: Signal<Local, Bits<6>>,
@@ -168,6 +171,8 @@ impl TxFields {
             port: Default::default(),
             tos: Default::default(),
             above: Default::default(),
+            odd: Default::default(),
+            most: Default::default(),
             size_class: Default::default(),
             dscp: Default::default(),
             ttl: Default::default(),
@@ -254,12 +259,16 @@ impl Logic for TxFields {
                     & (self.packet.val().length
                         != (self.one.val() << self.settings.val().class_sizes.get_bits::<5>(5 * i)));
         }
+        // One more than the number of them. Not as a sum, of which Yosys makes a carry chain.
+        self.odd.next = self.above[0].val() ^ self.above[1].val() ^ self.above[2].val();
+        self.most.next = (self.above[0].val() & self.above[1].val())
+            | (self.above[0].val() & self.above[2].val())
+            | (self.above[1].val() & self.above[2].val());
         self.size_class.next = 0.into();
         if !self.is_feedback.val() {
-            self.size_class.next = 1
-                + bit_cast::<3, 1>(self.above[0].val().into())
-                + bit_cast::<3, 1>(self.above[1].val().into())
-                + bit_cast::<3, 1>(self.above[2].val().into());
+            self.size_class.next = bit_cast::<3, 1>((!self.odd.val()).into())
+                | (bit_cast::<3, 1>((self.odd.val() ^ self.most.val()).into()) << 1)
+                | (bit_cast::<3, 1>((self.odd.val() & self.most.val()).into()) << 2);
         }
         self.dscp.next = self.settings.val().dscp.get_bits::<6>(0);
         for i in 1..5 {

@@ -120,6 +120,29 @@ fn rc4_and_rc5_stalls_and_retransmissions_spoil_nothing() {
         within("a stall", bench.next_nack(since), interval);
         end(bench, &first);
     });
+    // Of more ticks than 16 bits hold: a sample like any other of a stall. Of more steps than
+    // five bits hold: none.
+    for (step, gap) in [(1, gap), (33, REGISTERS.gap0)] {
+        run("long stall", REGISTERS, |bench, _| {
+            let first = message(5, 50 * 256, 40);
+            let mut early = bench.packet(&first, 0, 0, 0);
+            early.timestamp = (bench.now + (1 << 32) - 0x1_0000) & 0xFFFF_FFFF;
+            early.arrival = (early.timestamp + 10) & 0xFFFF_FFFF;
+            bench.give(&early);
+            bench.data(&first, step, 10, 0);
+            bench.fill(&first, 1..step);
+            bench.data(&first, step + 1, 10, RETX);
+            let since = bench.now;
+            let left = 50 - (step + 2);
+            within(
+                "a long stall",
+                bench.next_nack(since),
+                ((left * gap) >> 4) + skew_after(1) + REGISTERS.guard,
+            );
+            bench.fill(&first, 0..50);
+            bench.settle(1500);
+        });
+    }
     run("detour", registers, |bench, _| {
         let first = message(5, 50 * 256, 32);
         bench.data(&first, 0, 510, 0);

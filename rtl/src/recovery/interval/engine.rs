@@ -28,6 +28,7 @@ impl Logic for Interval {
             source,
             product,
             steps,
+            steps_few,
             stamp,
             stamp_over,
             one_way,
@@ -151,18 +152,19 @@ impl Logic for Interval {
         if self.stamp_over.q.val() {
             self.stamp20.next = self.sample_max.val();
         }
-        // Only differences of 1, 2, 4, 8 and 16 divide by a shift.
+        // Only differences of 1, 2, 4, 8 and 16 divide by a shift. Of what any other gives no sample is made.
+        self.gap_steps.next = self.job.q.val().index - self.word.q.val().gap_index;
         self.divided.next = self.stamp20.val();
-        if self.steps.q.val() == 2 {
+        if self.steps.q.val().get_bit(1) {
             self.divided.next = self.stamp20.val() >> 1;
         }
-        if self.steps.q.val() == 4 {
+        if self.steps.q.val().get_bit(2) {
             self.divided.next = self.stamp20.val() >> 2;
         }
-        if self.steps.q.val() == 8 {
+        if self.steps.q.val().get_bit(3) {
             self.divided.next = self.stamp20.val() >> 3;
         }
-        if self.steps.q.val() == 16 {
+        if self.steps.q.val().get_bit(4) {
             self.divided.next = self.stamp20.val() >> 4;
         }
         self.clamped.next = self.divided.val();
@@ -359,7 +361,8 @@ impl Logic for Interval {
                             & (self.job.q.val().index < self.word.q.val().hold_limit)));
                 self.waited.d.next = self.at.q.val().get_bits::<16>(0) - self.word.q.val().asked_at;
                 self.rtt_known.d.next = self.word.q.val().rtt.any();
-                self.steps.d.next = self.job.q.val().index - self.word.q.val().gap_index;
+                self.steps.d.next = self.gap_steps.val().get_bits::<5>(0);
+                self.steps_few.d.next = !self.gap_steps.val().get_bits::<19>(5).any();
                 self.stamp.d.next = self.since_gap.val().get_bits::<16>(0);
                 self.stamp_over.d.next = self.since_gap.val().get_bits::<16>(16).any();
                 self.one_way.d.next = self.job.q.val().arrival - self.job.q.val().timestamp;
@@ -427,6 +430,7 @@ impl Logic for Interval {
                     self.word.q.val().last_heard + bit_cast::<32, 24>(self.settings.val().rx_give_up);
                 self.sample.d.next = self.clamped.val();
                 self.sample_valid.d.next = self.sample_valid.q.val()
+                    & self.steps_few.q.val()
                     & ((self.steps.q.val() == 1)
                         | (self.steps.q.val() == 2)
                         | (self.steps.q.val() == 4)

@@ -251,7 +251,9 @@ pub struct Interval {
     source: Dff<SourceEntry>,
     product: Dff<Bits<32>>,
     /// Index and timestamp from the sample point; one-way time and its distance from the smallest.
-    steps: Dff<Bits<24>>,
+    /// The index's low bits; the upper are 0.
+    steps: Dff<Bits<5>>,
+    steps_few: Dff<Bit>,
     /// The timestamp's low half; the upper is not 0.
     stamp: Dff<Bits<16>>,
     stamp_over: Dff<Bit>,
@@ -309,6 +311,7 @@ pub struct Interval {
     gap16: Signal<Local, Bits<16>>,
     below: Signal<Local, Bits<32>>,
     since_gap: Signal<Local, Bits<32>>,
+    gap_steps: Signal<Local, Bits<24>>,
     stamp20: Signal<Local, Bits<20>>,
     gap20: Signal<Local, Bits<20>>,
     quarter: Signal<Local, Bits<20>>,
@@ -424,6 +427,7 @@ impl Interval {
             steps: Default::default(),
             stamp: Default::default(),
             stamp_over: Default::default(),
+            steps_few: Default::default(),
             one_way: Default::default(),
             late: Default::default(),
             rtt_known: Default::default(),
@@ -471,6 +475,7 @@ impl Interval {
             gap16: Default::default(),
             below: Default::default(),
             since_gap: Default::default(),
+            gap_steps: Default::default(),
             stamp20: Default::default(),
             gap20: Default::default(),
             quarter: Default::default(),

@@ -95,9 +95,8 @@ pub struct Intake {
     event_failed: Dff<Bit>,
     event_fixed: Dff<ContextFixed>,
     event_live: Dff<ContextLive>,
-    /// A word was written a clock ago, a fixed one as well, and where.
+    /// A word was written a clock ago, and where.
     stored: Dff<Bit>,
-    stored_opened: Dff<Bit>,
     stored_at: Dff<Bits<12>>,
     /// The engine works on the same context.
     is_same: Dff<Bit>,
@@ -175,7 +174,6 @@ impl Intake {
             event_fixed: Default::default(),
             event_live: Default::default(),
             stored: Default::default(),
-            stored_opened: Default::default(),
             stored_at: Default::default(),
             is_same: Default::default(),
             read_stored: Default::default(),
@@ -216,7 +214,6 @@ impl Logic for Intake {
             event_fixed,
             event_live,
             stored,
-            stored_opened,
             stored_at,
             is_same
         );
@@ -305,7 +302,6 @@ impl Logic for Intake {
         self.live_words.write_data.next = self.store_live.val();
 
         self.stored.d.next = self.store.val();
-        self.stored_opened.d.next = self.store_opened.val();
         self.stored_at.d.next = self.store_at.val();
         self.read_stored.next = self.stored.q.val() & (self.event_owner.q.val() == self.stored_at.q.val());
         if self.take.val() {
@@ -314,11 +310,10 @@ impl Logic for Intake {
         if self.reading.q.val() {
             self.reading.d.next = false;
             self.full.d.next = true;
-            // A word written while it was being read is in the register already.
+            // A word written while it was being read is in the register already; so is, of the same
+            // context, a fixed one that was not.
             if !self.read_stored.val() {
                 self.event_live.d.next = self.live_words.read_data.val();
-            }
-            if !(self.read_stored.val() & self.stored_opened.q.val()) {
                 self.event_fixed.d.next = self.fixed_words.read_data.val();
             }
         }

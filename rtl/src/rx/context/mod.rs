@@ -365,7 +365,7 @@ pub struct Context {
     nack_ask: Signal<Local, Bits<9>>,
     new_grant: Signal<Local, Bits<24>>,
     to_edge: Signal<Local, Bits<9>>,
-    crosses: Signal<Local, Bit>,
+    crosses: Dff<Bit>,
     granted_bytes: Signal<Local, Bits<32>>,
     start: Signal<Local, Bits<64>>,
     loose: Signal<Local, Bit>,

@@ -56,6 +56,7 @@ impl Part<Wires> for Context {
             room,
             pause,
             quota,
+            crosses,
             bytes_to,
             bytes_from,
             place,
@@ -346,7 +347,8 @@ impl Part<Wires> for Context {
         self.grant.congested.next =
             self.interval.late_sample.val() & self.settings.val().credit_policy.get_bit(1);
         self.to_edge.next = bits::<9>(256) - bit_cast::<9, 8>(self.granted.val().get_bits::<8>(0));
-        self.crosses.next = ((self.new_grant.val() >> 8) != (self.granted.val() >> 8))
+        // As it was in the clock before, if the quota has not gone since.
+        self.crosses.d.next = ((self.new_grant.val() >> 8) != (self.granted.val() >> 8))
             & (self.new_grant.val().get_bits::<8>(0) != 0);
         self.granted_bytes.next = self.bytes_to.q.val() - self.bytes_from.q.val();
         self.credit_up.next = 0.into();
