@@ -122,11 +122,13 @@ fn rc4_and_rc5_stalls_and_retransmissions_spoil_nothing() {
     });
     // Of more ticks than 16 bits hold: a sample like any other of a stall. Of more steps than
     // five bits hold: none.
-    for (step, gap) in [(1, gap), (33, REGISTERS.gap0)] {
-        run("long stall", REGISTERS, |bench, _| {
+    let slow = Registers { gap0: 640, ..REGISTERS };
+    for (step, gap) in [(1, slow.gap0 + ((3 * slow.gap0) >> 3)), (33, slow.gap0)] {
+        run("long stall", slow, |bench, _| {
             let first = message(5, 50 * 256, 40);
             let mut early = bench.packet(&first, 0, 0, 0);
-            early.timestamp = (bench.now + (1 << 32) - 0x1_0000) & 0xFFFF_FFFF;
+            // Its low bits are those of a short while.
+            early.timestamp = (bench.now + (1 << 32) - 0x1_0000 - 10) & 0xFFFF_FFFF;
             early.arrival = (early.timestamp + 10) & 0xFFFF_FFFF;
             bench.give(&early);
             bench.data(&first, step, 10, 0);

@@ -475,7 +475,7 @@ impl Part<States> for Context {
                     self.ran_op.next.limit = bit_cast::<9, 8>(self.count.val().get_bits::<8>(0));
                 }
                 self.ran_state.next = ContextState::Bytes;
-                if self.crosses.q.val() & (self.quota.q.val() != 0) {
+                if self.crosses.q.val() {
                     if self.pool_for_grants.val() {
                         self.pool_take.next = true;
                         self.ran_op_valid.next = true;

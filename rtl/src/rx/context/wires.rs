@@ -347,7 +347,8 @@ impl Part<Wires> for Context {
         self.grant.congested.next =
             self.interval.late_sample.val() & self.settings.val().credit_policy.get_bit(1);
         self.to_edge.next = bits::<9>(256) - bit_cast::<9, 8>(self.granted.val().get_bits::<8>(0));
-        // As it was in the clock before, if the quota has not gone since.
+        // As it was in the clock before. A quota that went since, for want of a first block, began at an
+        // edge and could not have reached the next.
         self.crosses.d.next = ((self.new_grant.val() >> 8) != (self.granted.val() >> 8))
             & (self.new_grant.val().get_bits::<8>(0) != 0);
         self.granted_bytes.next = self.bytes_to.q.val() - self.bytes_from.q.val();
