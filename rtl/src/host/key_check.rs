@@ -67,7 +67,9 @@ pub struct KeyCheck {
     /// There are no bytes to check; the length may come out of a memory.
     is_empty: Dff<Bit>,
     /// The key and its right fit, and its domain; of the clock before.
-    is_key: Dff<Bit>,
+    exists: Dff<Bit>,
+    is_key_low: Dff<Bit>,
+    is_key_high: Dff<Bit>,
     is_domain: Dff<Bit>,
     /// Quarters of the address that are below the base's, and level with them.
     are_below: [Dff<Bit>; 4],
@@ -129,7 +131,9 @@ impl KeyCheck {
             keys,
             domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
             is_empty: Default::default(),
-            is_key: Default::default(),
+            exists: Default::default(),
+            is_key_low: Default::default(),
+            is_key_high: Default::default(),
             is_domain: Default::default(),
             are_below: std::array::from_fn(|_| Dff::default()),
             are_level: std::array::from_fn(|_| Dff::default()),
@@ -168,7 +172,9 @@ impl Logic for KeyCheck {
             self,
             clk,
             is_empty,
-            is_key,
+            exists,
+            is_key_low,
+            is_key_high,
             is_domain,
             last_low,
             last_mid,
@@ -212,10 +218,13 @@ impl Logic for KeyCheck {
         self.keys.read_address.next = self.key_index.val();
 
         // Behind the table there is time for a part each.
-        self.is_key.d.next = self.keys.read_data.val().exists
+        self.exists.d.next = self.keys.read_data.val().exists
             & self.keys.read_data.val().right
-            & (self.keys.read_data.val().hi == self.key.val().get_bits::<24>(8))
             & ((self.key_index.val() & self.beyond.val()) == 0);
+        self.is_key_low.d.next =
+            self.keys.read_data.val().hi.get_bits::<12>(0) == self.key.val().get_bits::<12>(8);
+        self.is_key_high.d.next =
+            self.keys.read_data.val().hi.get_bits::<12>(12) == self.key.val().get_bits::<12>(20);
         self.is_domain.d.next = self.keys.read_data.val().domain == self.domains.read_data.val();
         self.base.next = self.keys.read_data.val().base;
         self.below.next = false;
@@ -250,7 +259,9 @@ impl Logic for KeyCheck {
             | ((self.last_high.q.val() == self.limit_high.q.val()) & !self.above_low.q.val());
         self.is_empty.d.next = self.length.val() == 0;
         self.permitted.next = self.is_empty.q.val()
-            | (self.is_key.q.val()
+            | (self.exists.q.val()
+                & self.is_key_low.q.val()
+                & self.is_key_high.q.val()
                 & self.is_domain.q.val()
                 & !self.below.val()
                 & !self.limit_wraps.val()

@@ -42,7 +42,7 @@ pub struct PathScheduler {
     kept_asks: Dff<Bit>,
     tally: Dff<PathUse>,
     came_back: Dff<Bit>,
-    chosen: Signal<Local, Bits<8>>,
+    other: Signal<Local, Bits<8>>,
 }
 
 impl PathScheduler {
@@ -68,7 +68,7 @@ impl PathScheduler {
             kept_asks: Default::default(),
             tally: Default::default(),
             came_back: Default::default(),
-            chosen: Default::default(),
+            other: Default::default(),
         }
     }
 }
@@ -93,21 +93,23 @@ impl Logic for PathScheduler {
         self.ready.next = self.draw.ready.val();
 
         self.taken.d.next = self.take.val();
-        self.chosen.next = self.draw.drawn.val();
-        if self.rings.recycled.val() {
-            self.chosen.next = self.rings.ev.val();
-        }
-        self.ev.next = self.kept_ev.q.val();
+        // What a ring has comes last, from its memory; a ring is used for a packet only in the clock behind
+        // its take.
+        self.other.next = self.kept_ev.q.val();
         self.asks.next = self.kept_asks.q.val();
         if self.taken.q.val() {
-            self.ev.next = self.chosen.val();
-            self.kept_ev.d.next = self.chosen.val();
+            self.other.next = self.draw.drawn.val();
             self.asks.next = self.rings.asks.val();
-            self.kept_asks.d.next = self.rings.asks.val();
         }
+        self.ev.next = self.other.val();
+        if self.rings.recycled.val() {
+            self.ev.next = self.rings.ev.val();
+        }
+        self.kept_ev.d.next = self.ev.val();
+        self.kept_asks.d.next = self.asks.val();
 
         self.tally.d.next.sent = self.taken.q.val();
-        self.tally.d.next.sent_ev = self.chosen.val();
+        self.tally.d.next.sent_ev = self.ev.val();
         self.tally.d.next.clean = self.echo.val().valid & !self.echo.val().ce;
         self.tally.d.next.ce = self.echo.val().valid & self.echo.val().ce;
         self.tally.d.next.echo_ev = self.echo.val().ev;
