@@ -34,6 +34,17 @@ use super::vlan_strip::Tag;
 use crate::prelude::*;
 use crate::types::{Beat, Settings, TableWrite, TxFeedback, TxPacket, TxSent};
 use tessera_abi::params::Config;
+use tessera_abi::wire;
+
+/// Where the entropy value stands, and AR, by the first bit of the byte: the low byte of the source port
+/// and of the flow label, and in the TRH.
+const _: () = {
+    let [v4, _, v6, _] = wire::Form::ALL;
+    assert!(wire::SPORT_BASE & 0xFF == 0 && wire::flag::AR == 1);
+    assert!(8 * (v4.udp_at() + 1) == 280 && 8 * (v6.udp_at() + 1) == 440 && 8 * (v6.ip_at() + 3) == 136);
+    assert!(8 * (v4.trh_at() + wire::data::FLAGS) == 504 && 8 * (v4.trh_at() + wire::data::EV) == 512);
+    assert!(8 * (v6.trh_at() + wire::data::FLAGS) == 664 && 8 * (v6.trh_at() + wire::data::EV) == 672);
+};
 
 #[derive(LogicBlock)]
 pub struct TxBuild {
@@ -83,6 +94,9 @@ pub struct TxBuild {
 
     b_valid: Dff<Bit>,
     b_head: Dff<Bits<1152>>,
+    /// They come late, out of a memory, and go into the words a stage behind them.
+    b_ev: Dff<Bits<8>>,
+    b_asks: Dff<Bit>,
     b_ticket: Dff<Ticket>,
     b_src_sum: Dff<Bits<20>>,
     b_dst_sum: Dff<Bits<20>>,
@@ -95,6 +109,10 @@ pub struct TxBuild {
     /// Beats of packets behind stage A that have not left stage D.
     ahead: Dff<Bits<8>>,
 
+    port_ev: Signal<Local, Bits<1152>>,
+    trh_ev: Signal<Local, Bits<1152>>,
+    ar: Signal<Local, Bits<1152>>,
+    marks: Signal<Local, Bits<1152>>,
     a_go: Signal<Local, Bit>,
     b_free: Signal<Local, Bit>,
     c_free: Signal<Local, Bit>,
@@ -144,6 +162,12 @@ impl TxBuild {
             headers: TxHead::new(),
             b_valid: Default::default(),
             b_head: Default::default(),
+            b_ev: Default::default(),
+            b_asks: Default::default(),
+            port_ev: Default::default(),
+            trh_ev: Default::default(),
+            ar: Default::default(),
+            marks: Default::default(),
             b_ticket: Default::default(),
             b_src_sum: Default::default(),
             b_dst_sum: Default::default(),
@@ -167,7 +191,9 @@ impl TxBuild {
 impl Logic for TxBuild {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, b_valid, b_head, b_ticket, b_src_sum, b_dst_sum, b_length, b_tos_ttl);
+        dff_setup!(
+            self, clk, b_valid, b_head, b_ev, b_asks, b_ticket, b_src_sum, b_dst_sum, b_length, b_tos_ttl
+        );
         dff_setup!(self, clk, c_valid, c_head, c_ticket, c_sum, ahead);
         self.beats_out.clk.next = self.clk.val();
         self.beats_out.rst.next = self.rst.val();
@@ -213,11 +239,28 @@ impl Logic for TxBuild {
                 | (bit_cast::<1152, 8>(!self.checksum.val().get_bits::<8>(0)) << 200);
         }
 
-        // Stage B to C: the sum.
+        // Stage B to C: the sum, the entropy value and AR. FEEDBACK has that of the packet it answers
+        // in its TRH, a datagram has no TRH.
+        self.port_ev.next = bit_cast::<1152, 8>(self.b_ev.q.val());
+        self.trh_ev.next = 0.into();
+        self.ar.next = 0.into();
+        if !self.b_ticket.q.val().ud & (!self.b_ticket.q.val().feedback | self.b_ticket.q.val().release) {
+            self.trh_ev.next = bit_cast::<1152, 8>(self.b_ev.q.val());
+        }
+        if !self.b_ticket.q.val().ud & !self.b_ticket.q.val().feedback {
+            self.ar.next = bit_cast::<1152, 1>(self.b_asks.q.val().into());
+        }
+        self.marks.next = (self.port_ev.val() << 280) | (self.ar.val() << 504) | (self.trh_ev.val() << 512);
+        if self.b_ticket.q.val().v6 {
+            self.marks.next = (self.port_ev.val() << 136)
+                | (self.port_ev.val() << 440)
+                | (self.ar.val() << 664)
+                | (self.trh_ev.val() << 672);
+        }
         if self.c_free.val() {
             self.c_valid.d.next = self.b_valid.q.val();
             self.c_ticket.d.next = self.b_ticket.q.val();
-            self.c_head.d.next = self.b_head.q.val();
+            self.c_head.d.next = self.b_head.q.val() | self.marks.val();
             self.c_sum.d.next = self.b_src_sum.q.val()
                 + self.b_dst_sum.q.val()
                 + bit_cast::<20, 16>(self.b_length.q.val())
@@ -230,14 +273,14 @@ impl Logic for TxBuild {
         self.headers.v6.next = self.choice.v6.val();
         self.headers.packet.next = self.choice.packet.val();
         self.headers.response.next = self.choice.response.val();
-        self.headers.ev.next = self.ev.val();
-        self.headers.asks.next = self.ev_asks.val();
         self.headers.stamp.next = self.choice.stamp.val();
         self.headers.endpoint.next = self.choice.endpoint.val();
         self.headers.keys.next = self.choice.keys.val();
         if self.b_free.val() {
             self.b_valid.d.next = self.choice.valid.val();
             self.b_head.d.next = self.headers.head.val();
+            self.b_ev.d.next = self.ev.val();
+            self.b_asks.d.next = self.ev_asks.val();
             self.b_ticket.d.next = self.headers.ticket.val();
             self.b_length.d.next = self.headers.ip_length.val();
             self.b_tos_ttl.d.next = self.headers.tos_ttl.val();

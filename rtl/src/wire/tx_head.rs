@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Contract: combinational, otherwise that of `tx_fields`; bytes behind the
-//! headers are zero.
+//! headers are zero, and so are the entropy value and AR.
 //!
 //! Verified by `testbenches/tests/tx_build.rs` against `abi::wire`.
 
@@ -26,9 +26,6 @@ pub struct TxHead {
     pub v6: Signal<In, Bit>,
     pub packet: Signal<In, TxPacket>,
     pub response: Signal<In, TxFeedback>,
-    pub ev: Signal<In, Bits<8>>,
-    /// The packet is to carry AR.
-    pub asks: Signal<In, Bit>,
     /// Ticks.
     pub stamp: Signal<In, Bits<32>>,
     /// Of the local endpoint.
@@ -57,8 +54,6 @@ impl TxHead {
             v6: Default::default(),
             packet: Default::default(),
             response: Default::default(),
-            ev: Default::default(),
-            asks: Default::default(),
             stamp: Default::default(),
             endpoint: Default::default(),
             keys: Default::default(),
@@ -84,8 +79,9 @@ impl Logic for TxHead {
         self.fields.v6.next = self.v6.val();
         self.fields.packet.next = self.packet.val();
         self.fields.response.next = self.response.val();
-        self.fields.ev.next = self.ev.val();
-        self.fields.asks.next = self.asks.val();
+        // They come late, and go in a stage behind.
+        self.fields.ev.next = 0.into();
+        self.fields.asks.next = false;
         self.fields.stamp.next = self.stamp.val();
         self.fields.endpoint.next = self.endpoint.val();
         self.fields.keys.next = self.keys.val();
