@@ -63,7 +63,8 @@ pub struct TxBuild {
     pub payload_valid: Signal<In, Bit>,
     pub payload_data: Signal<In, Beat>,
     pub payload_ready: Signal<Out, Bit>,
-    /// The entropy value of the packet in stage A, and whether it is to carry AR.
+    /// The entropy value of the packet in stage A, and whether it is to carry AR: a new DATA packet or a
+    /// retransmission.
     pub ev: Signal<In, Bits<8>>,
     pub ev_asks: Signal<In, Bit>,
     /// A packet enters stage A: its destination and kind (0 new DATA, 1
@@ -239,16 +240,13 @@ impl Logic for TxBuild {
                 | (bit_cast::<1152, 8>(!self.checksum.val().get_bits::<8>(0)) << 200);
         }
 
-        // Stage B to C: the sum, the entropy value and AR. FEEDBACK has that of the packet it answers
+        // Stage B to C: the sum, the entropy value and AR. FEEDBACK has the value of the packet it answers
         // in its TRH, a datagram has no TRH.
         self.port_ev.next = bit_cast::<1152, 8>(self.b_ev.q.val());
         self.trh_ev.next = 0.into();
-        self.ar.next = 0.into();
+        self.ar.next = bit_cast::<1152, 1>(self.b_asks.q.val().into());
         if !self.b_ticket.q.val().ud & (!self.b_ticket.q.val().feedback | self.b_ticket.q.val().release) {
             self.trh_ev.next = bit_cast::<1152, 8>(self.b_ev.q.val());
-        }
-        if !self.b_ticket.q.val().ud & !self.b_ticket.q.val().feedback {
-            self.ar.next = bit_cast::<1152, 1>(self.b_asks.q.val().into());
         }
         self.marks.next = (self.port_ev.val() << 280) | (self.ar.val() << 504) | (self.trh_ev.val() << 512);
         if self.b_ticket.q.val().v6 {
