@@ -80,6 +80,25 @@ fn gr2_credit_is_spent_to_the_last_byte() {
     });
 }
 
+/// Where nothing is outstanding, a quantum is granted at once however small the credit is.
+#[test]
+fn gr2_with_nothing_outstanding_a_quantum_goes_beyond_the_credit() {
+    let registers = Registers { credit_limit: 2 * 256, grant_quantum: 4, ..REGISTERS };
+    run("nothing outstanding", registers, |bench, _| {
+        let first = message(1, 100 * 256, 1);
+        bench.data(&first, 0, 10, 0);
+        bench.ticks(20);
+        assert_eq!(bench.credit(), 4 * 256);
+        bench.fill(&first, 1..4);
+        bench.ticks(20);
+        assert_eq!(bench.credit(), 256, "what is outstanding counts");
+        bench.fill(&first, 4..5);
+        bench.ticks(20);
+        assert_eq!(bench.credit(), 4 * 256, "and nothing again");
+        end(bench, &first);
+    });
+}
+
 #[test]
 fn gr5_a_silent_message_lends_its_credit() {
     for policy in [4, 0] {
