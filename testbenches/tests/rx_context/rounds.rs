@@ -5,33 +5,29 @@ use super::*;
 /// Ticks until the straggler of a round is asked for: 200 packets of which one
 /// came, `together` with others of the round, all of which end 50 ticks later.
 fn straggler(test: &str, registers: Registers, register: impl Fn(&mut Bench), together: u64, expected: u64) {
-    straggler_beside(test, registers, register, 300, together, expected);
+    straggler_beside(test, registers, register, [ROUND, 300], together, expected);
 }
 
-/// The same of round 300, beside others of whichever round.
+/// The same, its flags and the round of the others being these.
 fn straggler_beside(
     test: &str,
     registers: Registers,
     register: impl Fn(&mut Bench),
-    others: u64,
+    [flags, others]: [u64; 2],
     together: u64,
     expected: u64,
 ) {
     run(test, Registers { gap0: 128, ..registers }, |bench, _| {
         bench.clocks_per_tick = 16;
         register(bench);
-        let of_round = |round, context, length, window| Packet {
-            flags: ROUND,
-            round,
-            ..message(context, length, window)
-        };
-        let late = of_round(300, 9, 200 * 256, 200);
+        let late = Packet { flags, round: 300, ..message(9, 200 * 256, 200) };
         bench.data(&late, 0, 10, 0);
         let since = bench.now;
         bench.ticks(50);
         for context in 0..together {
             // Whole with its first packet, or not.
-            let other = of_round(others, context, 64 + 256 * (context % 3), 8);
+            let length = 64 + 256 * (context % 3);
+            let other = Packet { flags: ROUND, round: others, ..message(context, length, 8) };
             bench.fill(&other, 0..1 + context % 3);
         }
         let waited = bench.next_nack(since);
@@ -101,7 +97,9 @@ fn rd2_an_unknown_round_is_no_round() {
     };
     straggler("replaced", REGISTERS, replaced, 7, of_straggler(0));
     // Whose messages end, which pull in nobody else's.
-    straggler_beside("beside another", REGISTERS, replaced, 300 + 256, 7, of_straggler(0));
+    straggler_beside("beside another", REGISTERS, replaced, [ROUND, 300 + 256], 7, of_straggler(0));
+    // A number without its flag is none.
+    straggler_beside("no round", REGISTERS, |bench| bench.register(300, 8), [0, 300], 7, of_straggler(0));
     let forgotten = |bench: &mut Bench| {
         bench.register(300, 8);
         bench.register(300, 0);
