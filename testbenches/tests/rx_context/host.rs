@@ -112,6 +112,16 @@ fn hr6_only_orders_ask_and_only_for_what_is_missing() {
             assert!(bench.ordered.is_none(), "no NACK for {limit}");
         }
         assert_eq!(bench.nacks().len(), 3);
+        // Each for its own block, whichever the order before was for.
+        for index in (512..620).filter(|index| *index != 600) {
+            bench.data(&first, index, 10, 0);
+        }
+        for (limit, base) in [(601, 512), (301, 256), (620, 512), (400, 256)] {
+            assert!(bench.order(context, generation, limit));
+            bench.ticks(20);
+            assert!(bench.ordered.is_none(), "no NACK for {limit}");
+            assert_eq!(bench.nacks().last().unwrap().base, base, "ordered up to {limit}");
+        }
         bench.data(&first, 300, 10, RETX);
         bench.data(&first, 399, 10, RETX);
         assert!(bench.order(context, generation, 1 << 31));
