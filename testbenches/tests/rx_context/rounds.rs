@@ -5,22 +5,22 @@ use super::*;
 /// Ticks until the straggler of a round is asked for: 200 packets of which one
 /// came, `together` with others of the round, all of which end 50 ticks later.
 fn straggler(test: &str, registers: Registers, register: impl Fn(&mut Bench), together: u64, expected: u64) {
-    straggler_beside(test, registers, register, [ROUND, 300], together, expected);
+    straggler_beside(test, registers, register, 300, together, expected);
 }
 
-/// The same, its flags and the round of the others being these.
+/// The same beside others of whichever round.
 fn straggler_beside(
     test: &str,
     registers: Registers,
     register: impl Fn(&mut Bench),
-    [flags, others]: [u64; 2],
+    others: u64,
     together: u64,
     expected: u64,
 ) {
     run(test, Registers { gap0: 128, ..registers }, |bench, _| {
         bench.clocks_per_tick = 16;
         register(bench);
-        let late = Packet { flags, round: 300, ..message(9, 200 * 256, 200) };
+        let late = Packet { flags: ROUND, round: 300, ..message(9, 200 * 256, 200) };
         bench.data(&late, 0, 10, 0);
         let since = bench.now;
         bench.ticks(50);
@@ -97,9 +97,24 @@ fn rd2_an_unknown_round_is_no_round() {
     };
     straggler("replaced", REGISTERS, replaced, 7, of_straggler(0));
     // Whose messages end, which pull in nobody else's.
-    straggler_beside("beside another", REGISTERS, replaced, [ROUND, 300 + 256], 7, of_straggler(0));
-    // A number without its flag is none.
-    straggler_beside("no round", REGISTERS, |bench| bench.register(300, 8), [0, 300], 7, of_straggler(0));
+    straggler_beside("beside another", REGISTERS, replaced, 300 + 256, 7, of_straggler(0));
+    // A number without its flag is none, and is judged again when the others have ended.
+    run("no round", Registers { gap0: 128, ..REGISTERS }, |bench, _| {
+        bench.clocks_per_tick = 16;
+        bench.register(300, 8);
+        let late = Packet { round: 300, ..message(9, 200 * 256, 200) };
+        bench.data(&late, 0, 10, 0);
+        for context in 0..7 {
+            bench.data(&Packet { flags: ROUND, round: 300, ..message(context, 64, 8) }, 0, 10, 0);
+        }
+        bench.ticks(100);
+        bench.data(&late, 1, 10, RETX);
+        let since = bench.now;
+        let interval = REGISTERS.skew0 + ((198 * 128) >> 4) + REGISTERS.guard;
+        within("no round", bench.next_nack(since), interval);
+        bench.fill(&late, 0..200);
+        bench.settle(3000);
+    });
     let forgotten = |bench: &mut Bench| {
         bench.register(300, 8);
         bench.register(300, 0);
