@@ -364,21 +364,26 @@ mod tests {
 
     #[test]
     fn a_program_that_says_nothing_is_ended_and_the_next_runs() {
-        // In cargo's place a shell: its first program waits for ever, its second does not.
+        // In cargo's place a shell: its first and its last program wait for ever, the last for one of its
+        // own, which holds its output.
         let mut command = Command::new("sh");
         command.arg("-c").arg(
             "echo running 2 tests; echo test quick ... ok; \
              echo test waits has been running for over 60 seconds; sleep 600; \
              echo running 1 test; echo test next ... ok; \
-             echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'; exit 1",
+             echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'; \
+             echo running 1 test; (sleep 601; true); exit 1",
         );
         let begun = Instant::now();
         let mut outcome = Outcome::default();
         cargo_test(&mut outcome, command, None, 1).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-        assert_eq!([outcome.passed, outcome.failed], [1, 1]);
-        let [failure] = &outcome.failures[..] else { panic!("{:?}", outcome.failures) };
-        assert!(failure.starts_with("waits: not ended"), "{failure}");
+        assert_eq!([outcome.passed, outcome.failed], [1, 2]);
+        let [first, last] = &outcome.failures[..] else { panic!("{:?}", outcome.failures) };
+        assert!(
+            first.starts_with("waits: not ended") && last.starts_with("a test: not ended"),
+            "{first}; {last}"
+        );
     }
 
     fn tally(lines: &[&str]) -> Tally {

@@ -52,7 +52,13 @@ impl Lines {
 
 /// Ends what a program has started, and not the program: cargo goes on with the next test program.
 pub fn end_started_by(program: &Child) {
-    for started in orphans::children_of(&program.id().to_string()) {
+    end_below(&program.id().to_string());
+}
+
+/// With all that those have started, which would keep the output open.
+fn end_below(process: &str) {
+    for started in orphans::children_of(process) {
+        end_below(&started.to_string());
         let _ = kill(started, Signal::SIGKILL);
     }
 }

@@ -1,10 +1,10 @@
 //! Builds frames: headers in front of the payload, which moves up to meet them.
 //!
 //! ```text
-//!  feedback ─┐first                                     payload ─────┐
-//!  built ────┴─> A: packet, EV, ─> B: header ─> C: IP ─> D: IP ─> ┌──┴────┐
-//!                   time, keys       words        sum      check- │ beats │─> frame
-//!                                                          sum    └───────┘   sent
+//!  feedback ─┐first                                         payload ──┐
+//!  built ────┴─> A: packet, ─> B: header ─> C: IP sum, ─> D: IP ─> ┌──┴────┐
+//!                   time, keys    words, EV    EV placed     check- │ beats │─> frame
+//!                                                            sum    └───────┘   sent
 //! ```
 //!
 //! Contract:
