@@ -354,7 +354,7 @@ fn payload_flows_at_a_beat_per_clock(size: usize) {
         let start = bench.dut.cycles();
         bench.run(100);
         assert_eq!(bench.built_at[0] - (start + 1), EMPTY_LATENCY);
-        assert_eq!(bench.built_at[99] - bench.built_at[0], 99, "a packet per clock");
+        assert_eq!(bench.built_at[99] - bench.built_at[0], 2 * 99, "a packet in two clocks");
 
         bench.built_at.clear();
         bench.send(Some(200), false);

@@ -3,6 +3,7 @@
 mod device;
 mod frames;
 mod harness;
+mod hold;
 mod xray;
 
 use std::collections::BTreeMap;
@@ -186,6 +187,8 @@ struct Routed {
     available: BTreeMap<&'static str, usize>,
     /// Of that, what the harness takes.
     harness: Own,
+    /// Tables put in front of block RAMs, so that data does not come too early.
+    hold_tables: usize,
     /// After routing, register to register.
     runs: Vec<Run>,
     best_mhz: f64,
@@ -303,6 +306,9 @@ impl Routed {
         }
         let tables = self.device.resources()[0];
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
+        if self.hold_tables != 0 {
+            println!("  {} tables in front of block RAMs, so that data is held long enough", self.hold_tables);
+        }
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
             if run.hold_violations != 0 {
@@ -419,6 +425,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         at("mapped.stat")?
     );
     script("map", map, format!("mapping {top} to {}", device.name()))?;
+    let hold_tables = if device.wants_data_held() { hold::delay(&folder.join("mapped.json"))? } else { 0 };
     if let Some(excess) = excess(taken(device, &text("mapped.stat")?)?, device) {
         return Err(Failure::new(format!(
             "{design} does not fit in a device {}: it takes {excess}. Take a larger --device, a smaller --config, or a \
@@ -456,6 +463,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         used,
         available: device.resources().into_iter().zip(device.has()).collect(),
         harness: harness.own,
+        hold_tables,
         best_mhz: best.1,
         median_mhz: median(runs.iter().map(|run| run.mhz).collect()),
         runs,

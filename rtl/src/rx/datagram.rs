@@ -44,8 +44,9 @@ pub struct RxDatagram {
     pub done_ready: Signal<In, Bit>,
 
     pending: Fifo<Done, 6>,
-    done: Dff<Done>,
+    /// The first of the FIFO is offered; it was not written.
     full: Dff<Bit>,
+    spoilt: Dff<Bit>,
     ours: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
@@ -77,8 +78,8 @@ impl RxDatagram {
             done_data: Default::default(),
             done_ready: Default::default(),
             pending: Fifo::new(config.write_tags_log2.clamp(4, 6)),
-            done: Default::default(),
             full: Default::default(),
+            spoilt: Default::default(),
             ours: Default::default(),
             passes: Default::default(),
             take: Default::default(),
@@ -93,7 +94,7 @@ impl RxDatagram {
 impl Logic for RxDatagram {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, done, full);
+        dff_setup!(self, clk, full, spoilt);
         self.pending.clk.next = self.clk.val();
         self.pending.rst.next = self.rst.val();
 
@@ -143,19 +144,19 @@ impl Logic for RxDatagram {
         if !self.ours.val() {
             self.placed_ready.next = self.fence_ready.val();
         }
-        self.pending.out_ready.next = self.take.val();
-        if self.done_ready.val() {
-            self.full.d.next = false;
-        }
         if self.take.val() {
             self.full.d.next = true;
-            self.done.d.next = self.pending.out_data.val();
-            if self.placed_data.val().error {
-                self.done.d.next.status = self.local_dma.val();
-            }
+            self.spoilt.d.next = self.placed_data.val().error;
+        }
+        self.pending.out_ready.next = self.full.q.val() & self.done_ready.val();
+        if self.pending.out_ready.val() {
+            self.full.d.next = false;
         }
         self.done_valid.next = self.full.q.val();
-        self.done_data.next = self.done.q.val();
+        self.done_data.next = self.pending.out_data.val();
+        if self.spoilt.q.val() {
+            self.done_data.next.status = self.local_dma.val();
+        }
 
         if self.rst.val() {
             self.full.d.next = false;

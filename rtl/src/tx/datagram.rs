@@ -10,9 +10,10 @@
 //! packets sent earlier have left, so places are marked in any order and
 //! completed in that of the requests.
 //!
-//! Contract: a request per three clocks at most; as many on their way as payload is
+//! Contract: a request per three clocks at most, which stands until its packet is
+//! taken and goes with it: no copy of it is kept. As many on their way as payload is
 //! read for, 16 at least and 64 at most. `packet`
-//! is offered two clocks after its request was taken, `done` three after the
+//! is offered two clocks after its request, `done` three after the
 //! mark. `sent` and `failed` count only with `ud`. PSNs begin at 0 after reset.
 //! `ready` rises when they are cleared.
 //!
@@ -50,8 +51,8 @@ pub struct TxDatagram {
     pub ready: Signal<Out, Bit>,
 
     state: Dff<Step>,
-    request: Dff<TxRequest>,
-    packet: Dff<TxPacket>,
+    /// Its PSN.
+    index: Dff<Bits<24>>,
     numbers: ClearedRam<Bits<24>, 8>,
     waiting: SdpRam<Done, 6>,
     head: Dff<Bits<7>>,
@@ -59,10 +60,11 @@ pub struct TxDatagram {
     /// Left, or will never; of those, that their read failed.
     over: Dff<Bits<64>>,
     broken: Dff<Bits<64>>,
-    /// The word of the oldest is read; is offered.
+    /// The word of the oldest is read; is offered, as it stands at the memory's output.
     asked: Dff<Bit>,
-    done: Dff<Done>,
     full: Dff<Bit>,
+    /// Its read failed.
+    spoilt: Dff<Bit>,
 
     place: Signal<Local, Bits<6>>,
     oldest: Signal<Local, Bits<6>>,
@@ -97,8 +99,7 @@ impl TxDatagram {
             done_ready: Default::default(),
             ready: Default::default(),
             state: Default::default(),
-            request: Default::default(),
-            packet: Default::default(),
+            index: Default::default(),
             numbers: ClearedRam::new(config.endpoints_log2, "distributed"),
             waiting: SdpRam::new(places_log2),
             head: Default::default(),
@@ -106,8 +107,8 @@ impl TxDatagram {
             over: Default::default(),
             broken: Default::default(),
             asked: Default::default(),
-            done: Default::default(),
             full: Default::default(),
+            spoilt: Default::default(),
             place: Default::default(),
             oldest: Default::default(),
             room: Default::default(),
@@ -126,7 +127,7 @@ impl TxDatagram {
 impl Logic for TxDatagram {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, request, packet, head, tail, over, broken, asked, done, full);
+        dff_setup!(self, clk, state, index, head, tail, over, broken, asked, full, spoilt);
         self.numbers.clk.next = self.clk.val();
         self.numbers.rst.next = self.rst.val();
         self.waiting.clock.next = self.clk.val();
@@ -136,46 +137,23 @@ impl Logic for TxDatagram {
         self.place.next = self.head.q.val().get_bits::<6>(0) & self.place_mask.val();
         self.oldest.next = self.tail.q.val().get_bits::<6>(0) & self.place_mask.val();
         self.room.next = (self.head.q.val() - self.tail.q.val()) != self.places.val();
-        self.request_ready.next =
-            (self.state.q.val() == Step::Idle) & self.room.val() & self.numbers.ready.val();
-        self.numbers.read_address.next = self.request.q.val().endpoint;
+        self.request_ready.next = false;
+        self.numbers.read_address.next = self.request_data.val().endpoint;
         self.numbers.write_enable.next = false;
-        self.numbers.write_address.next = self.request.q.val().endpoint;
-        self.numbers.write_data.next = self.packet.q.val().index + 1;
+        self.numbers.write_address.next = self.request_data.val().endpoint;
+        self.numbers.write_data.next = self.index.q.val() + 1;
         self.waiting.write_enable.next = false;
         self.waiting.write_address.next = self.place.val();
         self.packet_valid.next = false;
-        self.packet_data.next = self.packet.q.val();
         self.clears.next = 0.into();
         match self.state.q.val() {
             Step::Idle => {
-                self.request.d.next = self.request_data.val();
-                self.numbers.read_address.next = self.request_data.val().endpoint;
-                if self.request_valid.val() & self.request_ready.val() {
+                if self.request_valid.val() & self.room.val() & self.numbers.ready.val() {
                     self.state.d.next = Step::Number;
                 }
             }
             Step::Number => {
-                self.packet.d.next.dst_mac = self.request.q.val().dst_mac;
-                self.packet.d.next.vlan = self.request.q.val().vlan;
-                self.packet.d.next.vlan_valid = self.request.q.val().vlan_valid;
-                self.packet.d.next.dst_gid = self.request.q.val().dst_gid;
-                self.packet.d.next.dst_endpoint = self.request.q.val().dst_endpoint;
-                self.packet.d.next.qkey = self.request.q.val().qkey;
-                self.packet.d.next.endpoint = self.request.q.val().endpoint;
-                self.packet.d.next.ud = true;
-                self.packet.d.next.probe = false;
-                self.packet.d.next.flags = 0.into();
-                if self.request.q.val().has_imm {
-                    self.packet.d.next.flags = self.imm_flag.val();
-                }
-                self.packet.d.next.slot = bit_cast::<12, 6>(self.place.val());
-                self.packet.d.next.index = self.numbers.read_data.val();
-                self.packet.d.next.length = self.request.q.val().length;
-                self.packet.d.next.tag = self.request.q.val().tag;
-                self.packet.d.next.imm = self.request.q.val().imm;
-                self.packet.d.next.address = self.request.q.val().address;
-                self.packet.d.next.payload_len = self.request.q.val().length.get_bits::<13>(0);
+                self.index.d.next = self.numbers.read_data.val();
                 self.waiting.write_enable.next = true;
                 self.clears.next = self.one.val() << self.place.val();
                 self.state.d.next = Step::Offer;
@@ -183,29 +161,57 @@ impl Logic for TxDatagram {
             Step::Offer => {
                 self.packet_valid.next = true;
                 if self.packet_ready.val() {
+                    self.request_ready.next = true;
                     self.numbers.write_enable.next = true;
                     self.head.d.next = self.head.q.val() + 1;
                     self.state.d.next = Step::Idle;
                 }
             }
         }
+        self.packet_data.next.dst_mac = self.request_data.val().dst_mac;
+        self.packet_data.next.vlan = self.request_data.val().vlan;
+        self.packet_data.next.vlan_valid = self.request_data.val().vlan_valid;
+        self.packet_data.next.dst_gid = self.request_data.val().dst_gid;
+        self.packet_data.next.dst_endpoint = self.request_data.val().dst_endpoint;
+        self.packet_data.next.qkey = self.request_data.val().qkey;
+        self.packet_data.next.endpoint = self.request_data.val().endpoint;
+        self.packet_data.next.ud = true;
+        self.packet_data.next.probe = false;
+        self.packet_data.next.flags = 0.into();
+        if self.request_data.val().has_imm {
+            self.packet_data.next.flags = self.imm_flag.val();
+        }
+        self.packet_data.next.payload_log2 = 0.into();
+        self.packet_data.next.traffic_class = 0.into();
+        self.packet_data.next.slot = bit_cast::<12, 6>(self.place.val());
+        self.packet_data.next.generation = 0.into();
+        self.packet_data.next.index = self.index.q.val();
+        self.packet_data.next.initial_window = 0.into();
+        self.packet_data.next.length = self.request_data.val().length;
+        self.packet_data.next.tag = self.request_data.val().tag;
+        self.packet_data.next.rkey = 0.into();
+        self.packet_data.next.imm = self.request_data.val().imm;
+        self.packet_data.next.round = 0.into();
+        self.packet_data.next.rtt = 0.into();
+        self.packet_data.next.address = self.request_data.val().address;
+        self.packet_data.next.payload_len = self.request_data.val().length.get_bits::<13>(0);
         self.waiting.write_data.next.receive = false;
         self.waiting.write_data.next.status = 0.into();
-        self.waiting.write_data.next.has_imm = self.request.q.val().has_imm;
+        self.waiting.write_data.next.has_imm = self.request_data.val().has_imm;
         self.waiting.write_data.next.grh = false;
         self.waiting.write_data.next.write = false;
         self.waiting.write_data.next.vlan_valid = false;
-        self.waiting.write_data.next.endpoint = self.request.q.val().endpoint;
+        self.waiting.write_data.next.endpoint = self.request_data.val().endpoint;
         self.waiting.write_data.next.own = false;
         self.waiting.write_data.next.event = 0.into();
-        self.waiting.write_data.next.entry = self.request.q.val().entry;
-        self.waiting.write_data.next.length = self.request.q.val().length;
-        self.waiting.write_data.next.imm = self.request.q.val().imm;
+        self.waiting.write_data.next.entry = self.request_data.val().entry;
+        self.waiting.write_data.next.length = self.request_data.val().length;
+        self.waiting.write_data.next.imm = self.request_data.val().imm;
         self.waiting.write_data.next.tag = 0.into();
         self.waiting.write_data.next.slot = 0.into();
         self.waiting.write_data.next.generation = 0.into();
-        self.waiting.write_data.next.peer_endpoint = self.request.q.val().dst_endpoint;
-        self.waiting.write_data.next.peer_gid = self.request.q.val().dst_gid;
+        self.waiting.write_data.next.peer_endpoint = self.request_data.val().dst_endpoint;
+        self.waiting.write_data.next.peer_gid = self.request_data.val().dst_gid;
 
         // Marks.
         self.marks.next = 0.into();
@@ -221,26 +227,25 @@ impl Logic for TxDatagram {
         self.over.d.next = (self.over.q.val() & !self.clears.val()) | self.marks.val() | self.fails.val();
         self.broken.d.next = (self.broken.q.val() & !self.clears.val()) | self.fails.val();
 
-        // The oldest, once it is over. Its word is read in the clock before.
+        // The oldest, once it is over. Its word is read in the clock before, and its place is free when the word is taken.
         self.waiting.read_address.next = self.oldest.val();
-        self.asked.d.next = false;
-        if self.done_ready.val() {
-            self.full.d.next = false;
-        }
+        self.asked.d.next = (self.head.q.val() != self.tail.q.val())
+            & self.over.q.val().get_bit(self.oldest.val().index())
+            & !self.asked.q.val()
+            & !self.full.q.val();
         if self.asked.q.val() {
             self.full.d.next = true;
-            self.done.d.next = self.waiting.read_data.val();
-            if self.broken.q.val().get_bit(self.oldest.val().index()) {
-                self.done.d.next.status = self.local_dma.val();
-            }
+            self.spoilt.d.next = self.broken.q.val().get_bit(self.oldest.val().index());
+        }
+        if self.full.q.val() & self.done_ready.val() {
+            self.full.d.next = false;
             self.tail.d.next = self.tail.q.val() + 1;
-        } else {
-            self.asked.d.next = (self.head.q.val() != self.tail.q.val())
-                & self.over.q.val().get_bit(self.oldest.val().index())
-                & !self.full.q.val();
         }
         self.done_valid.next = self.full.q.val();
-        self.done_data.next = self.done.q.val();
+        self.done_data.next = self.waiting.read_data.val();
+        if self.spoilt.q.val() {
+            self.done_data.next.status = self.local_dma.val();
+        }
 
         if self.rst.val() {
             self.state.d.next = Step::Idle;

@@ -177,7 +177,11 @@ impl Logic for PayloadOrder {
                     & self.lengths.in_ready.val()
                     & (bit_cast::<22, 13>(self.packet.q.val().payload_len)
                         <= (bit_cast::<22, 16>(self.places.q.val()) << self.beat_log2.val()))));
-        self.packet_ready.next = !self.waiting.q.val() | self.go.val();
+        // By a register: whether the one that waits goes is no part of what its producer does.
+        self.packet_ready.next = !self.waiting.q.val();
+        if self.go.val() {
+            self.waiting.d.next = false;
+        }
         if self.packet_ready.val() {
             self.waiting.d.next = self.packet_valid.val();
             self.packet.d.next = self.packet_data.val();

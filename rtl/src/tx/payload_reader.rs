@@ -18,8 +18,8 @@
 //! - A failed read drops the packet: its beats are thrown away, one per clock,
 //!   once those of earlier packets have left, then `failed` pulses.
 //! - A packet without payload accepted at clock 0 shows at clock 2; the last
-//!   beat and status at clock 0 give `built_valid` at clock 1. One packet
-//!   every clock is accepted, buffer permitting.
+//!   beat and status at clock 0 give `built_valid` at clock 1. One packet in
+//!   two clocks is accepted, buffer permitting.
 //! - `tkeep` of `read_beat` is not looked at, nor is `tlast`: lengths say where
 //!   a read ends, so that a wrong mark cannot shift the packets behind it.
 //!

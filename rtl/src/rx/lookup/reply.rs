@@ -50,7 +50,10 @@ pub struct LookupReply {
 
     work_word: Dff<RxWork>,
     work_waits: Dff<Bit>,
-    feedback_word: Dff<TxFeedback>,
+    /// Of the answer, what the work word has not.
+    flags_said: Dff<Bits<8>>,
+    status_said: Dff<Bits<8>>,
+    count_said: Dff<Bits<24>>,
     feedback_waits: Dff<Bit>,
 
     ce_flag: Signal<Local, Bits<8>>,
@@ -93,7 +96,9 @@ impl LookupReply {
             feedback_ready: Default::default(),
             work_word: Default::default(),
             work_waits: Default::default(),
-            feedback_word: Default::default(),
+            flags_said: Default::default(),
+            status_said: Default::default(),
+            count_said: Default::default(),
             feedback_waits: Default::default(),
             ce_flag: Default::default(),
             count: Default::default(),
@@ -110,7 +115,7 @@ impl LookupReply {
 impl Logic for LookupReply {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, work_word, work_waits, feedback_word, feedback_waits);
+        dff_setup!(self, clk, work_word, work_waits, flags_said, status_said, count_said, feedback_waits);
         self.area_len.next = self.smallest_area.val() << self.receive.val().area_log2;
         // An area has 2 MiB at most. In two parts beside each other: the receive is chosen late.
         self.behind_low.next = bit_cast::<37, 36>(self.receive.val().address.get_bits::<36>(0))
@@ -189,36 +194,39 @@ impl Logic for LookupReply {
         } else {
             self.count.next = 0.into();
         }
+        // Where it goes and what it echoes is in the work word, which stands as long.
         if self.feedback_ready.val() {
             self.feedback_waits.d.next = false;
         }
         if self.act.val() {
             self.feedback_waits.d.next = self.replies.val();
-            self.feedback_word.d.next.release = false;
-            self.feedback_word.d.next.dst_mac = self.packet.val().src_mac;
-            self.feedback_word.d.next.vlan = self.packet.val().vlan;
-            self.feedback_word.d.next.vlan_valid = self.packet.val().vlan_valid;
-            self.feedback_word.d.next.dst_gid = self.packet.val().src_gid;
-            self.feedback_word.d.next.dst_endpoint = self.packet.val().src_endpoint;
-            self.feedback_word.d.next.endpoint = self.packet.val().endpoint;
-            self.feedback_word.d.next.flags = self.flags.val() | self.ce_flag.val();
-            self.feedback_word.d.next.ev_echo = self.packet.val().ev;
-            self.feedback_word.d.next.status = self.status.val();
-            self.feedback_word.d.next.slot = self.packet.val().slot;
-            self.feedback_word.d.next.generation = self.packet.val().generation;
-            self.feedback_word.d.next.cumulative = self.count.val();
-            self.feedback_word.d.next.sequence = 0.into();
-            self.feedback_word.d.next.grant = self.count.val();
-            self.feedback_word.d.next.duplicates = 0.into();
-            self.feedback_word.d.next.base = 0.into();
-            self.feedback_word.d.next.limit = 0.into();
-            self.feedback_word.d.next.sample = true;
-            self.feedback_word.d.next.arrival = self.packet.val().arrival;
-            self.feedback_word.d.next.echo = self.packet.val().timestamp;
-            self.feedback_word.d.next.bitmap = 0.into();
+            self.flags_said.d.next = self.flags.val() | self.ce_flag.val();
+            self.status_said.d.next = self.status.val();
+            self.count_said.d.next = self.count.val();
         }
         self.feedback_valid.next = self.feedback_waits.q.val();
-        self.feedback_data.next = self.feedback_word.q.val();
+        self.feedback_data.next.release = false;
+        self.feedback_data.next.dst_mac = self.work_word.q.val().src_mac;
+        self.feedback_data.next.vlan = self.work_word.q.val().vlan;
+        self.feedback_data.next.vlan_valid = self.work_word.q.val().vlan_valid;
+        self.feedback_data.next.dst_gid = self.work_word.q.val().src_gid;
+        self.feedback_data.next.dst_endpoint = self.work_word.q.val().src_endpoint;
+        self.feedback_data.next.endpoint = self.work_word.q.val().endpoint;
+        self.feedback_data.next.flags = self.flags_said.q.val();
+        self.feedback_data.next.ev_echo = self.work_word.q.val().ev;
+        self.feedback_data.next.status = self.status_said.q.val();
+        self.feedback_data.next.slot = self.work_word.q.val().slot;
+        self.feedback_data.next.generation = self.work_word.q.val().generation;
+        self.feedback_data.next.cumulative = self.count_said.q.val();
+        self.feedback_data.next.sequence = 0.into();
+        self.feedback_data.next.grant = self.count_said.q.val();
+        self.feedback_data.next.duplicates = 0.into();
+        self.feedback_data.next.base = 0.into();
+        self.feedback_data.next.limit = 0.into();
+        self.feedback_data.next.sample = true;
+        self.feedback_data.next.arrival = self.work_word.q.val().arrival;
+        self.feedback_data.next.echo = self.work_word.q.val().timestamp;
+        self.feedback_data.next.bitmap = 0.into();
 
         if self.rst.val() {
             self.work_waits.d.next = false;

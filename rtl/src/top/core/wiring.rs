@@ -367,6 +367,8 @@ impl Logic for Core {
         self.packets.in1_valid.next = self.tx_datagram.packet_valid.val();
         self.packets.in1_data.next = self.tx_datagram.packet_data.val();
         self.tx_datagram.packet_ready.next = self.packets.in1_ready.val();
+        self.packets.in2_valid.next = false;
+        self.packets.in2_data.next = self.sender.packet_data.val();
         self.packet_valid.next = self.packets.out_valid.val();
         self.packet_data.next = self.packets.out_data.val();
         self.packets.out_ready.next = self.packet_ready.val();
