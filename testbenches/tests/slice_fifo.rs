@@ -7,12 +7,12 @@ use tessera_sim::verilator::Design;
 use tessera_testbenches::fifos::{keeps_order, reset, Bench};
 
 const DEPTH_LOG2: usize = 3;
-/// In the RAM, before it and behind it.
-const CAPACITY: u64 = (1 << DEPTH_LOG2) + 2;
-/// Clocks from a word's acceptance to its offer when the FIFO is empty.
-const LATENCY: u64 = 11;
+/// In the RAM and behind it.
+const CAPACITY: u64 = (1 << DEPTH_LOG2) + 1;
+/// Clocks from a word's first to its offer when the FIFO is empty.
+const LATENCY: u64 = 10;
 /// Clocks from a word to the next, at best: in, out.
-const APART: [u64; 2] = [5, 6];
+const APART: [u64; 2] = [4, 6];
 
 /// One with an address bit more than its depth needs; slices of 12 bits.
 fn design() -> Design {

@@ -93,7 +93,10 @@ mod tests {
         }}}});
         assert_eq!(pad(&mut design), Ok(2));
         let cells = &design["modules"][TOP]["cells"];
-        assert_eq!(cells["r"]["connections"], json!({"DIADI": [10, 4, "0"], "ADDRARDADDR": [3], "DOADO": [9]}));
+        assert_eq!(
+            cells["r"]["connections"],
+            json!({"DIADI": [10, 4, "0"], "ADDRARDADDR": [3], "DOADO": [9]})
+        );
         assert_eq!(cells["s"]["connections"], json!({"DIPBDIP": ["x", 11]}));
         assert_eq!(cells["r.DIADI0.later"]["connections"], json!({"I0": [3], "O": [10]}));
         assert_eq!(cells["s.DIPBDIP1.later"]["connections"], json!({"I0": [3], "O": [11]}));

@@ -307,7 +307,10 @@ impl Routed {
         let tables = self.device.resources()[0];
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
         if self.hold_tables != 0 {
-            println!("  {} tables in front of block RAMs, so that data is held long enough", self.hold_tables);
+            println!(
+                "  {} tables in front of block RAMs, so that data is held long enough",
+                self.hold_tables
+            );
         }
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);

@@ -1,18 +1,18 @@
 //! A FIFO of wide words that pass through a quarter as wide a block RAM.
 //!
 //! ```text
-//!                 ┌──────┐ slice  ┌─────┐ slice  ┌────────┐
-//!  in_valid  ──>  │ hold │ ─/4──> │ RAM │ ─/4──> │ joined │ ──> out_valid
-//!  in_data        └──────┘        └─────┘        └────────┘     out_data
+//!              slice  ┌─────┐ slice  ┌────────┐
+//!  in_valid  ── ─/4──> │ RAM │ ─/4──> │ joined │ ──> out_valid
+//!  in_data             └─────┘        └────────┘     out_data
 //! ```
 //!
 //! For words of some hundred bits of which one comes in many clocks: a fourth of the block RAMs that
-//! they would take side by side, and of the wires from the producer to the consumer, which stand beside
-//! `hold` and `joined`.
+//! they would take side by side, and of the wires from the producer to the consumer, which stands beside
+//! `joined`.
 //!
-//! Contract: `2^depth_log2` words in the RAM, one in `hold`, one in `joined`. At best a word in five
-//! clocks in, six out; eleven from input to output when empty. `in_ready`, `out_valid` and `out_data`
-//! are registers.
+//! Contract: `2^depth_log2` words in the RAM, one in `joined`. A word is shown until it is taken, which
+//! is in its fourth clock at best: no copy of it is kept. At best one comes out in six clocks, ten
+//! after it was shown when empty. `in_ready`, `out_valid` and `out_data` are registers.
 //!
 //! Verified by `testbenches/tests/slice_fifo.rs`.
 
@@ -29,8 +29,6 @@ pub struct SliceFifo<T: Synth, const A: usize> {
     pub out_data: Signal<Out, T>,
     pub out_ready: Signal<In, Bit>,
     ram: SliceRam<T, A>,
-    hold: Dff<T>,
-    holding: Dff<Bit>,
     write_at: Dff<Bits<A>>,
     write_slice: Dff<Bits<2>>,
     read_at: Dff<Bits<A>>,
@@ -68,8 +66,6 @@ impl<T: Synth, const A: usize> SliceFifo<T, A> {
             out_data: Default::default(),
             out_ready: Default::default(),
             ram: SliceRam::new(depth_log2),
-            hold: Default::default(),
-            holding: Default::default(),
             write_at: Default::default(),
             write_slice: Default::default(),
             read_at: Default::default(),
@@ -95,29 +91,23 @@ impl<T: Synth, const A: usize> SliceFifo<T, A> {
 impl<T: Synth, const A: usize> Logic for SliceFifo<T, A> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, hold, holding, write_at, write_slice, read_at, read_slice);
+        dff_setup!(self, clk, write_at, write_slice, read_at, read_slice);
         dff_setup!(self, clk, reading, landing, joined, filled, full);
         self.ram.clock.next = self.clk.val();
 
-        self.in_ready.next = !self.holding.q.val();
-        if !self.holding.q.val() {
-            self.hold.d.next = self.in_data.val();
-            self.holding.d.next = self.in_valid.val();
-        }
-
-        self.writing.next = self.holding.q.val() & !self.full.q.val();
+        self.writing.next = self.in_valid.val() & !self.full.q.val();
+        self.in_ready.next = !self.full.q.val() & (self.write_slice.q.val() == 3);
         self.put.next = self.writing.val() & (self.write_slice.q.val() == 3);
         self.ram.write_enable.next = self.writing.val();
         self.ram.write_address.next = self.write_at.q.val();
         self.ram.write_slice.next = self.write_slice.q.val();
-        self.ram.write_data.next = self.hold.q.val();
+        self.ram.write_data.next = self.in_data.val();
         if self.writing.val() {
             self.write_slice.d.next = self.write_slice.q.val() + 1;
         }
         self.behind_write.next = self.write_at.q.val() + 1;
         if self.put.val() {
             self.write_at.d.next = self.behind_write.val();
-            self.holding.d.next = false;
         }
 
         // The word in front is overwritten from the second clock of the next one's reading on.
@@ -162,7 +152,6 @@ impl<T: Synth, const A: usize> Logic for SliceFifo<T, A> {
         }
 
         if self.rst.val() {
-            self.holding.d.next = false;
             self.write_at.d.next = 0.into();
             self.write_slice.d.next = 0.into();
             self.read_at.d.next = 0.into();

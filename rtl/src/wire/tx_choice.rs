@@ -10,6 +10,7 @@
 //! RELEASE, which comes as its word) first; `ev_take` pulses with it. It is held from the
 //! next clock on until `go`. Of `packet` and `response` the one that was not taken is zero;
 //! of a RELEASE `response` keeps its addresses, its message and nothing else.
+//! [`TxChoice::without_copies`] leaves it with its producer until `go`, when the `ready` comes.
 //!
 //! Verified by `testbenches/tests/tx_build.rs`.
 
@@ -59,6 +60,8 @@ pub struct TxChoice {
     moment: Dff<Bits<32>>,
     six: Dff<Bit>,
 
+    /// The answer in front, or what a RELEASE has of one.
+    said: Signal<Local, TxFeedback>,
     free: Signal<Local, Bit>,
     take_feedback: Signal<Local, Bit>,
     take_built: Signal<Local, Bit>,
@@ -67,9 +70,17 @@ pub struct TxChoice {
     mapped: Constant<Bits<96>>,
     no_packet: Constant<TxPacket>,
     no_answer: Constant<TxFeedback>,
+    /// It keeps a copy of what it took.
+    keeps: Constant<Bit>,
 }
 
 impl TxChoice {
+    /// One that takes a packet only as it goes, where both streams show it until then: a constant in front of its
+    /// copies, which a synthesiser drops.
+    pub fn without_copies(config: &Config) -> Self {
+        Self { keeps: Constant::new(false), ..Self::new(config) }
+    }
+
     pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
@@ -103,6 +114,7 @@ impl TxChoice {
             of: Default::default(),
             moment: Default::default(),
             six: Default::default(),
+            said: Default::default(),
             free: Default::default(),
             take_feedback: Default::default(),
             take_built: Default::default(),
@@ -110,6 +122,7 @@ impl TxChoice {
             mapped: gid_prefix(config),
             no_packet: Constant::new(TxPacket::default()),
             no_answer: Constant::new(TxFeedback::default()),
+            keeps: Constant::new(true),
         }
     }
 }
@@ -125,8 +138,31 @@ impl Logic for TxChoice {
         self.valid.next = self.full.q.val();
         self.is_feedback.next = self.feedback.q.val();
         self.v6.next = self.six.q.val();
-        self.packet.next = self.held.q.val();
-        self.response.next = self.answer.q.val();
+        // Of a RELEASE, what it says.
+        self.said.next = self.feedback_data.val();
+        if self.feedback_data.val().release {
+            self.said.next.flags = 0.into();
+            self.said.next.ev_echo = 0.into();
+            self.said.next.status = 0.into();
+            self.said.next.cumulative = 0.into();
+            self.said.next.sequence = 0.into();
+            self.said.next.grant = 0.into();
+            self.said.next.duplicates = 0.into();
+            self.said.next.base = 0.into();
+            self.said.next.limit = 0.into();
+            self.said.next.sample = false;
+            self.said.next.bitmap = 0.into();
+        }
+        if self.keeps.val() {
+            self.packet.next = self.held.q.val();
+            self.response.next = self.answer.q.val();
+        } else if self.feedback.q.val() {
+            self.packet.next = self.no_packet.val();
+            self.response.next = self.said.val();
+        } else {
+            self.packet.next = self.built_data.val();
+            self.response.next = self.no_answer.val();
+        }
         self.endpoint.next = self.of.q.val();
         self.stamp.next = self.moment.q.val();
 
@@ -136,28 +172,20 @@ impl Logic for TxChoice {
         self.free.next = !self.full.q.val() & self.open.val();
         self.take_feedback.next = self.free.val() & self.feedback_valid.val();
         self.take_built.next = self.free.val() & !self.feedback_valid.val() & self.built_valid.val();
-        self.feedback_ready.next = self.free.val();
-        self.built_ready.next = self.free.val() & !self.feedback_valid.val();
+        if self.keeps.val() {
+            self.feedback_ready.next = self.free.val();
+            self.built_ready.next = self.free.val() & !self.feedback_valid.val();
+        } else {
+            self.feedback_ready.next = self.go.val() & self.feedback.q.val();
+            self.built_ready.next = self.go.val() & !self.feedback.q.val();
+        }
         self.ev_take.next = self.take_feedback.val() | self.take_built.val();
         if self.take_feedback.val() {
             self.full.d.next = true;
             self.feedback.d.next = true;
             self.held.d.next = self.no_packet.val();
-            self.answer.d.next = self.feedback_data.val();
+            self.answer.d.next = self.said.val();
             self.of.d.next = self.feedback_data.val().endpoint;
-            if self.feedback_data.val().release {
-                self.answer.d.next.flags = 0.into();
-                self.answer.d.next.ev_echo = 0.into();
-                self.answer.d.next.status = 0.into();
-                self.answer.d.next.cumulative = 0.into();
-                self.answer.d.next.sequence = 0.into();
-                self.answer.d.next.grant = 0.into();
-                self.answer.d.next.duplicates = 0.into();
-                self.answer.d.next.base = 0.into();
-                self.answer.d.next.limit = 0.into();
-                self.answer.d.next.sample = false;
-                self.answer.d.next.bitmap = 0.into();
-            }
         } else if self.take_built.val() {
             self.full.d.next = true;
             self.feedback.d.next = false;

@@ -146,6 +146,9 @@ pub struct NarrowRxParse {
 
     words: Fifo<RxData, 12>,
     answers: SliceFifo<RxFeedback, 12>,
+    /// The last that came, on its way into it.
+    answered: Dff<RxFeedback>,
+    answering: Dff<Bit>,
     counted: Dff<Verdict>,
     event_overflow: Dff<Bit>,
     event_frame: Dff<Bit>,
@@ -241,6 +244,8 @@ impl NarrowRxParse {
             payload: NarrowRxPayload::new(config),
             words: Fifo::new(words_log2),
             answers: SliceFifo::new(answers_log2),
+            answered: Default::default(),
+            answering: Default::default(),
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),
@@ -262,7 +267,7 @@ impl Logic for NarrowRxParse {
     fn update(&mut self) {
         dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, tag, number);
         dff_setup!(self, clk, ended, ended_bad, ended_arrival, last_beat, last_bytes, valids, lasts);
-        dff_setup!(self, clk, held, held_sender, counted, event_overflow, event_frame);
+        dff_setup!(self, clk, held, held_sender, counted, event_overflow, event_frame, answered, answering);
         self.strip.clk.next = self.clk.val();
         self.strip.rst.next = self.rst.val();
         self.icrc.clk.next = self.clk.val();
@@ -366,7 +371,7 @@ impl Logic for NarrowRxParse {
             | (self.judge.verdict.val().data & self.judge.verdict.val().payload_len.any());
         self.fits.next = false;
         if self.judge.verdict.val().feedback {
-            self.fits.next = self.answers.in_ready.val();
+            self.fits.next = !self.answering.q.val();
         } else {
             self.fits.next = self.words.in_ready.val() & (!self.has_payload.val() | self.payload.fits.val());
         }
@@ -442,28 +447,35 @@ impl Logic for NarrowRxParse {
         self.data_valid.next = self.words.out_valid.val();
         self.data_data.next = self.words.out_data.val();
 
-        self.answers.in_valid.next = self.accepted.val() & self.judge.verdict.val().feedback;
-        self.answers.in_data.next.src_mac = self.held_sender.q.val().mac;
-        self.answers.in_data.next.vlan = self.held_sender.q.val().vlan;
-        self.answers.in_data.next.vlan_valid = self.held_sender.q.val().vlan_valid;
-        self.answers.in_data.next.src_gid = self.held_sender.q.val().gid;
-        self.answers.in_data.next.src_endpoint = self.held.q.val().src_endpoint;
-        self.answers.in_data.next.endpoint = self.held.q.val().endpoint;
-        self.answers.in_data.next.flags = self.answer.q.val().flags;
-        self.answers.in_data.next.ev = self.answer.q.val().ev;
-        self.answers.in_data.next.status = self.answer.q.val().status;
-        self.answers.in_data.next.slot = self.answer.q.val().slot;
-        self.answers.in_data.next.generation = self.answer.q.val().generation;
-        self.answers.in_data.next.cumulative = self.answer.q.val().cumulative;
-        self.answers.in_data.next.sequence = self.answer.q.val().sequence;
-        self.answers.in_data.next.grant = self.answer.q.val().grant;
-        self.answers.in_data.next.duplicates = self.answer.q.val().duplicates;
-        self.answers.in_data.next.base = self.answer.q.val().base;
-        self.answers.in_data.next.limit = self.answer.q.val().limit;
-        self.answers.in_data.next.delay = self.answer.q.val().delay;
-        self.answers.in_data.next.echo = self.answer.q.val().echo;
-        self.answers.in_data.next.bitmap = self.answer.q.val().bitmap;
-        self.answers.in_data.next.arrival = self.held.q.val().arrival;
+        self.answers.in_valid.next = self.answering.q.val();
+        self.answers.in_data.next = self.answered.q.val();
+        if self.answers.in_ready.val() {
+            self.answering.d.next = false;
+        }
+        if !self.answering.q.val() {
+            self.answering.d.next = self.accepted.val() & self.judge.verdict.val().feedback;
+            self.answered.d.next.src_mac = self.held_sender.q.val().mac;
+            self.answered.d.next.vlan = self.held_sender.q.val().vlan;
+            self.answered.d.next.vlan_valid = self.held_sender.q.val().vlan_valid;
+            self.answered.d.next.src_gid = self.held_sender.q.val().gid;
+            self.answered.d.next.src_endpoint = self.held.q.val().src_endpoint;
+            self.answered.d.next.endpoint = self.held.q.val().endpoint;
+            self.answered.d.next.flags = self.answer.q.val().flags;
+            self.answered.d.next.ev = self.answer.q.val().ev;
+            self.answered.d.next.status = self.answer.q.val().status;
+            self.answered.d.next.slot = self.answer.q.val().slot;
+            self.answered.d.next.generation = self.answer.q.val().generation;
+            self.answered.d.next.cumulative = self.answer.q.val().cumulative;
+            self.answered.d.next.sequence = self.answer.q.val().sequence;
+            self.answered.d.next.grant = self.answer.q.val().grant;
+            self.answered.d.next.duplicates = self.answer.q.val().duplicates;
+            self.answered.d.next.base = self.answer.q.val().base;
+            self.answered.d.next.limit = self.answer.q.val().limit;
+            self.answered.d.next.delay = self.answer.q.val().delay;
+            self.answered.d.next.echo = self.answer.q.val().echo;
+            self.answered.d.next.bitmap = self.answer.q.val().bitmap;
+            self.answered.d.next.arrival = self.held.q.val().arrival;
+        }
         self.answers.out_ready.next = self.feedback_ready.val();
         self.feedback_valid.next = self.answers.out_valid.val();
         self.feedback_data.next = self.answers.out_data.val();
@@ -501,6 +513,7 @@ impl Logic for NarrowRxParse {
             self.number.d.next = 0.into();
             self.ended.d.next = false;
             self.valids.d.next = 0.into();
+            self.answering.d.next = false;
             self.event_frame.d.next = false;
         }
     }

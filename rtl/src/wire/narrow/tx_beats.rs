@@ -242,7 +242,7 @@ impl Logic for NarrowTxBeats {
                 _ => {}
             }
         }
-        self.behind.next = bit_cast::<480, 320>(self.parts.q.val().trh) | self.parts.q.val().answer;
+        self.behind.next = self.parts.q.val().answer;
         self.part.next = self.at.q.val() - 2 - bit_cast::<4, 1>(self.packet.q.val().v6.into());
         self.rear.next = 0.into();
         match self.part.val().index() {
@@ -390,7 +390,9 @@ impl Logic for NarrowTxBeats {
         self.head_ready.next = self.take.val();
         if self.take.val() {
             self.valid.d.next = self.head_valid.val();
+            // One of the two is zero: one place does for both.
             self.parts.d.next = self.head.val();
+            self.parts.d.next.answer = bit_cast::<480, 320>(self.head.val().trh) | self.head.val().answer;
             self.packet.d.next = self.ticket.val();
             self.at.d.next = 0.into();
             self.over.d.next = 0.into();

@@ -122,7 +122,7 @@ impl NarrowTxBuild {
             tx_ud: Default::default(),
             tag_valid: Default::default(),
             tag_data: Default::default(),
-            choice: TxChoice::new(config),
+            choice: TxChoice::without_copies(config),
             fields: TxFields::new(),
             beats_out: NarrowTxBeats::new(),
             src_sum: Default::default(),
