@@ -375,13 +375,13 @@ mod tests {
         let mut wanted = BTreeMap::from([
             ("fifo", vec![("fifo", Count::Exactly(1))]),
             ("bitmap", vec![("bitmap", Count::Exactly(2)), ("zero_scan", Count::Exactly(1))]),
-            ("merge", vec![("merge", Count::BySize(1))]),
+            ("round_robin", vec![("round_robin", Count::BySize(1))]),
         ]);
         let row = |test: &str, block: &str| Row::example(test, block, Fate::Killed);
         leave_out(&mut wanted, &[row("fifo", "fifo"), row("bitmap", "bitmap"), row("bitmap", "zero_scan")]);
         let expected = BTreeMap::from([
             ("bitmap", vec![("bitmap", Count::Exactly(2))]),
-            ("merge", vec![("merge", Count::BySize(1))]),
+            ("round_robin", vec![("round_robin", Count::BySize(1))]),
         ]);
         assert_eq!(wanted, expected);
     }

@@ -10,7 +10,7 @@ use tessera_rtl::rx::Placement;
 use tessera_rtl::shell::axi_merge::AxiMerge;
 use tessera_rtl::shell::axi_read::AxiRead;
 use tessera_rtl::shell::axi_write::AxiWrite;
-use tessera_rtl::stream::{Fifo, Merge};
+use tessera_rtl::stream::{Fifo, RoundRobin};
 use tessera_rtl::wire::VlanInsert;
 
 /// `tiny` with a wheel that comes round within few clocks, for two messages.
@@ -47,7 +47,7 @@ macro_rules! entry {
 /// All of them, in the order of the table.
 pub const BLOCKS: &[Entry] = &[
     entry!("fifo", || Fifo::<Bits<8>, 3>::new(2)),
-    entry!("merge", Merge::<Bits<8>>::default),
+    entry!("round_robin", RoundRobin::<Bits<8>>::default),
     entry!("axi_merge", AxiMerge::<64, 8>::new),
     entry!("timer_wheel", || TimerWheel::new(&WHEEL)),
     entry!("bitmap", || Bitmap::new(&TINY)),

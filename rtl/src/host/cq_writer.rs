@@ -212,7 +212,7 @@ const _: () = assert!(
 );
 
 /// Turns after which what waited at a stream is committed: three of each of the
-/// four, for two words that meet in front of a merge and one in it, and one that is
+/// four, for two words that take turns at one of them, one that came before, and one that is
 /// taken only when the last of them is out of the way.
 const TURNS: u64 = 13;
 

@@ -91,7 +91,7 @@ impl ReclaimMarks {
             said: Default::default(),
             words: MarkCount::new(0),
             feedbacks: MarkCount::new(0),
-            // A merge that alternates lies between a descriptor and the port; two others take
+            // A choice that alternates lies between a descriptor and the port; two others take
             // turns with an answer.
             reads: MarkCount::new(4),
             datagrams: MarkCount::new(0),

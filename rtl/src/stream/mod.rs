@@ -1,9 +1,8 @@
-//! Handshake plumbing: FIFOs, merges and gears that blocks are joined by.
+//! Handshake plumbing: FIFOs, turns and gears that blocks are joined by.
 
 mod commit_fifo;
 mod fifo;
 mod late_fifo;
-mod merge;
 mod round_robin;
 mod slice_fifo;
 mod split;
@@ -11,7 +10,6 @@ mod widen;
 pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;
 pub use late_fifo::LateFifo;
-pub use merge::Merge;
 pub use round_robin::RoundRobin;
 pub use slice_fifo::SliceFifo;
 pub use split::Split;

@@ -1,4 +1,4 @@
-//! Three streams into one, in turn, where a FIFO follows.
+//! Three streams into one, in turn, where a register or a FIFO follows; two, where the third never has a word.
 //!
 //! ```text
 //!  in0 ──>┌──────┐

@@ -43,7 +43,7 @@ use crate::host::sq_fetch::SqFetch;
 use crate::multipath::PathScheduler;
 use crate::prelude::*;
 use crate::rx::{Access, Chunks, Lookup, MatchTable, Receiver, RxDatagram, RxFence};
-use crate::stream::{Merge, RoundRobin};
+use crate::stream::RoundRobin;
 use crate::tx::{Sender, TxDatagram};
 use crate::types::{
     Done, PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -173,11 +173,11 @@ pub struct Core {
     receiver: Receiver,
     rx_datagram: RxDatagram,
     chunks: Chunks,
-    receive_ends: Merge<Done>,
+    receive_ends: RoundRobin<Done>,
     sender: Sender,
     tx_datagram: TxDatagram,
     packets: RoundRobin<TxPacket>,
-    send_ends: Merge<Done>,
+    send_ends: RoundRobin<Done>,
     answers: RoundRobin<TxFeedback>,
     path_scheduler: PathScheduler,
     interrupts: Interrupts,
@@ -298,11 +298,11 @@ impl Core {
             receiver: Receiver::new(config),
             rx_datagram: RxDatagram::new(config),
             chunks: Chunks::new(config),
-            receive_ends: Merge::default(),
+            receive_ends: RoundRobin::default(),
             sender: Sender::new(config),
             tx_datagram: TxDatagram::new(config),
             packets: RoundRobin::default(),
-            send_ends: Merge::default(),
+            send_ends: RoundRobin::default(),
             answers: RoundRobin::default(),
             path_scheduler: PathScheduler::new(),
             interrupts: Interrupts::new(),

@@ -156,6 +156,8 @@ impl Logic for Core {
         self.receive_ends.in1_valid.next = self.rx_datagram.done_valid.val();
         self.receive_ends.in1_data.next = self.rx_datagram.done_data.val();
         self.rx_datagram.done_ready.next = self.receive_ends.in1_ready.val();
+        self.receive_ends.in2_valid.next = false;
+        self.receive_ends.in2_data.next = self.receiver.done_data.val();
         self.cq_writer.done_rx_valid.next = self.receive_ends.out_valid.val();
         self.cq_writer.done_rx_data.next = self.receive_ends.out_data.val();
         self.receive_ends.out_ready.next = self.cq_writer.done_rx_ready.val();
@@ -165,6 +167,8 @@ impl Logic for Core {
         self.send_ends.in1_valid.next = self.tx_datagram.done_valid.val();
         self.send_ends.in1_data.next = self.tx_datagram.done_data.val();
         self.tx_datagram.done_ready.next = self.send_ends.in1_ready.val();
+        self.send_ends.in2_valid.next = false;
+        self.send_ends.in2_data.next = self.sender.done_data.val();
         self.cq_writer.done_tx_valid.next = self.send_ends.out_valid.val();
         self.cq_writer.done_tx_data.next = self.send_ends.out_data.val();
         self.send_ends.out_ready.next = self.cq_writer.done_tx_ready.val();
