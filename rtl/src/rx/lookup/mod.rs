@@ -59,17 +59,20 @@
 //!
 //! Verified by `testbenches/tests/lookup/`.
 
+mod acting;
 mod ends;
-mod engine;
+mod entries;
 mod hash;
 mod judge;
 mod numbers;
 mod reply;
 mod seed;
+mod steps;
 mod tables;
 mod tally;
 mod tenants;
 mod way;
+mod wires;
 
 pub use ends::LookupEnds;
 pub use hash::LookupHash;
@@ -82,6 +85,7 @@ pub use tally::LookupTally;
 pub use tenants::{LookupTenant, LookupTenants};
 pub use way::{LookupHeld, LookupName, LookupWay};
 
+use crate::kernel_of_parts;
 use crate::prelude::*;
 use crate::types::{Receive, Reclaim, Retire, RxData, RxWork, Settings, TableWrite, TxFeedback};
 use tessera_abi::params::Config;
@@ -497,3 +501,5 @@ impl Lookup {
         }
     }
 }
+
+kernel_of_parts!(Lookup: wires::Wires, acting::Acting, entries::Entries, steps::Steps);
