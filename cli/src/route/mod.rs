@@ -1,9 +1,11 @@
 //! `tessera route`: a block, or any Verilog, placed and routed in an ECP5, a Gowin or an Artix-7: its clock, by seeds.
 
 mod device;
+mod fit;
 mod frames;
 mod harness;
 mod hold;
+mod result;
 mod xray;
 
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
@@ -23,7 +25,9 @@ use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 use crate::synth::quoted;
 use device::Device;
-use harness::{harness, Own, TOP};
+use fit::{excess, taken};
+use harness::{harness, TOP};
+use result::{hold_violations, median, Report, Routed, Run};
 use xray::Xray;
 
 /// Place and route a block, or any Verilog, in a Lattice ECP5, a Gowin GW5AST or an Artix-7: the clock it closes
@@ -118,114 +122,6 @@ impl Placing {
     }
 }
 
-#[derive(Deserialize)]
-struct Stat {
-    modules: BTreeMap<String, Cells>,
-}
-
-#[derive(Deserialize)]
-struct Cells {
-    #[serde(default)]
-    num_cells_by_type: BTreeMap<String, f64>,
-}
-
-/// What a mapped design takes of a device, in the order of [`Device::resources`].
-fn taken(device: Device, stat: &str) -> Result<[usize; 4], Failure> {
-    let begin = stat.find('{').unwrap_or(0);
-    let wrong = |what: String| Failure::new(format!("Yosys's statistics are not what they were: {what}"));
-    let stat: Stat = serde_json::from_str(&stat[begin..]).map_err(|error| wrong(error.to_string()))?;
-    let plain = |name: &str| name.trim_start_matches('\\').to_owned();
-    let cells = stat.modules.into_iter().find(|(name, _)| plain(name) == TOP);
-    let cells = cells.ok_or_else(|| wrong(format!("no module {TOP}")))?.1.num_cells_by_type;
-    let mut taken = [0; 4];
-    for (cell, count) in cells {
-        if let Some((what, each)) = device.takes(&plain(&cell)) {
-            taken[what] += each * count as usize;
-        }
-    }
-    Ok(taken)
-}
-
-/// nextpnr's report, as far as it is read.
-#[derive(Deserialize)]
-struct Report {
-    fmax: BTreeMap<String, Clock>,
-    utilization: BTreeMap<String, Used>,
-}
-
-#[derive(Deserialize)]
-struct Clock {
-    achieved: f64,
-}
-
-#[derive(Deserialize)]
-struct Used {
-    used: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct Run {
-    seed: u32,
-    mhz: f64,
-    /// Ends whose data comes too early for them, at any clock: nextpnr reports and does not mend them.
-    hold_violations: usize,
-    seconds: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Routed {
-    design: String,
-    top: String,
-    device: Device,
-    speed_grade: &'static str,
-    yosys: String,
-    nextpnr: String,
-    placer: Placing,
-    router: Router,
-    /// With the harness: tables (with RAM and carries, as placed), FF, block RAM, multipliers.
-    used: BTreeMap<&'static str, usize>,
-    available: BTreeMap<&'static str, usize>,
-    /// Of that, what the harness takes.
-    harness: Own,
-    /// Tables put in front of block RAMs, so that data does not come too early.
-    hold_tables: usize,
-    /// After routing, register to register.
-    runs: Vec<Run>,
-    best_mhz: f64,
-    median_mhz: f64,
-    seconds: f64,
-}
-
-/// What does not fit, by how much.
-fn excess(taken: [usize; 4], device: Device) -> Option<String> {
-    let over =
-        device.resources().into_iter().zip(taken).zip(device.has()).filter(|((_, taken), has)| taken > has);
-    let over: Vec<String> = over
-        .map(|((what, taken), has)| format!("{taken} {what}, {} more than its {has}", taken - has))
-        .collect();
-    (!over.is_empty()).then(|| over.join("; "))
-}
-
-fn median(mut of: Vec<f64>) -> f64 {
-    of.sort_by(f64::total_cmp);
-    let middle = of.len() / 2;
-    match of.len() {
-        0 => 0.0,
-        len if len % 2 == 1 => of[middle],
-        _ => (of[middle - 1] + of[middle]) / 2.0,
-    }
-}
-
-/// How many ends nextpnr's log says have their data too early.
-fn hold_violations(log: &str) -> usize {
-    let line = |line: &str| {
-        let (said, _) = line.split_once(" Hold/min time violation")?;
-        said.rsplit(' ').next()?.parse().ok()
-    };
-    // It says so at each of its steps: after routing, last.
-    log.lines().filter_map(line).next_back().unwrap_or(0)
-}
-
 /// Runs a tool with its output in a log; its last words if it fails.
 fn tool(what: &str, command: &mut Command, log: &Path) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", log.display()));
@@ -286,44 +182,6 @@ impl Mapped<'_> {
         let bytes = std::fs::read(&made)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", made.display())))?;
         output::write(to, bytes)
-    }
-}
-
-impl Routed {
-    fn print(&self) {
-        println!(
-            "{} in {}, speed {} ({:.0} s)",
-            self.design,
-            self.device.name(),
-            self.speed_grade,
-            self.seconds
-        );
-        println!("  {}, {}", self.yosys, self.nextpnr);
-        for (what, used) in &self.used {
-            let has = self.available[what];
-            let share = 100.0 * *used as f64 / has as f64;
-            println!("  {what:<26} {used:>7} of {has:>6}, {share:.0} %");
-        }
-        let tables = self.device.resources()[0];
-        println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
-        if self.hold_tables != 0 {
-            println!(
-                "  {} tables in front of block RAMs, so that data is held long enough",
-                self.hold_tables
-            );
-        }
-        for run in &self.runs {
-            println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
-            if run.hold_violations != 0 {
-                println!(
-                    "           {} ends have their data too early (hold), see its log",
-                    run.hold_violations
-                );
-            }
-        }
-        if self.runs.len() > 1 {
-            println!("  best {:.1} MHz, median {:.1} MHz", self.best_mhz, self.median_mhz);
-        }
     }
 }
 
@@ -570,30 +428,5 @@ mod tests {
         let refused = run(&args).unwrap_err().to_string();
         assert!(refused.contains("bin/xc7frames2bit") && refused.contains("prjxray-database"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn what_does_not_fit_says_by_how_much() {
-        let stat = format!(
-            "{{\"modules\":{{\"\\\\{TOP}\":{{\"num_cells_by_type\":{{\"LUT4\":24000,\"CCU2C\":100,\
-             \"TRELLIS_DPR16X4\":20,\"TRELLIS_FF\":9,\"DP16KD\":57}}}}}}}}"
-        );
-        let taken = taken(Device::E25, &stat).unwrap();
-        assert_eq!(taken, [24_320, 9, 57, 0]);
-        let said = excess(taken, Device::E25).unwrap();
-        assert_eq!(said, "24320 LUT4, 32 more than its 24288; 57 block RAM of 18 kbit, 1 more than its 56");
-        assert_eq!(excess(taken, Device::E45), None);
-    }
-
-    #[test]
-    fn ends_that_hold_too_short_are_counted() {
-        let log = "Info: 3 Hold/min time violations (showing 10 worst paths):\nWarning: Hold/min time violation for \
-                   clock 'posedge clk':\nInfo: 78 Hold/min time violations (showing 10 worst paths):\n";
-        assert_eq!((hold_violations(log), hold_violations("Info: Program finished normally.\n")), (78, 0));
-    }
-
-    #[test]
-    fn the_median_is_between() {
-        assert_eq!((median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0])), (2.0, 2.5));
     }
 }
