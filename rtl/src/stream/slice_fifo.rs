@@ -96,7 +96,8 @@ impl<T: Synth, const A: usize> Logic for SliceFifo<T, A> {
         self.ram.clock.next = self.clk.val();
 
         self.writing.next = self.in_valid.val() & !self.full.q.val();
-        self.in_ready.next = !self.full.q.val() & (self.write_slice.q.val() == 3);
+        // A slice is written only where there is room for the word: so of the last there is.
+        self.in_ready.next = self.write_slice.q.val() == 3;
         self.put.next = self.writing.val() & (self.write_slice.q.val() == 3);
         self.ram.write_enable.next = self.writing.val();
         self.ram.write_address.next = self.write_at.q.val();

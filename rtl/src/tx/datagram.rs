@@ -65,6 +65,8 @@ pub struct TxDatagram {
     full: Dff<Bit>,
     /// Its read failed.
     spoilt: Dff<Bit>,
+    /// Whose it is: an address behind, and out of a block RAM that is late.
+    owner: Dff<Bits<8>>,
 
     place: Signal<Local, Bits<6>>,
     oldest: Signal<Local, Bits<6>>,
@@ -109,6 +111,7 @@ impl TxDatagram {
             asked: Default::default(),
             full: Default::default(),
             spoilt: Default::default(),
+            owner: Default::default(),
             place: Default::default(),
             oldest: Default::default(),
             room: Default::default(),
@@ -127,7 +130,7 @@ impl TxDatagram {
 impl Logic for TxDatagram {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, state, index, head, tail, over, broken, asked, full, spoilt);
+        dff_setup!(self, clk, state, index, head, tail, over, broken, asked, full, spoilt, owner);
         self.numbers.clk.next = self.clk.val();
         self.numbers.rst.next = self.rst.val();
         self.waiting.clock.next = self.clk.val();
@@ -231,11 +234,11 @@ impl Logic for TxDatagram {
         self.waiting.read_address.next = self.oldest.val();
         self.asked.d.next = (self.head.q.val() != self.tail.q.val())
             & self.over.q.val().get_bit(self.oldest.val().index())
-            & !self.asked.q.val()
             & !self.full.q.val();
         if self.asked.q.val() {
             self.full.d.next = true;
             self.spoilt.d.next = self.broken.q.val().get_bit(self.oldest.val().index());
+            self.owner.d.next = self.waiting.read_data.val().endpoint;
         }
         if self.full.q.val() & self.done_ready.val() {
             self.full.d.next = false;
@@ -243,6 +246,7 @@ impl Logic for TxDatagram {
         }
         self.done_valid.next = self.full.q.val();
         self.done_data.next = self.waiting.read_data.val();
+        self.done_data.next.endpoint = self.owner.q.val();
         if self.spoilt.q.val() {
             self.done_data.next.status = self.local_dma.val();
         }

@@ -67,6 +67,9 @@ pub struct RxJudge {
     valid6: Dff<Bit>,
     wrong2: Dff<Wrong>,
     wrong3: Dff<Wrong>,
+    /// What a comparison of many bits gives, a part of it: the endpoint's number, half of its Q_Key.
+    number_wrong: Dff<Bit>,
+    qkey_wrong: Dff<Bit>,
     wrong4: Dff<Wrong>,
     wrong5: Dff<Wrong>,
     kept2: Dff<Kept>,
@@ -170,6 +173,8 @@ impl RxJudge {
             valid6: Default::default(),
             wrong2: Default::default(),
             wrong3: Default::default(),
+            number_wrong: Default::default(),
+            qkey_wrong: Default::default(),
             wrong4: Default::default(),
             wrong5: Default::default(),
             kept2: Default::default(),
@@ -239,6 +244,7 @@ impl Logic for RxJudge {
     fn update(&mut self) {
         dff_setup!(self, clk, valid2, valid3, valid4, valid5, valid6);
         dff_setup!(self, clk, wrong2, wrong3, wrong4, wrong5, kept2, kept3, kept4, kept5);
+        dff_setup!(self, clk, number_wrong, qkey_wrong);
         dff_setup!(self, clk, frame_len, last_bytes2, said_frame2, said_udp2, udp_length, number_hi, qkey);
         dff_setup!(self, clk, start2, bytes2, cut);
         dff_setup!(self, clk, message_len2, offset, rounded, residue, raw, rest, quotient);
@@ -343,10 +349,14 @@ impl Logic for RxJudge {
             | (self.said_udp2.q.val() != bit_cast::<17, 16>(self.udp_length.q.val()));
         self.wrong3.d.next.endpoint = self.wrong2.q.val().endpoint
             | !self.keys.valid.val()
-            | (self.keys.entry.val().number_hi != self.number_hi.q.val())
             // Written since the frame was steered: it is of neither kind.
             | (self.keys.entry.val().datagram != self.start2.q.val().ud);
-        self.wrong3.d.next.q_key = self.keys.entry.val().qkey != self.qkey.q.val();
+        // Out of a memory: compared in parts, joined a clock later.
+        self.number_wrong.d.next = self.keys.entry.val().number_hi != self.number_hi.q.val();
+        self.wrong3.d.next.q_key =
+            self.keys.entry.val().qkey.get_bits::<16>(0) != self.qkey.q.val().get_bits::<16>(0);
+        self.qkey_wrong.d.next =
+            self.keys.entry.val().qkey.get_bits::<16>(16) != self.qkey.q.val().get_bits::<16>(16);
         self.cut.d.next = self.frame_len.q.val() < self.overhead.val();
         self.wrong3.d.next.trh = self.wrong2.q.val().trh | (self.frame_len.q.val() < self.overhead.val());
         self.spill_from.next =
@@ -363,6 +373,8 @@ impl Logic for RxJudge {
         // Clock 3: payload bytes, what is left of the message here, the ICRC.
         self.valid4.d.next = self.valid3.q.val();
         self.wrong4.d.next = self.wrong3.q.val();
+        self.wrong4.d.next.endpoint = self.wrong3.q.val().endpoint | self.number_wrong.q.val();
+        self.wrong4.d.next.q_key = self.wrong3.q.val().q_key | self.qkey_wrong.q.val();
         self.kept4.d.next = self.kept3.q.val();
         self.wrong4.d.next.icrc = self.crc_state.val() != self.residue.q.val();
         if self.kept3.q.val().ud {
