@@ -31,6 +31,11 @@ pub fn delay(file: &Path) -> Result<usize, Failure> {
 
 /// The same in a design (Yosys's JSON).
 fn pad(design: &mut Value) -> Result<usize, String> {
+    // Names are kept of nets that have no cell any more: their numbers are not free.
+    let names = design["modules"][TOP]["netnames"].as_object().into_iter().flat_map(|names| names.values());
+    let named =
+        names.flat_map(|name| name["bits"].as_array().into_iter().flatten()).filter_map(Value::as_u64);
+    let mut last = named.max().unwrap_or(0);
     let cells = &mut design["modules"][TOP]["cells"];
     let cells = cells.as_object_mut().ok_or_else(|| format!("no cells of {TOP} in it"))?;
     let bits = |cell: &Value| -> Vec<(String, usize, u64)> {
@@ -43,7 +48,6 @@ fn pad(design: &mut Value) -> Result<usize, String> {
             .collect()
     };
     let is = |cell: &Value, what: &str| cell["type"].as_str().is_some_and(|of| of.starts_with(what));
-    let mut last = 0;
     let mut flip_flops = BTreeSet::new();
     for cell in cells.values() {
         for (port, _, bit) in bits(cell) {
@@ -90,16 +94,16 @@ mod tests {
             "l": {"type": "LUT2", "connections": {"I0": [3], "I1": [2], "O": [4]}},
             "r": {"type": "RAMB18E1", "connections": {"DIADI": [3, 4, "0"], "ADDRARDADDR": [3], "DOADO": [9]}},
             "s": {"type": "RAMB36E1", "connections": {"DIPBDIP": ["x", 3]}},
-        }}}});
+        }, "netnames": {"gone": {"bits": [20, "x", 7]}}}}});
         assert_eq!(pad(&mut design), Ok(2));
         let cells = &design["modules"][TOP]["cells"];
         assert_eq!(
             cells["r"]["connections"],
-            json!({"DIADI": [10, 4, "0"], "ADDRARDADDR": [3], "DOADO": [9]})
+            json!({"DIADI": [21, 4, "0"], "ADDRARDADDR": [3], "DOADO": [9]})
         );
-        assert_eq!(cells["s"]["connections"], json!({"DIPBDIP": ["x", 11]}));
-        assert_eq!(cells["r.DIADI0.later"]["connections"], json!({"I0": [3], "O": [10]}));
-        assert_eq!(cells["s.DIPBDIP1.later"]["connections"], json!({"I0": [3], "O": [11]}));
+        assert_eq!(cells["s"]["connections"], json!({"DIPBDIP": ["x", 22]}));
+        assert_eq!(cells["r.DIADI0.later"]["connections"], json!({"I0": [3], "O": [21]}));
+        assert_eq!(cells["s.DIPBDIP1.later"]["connections"], json!({"I0": [3], "O": [22]}));
         // A table that passes on what it sees.
         assert_eq!(cells["s.DIPBDIP1.later"]["parameters"]["INIT"], "10");
         assert_eq!(cells.as_object().unwrap().len(), 6);
