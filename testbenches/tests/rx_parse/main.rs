@@ -45,6 +45,37 @@ fn accepted_packets_come_out_whole() {
     });
 }
 
+/// RS-1. Whenever a reset comes on an answer's way, it is not seen afterwards, and the next one comes out whole.
+#[test]
+fn a_reset_leaves_no_answer() {
+    on_both("rx_parse::reset", |dut, rng| {
+        let route = packets::route_in(Form::ALL[0], &THERE, &HERE, 0, 0);
+        for clocks in 0..30 {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            bench.input.send(packets::frame(&route, &packets::feedback(rng)));
+            while bench.arrivals.is_empty() {
+                bench.clock();
+            }
+            for _ in 0..clocks {
+                bench.clock();
+            }
+            // What would still come is kept to be seen.
+            let ready = bench.dut.port("feedback_ready").unwrap();
+            bench.dut.set(ready, 0u64);
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            bench.run(0);
+            bench.expect_nothing_more();
+            let packet = packets::feedback(rng);
+            bench.input.send(packets::frame(&route, &packet));
+            bench.run(1);
+            let (arrival, _) = bench.arrivals.pop_front().unwrap();
+            assert_eq!(bench.results.pop_front().unwrap(), "rx_feedback", "{clocks} clocks");
+            bench.expect(&packet, &route, arrival);
+            bench.expect_nothing_more();
+        }
+    });
+}
+
 /// Sinks that take nothing: `overflow` without end, and all is well afterwards.
 #[test]
 fn overflow_drops_whole_frames() {
