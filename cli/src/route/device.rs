@@ -201,11 +201,6 @@ impl Device {
         }
     }
 
-    /// Whether data behind a flip-flop comes too early for a block RAM beside it ([`super::hold`]).
-    pub fn wants_data_held(self) -> bool {
-        matches!(self.family(), Family::Series7)
-    }
-
     /// What makes the bitstream `design.bit` by the pinned packer; of the 7 series, [`Device::xray`] does.
     pub fn pack(self, seed: u32) -> Vec<String> {
         let routed = format!("{seed}.config");

@@ -4,7 +4,6 @@ mod device;
 mod fit;
 mod frames;
 mod harness;
-mod hold;
 mod result;
 mod xray;
 
@@ -286,7 +285,6 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         at("mapped.stat")?
     );
     script("map", map, format!("mapping {top} to {}", device.name()))?;
-    let hold_tables = if device.wants_data_held() { hold::delay(&folder.join("mapped.json"))? } else { 0 };
     if let Some(excess) = excess(taken(device, &text("mapped.stat")?)?, device) {
         return Err(Failure::new(format!(
             "{design} does not fit in a device {}: it takes {excess}. Take a larger --device, a smaller --config, or a \
@@ -324,7 +322,6 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         used,
         available: device.resources().into_iter().zip(device.has()).collect(),
         harness: harness.own,
-        hold_tables,
         best_mhz: best.1,
         median_mhz: median(runs.iter().map(|run| run.mhz).collect()),
         runs,

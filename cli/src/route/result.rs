@@ -49,8 +49,6 @@ pub struct Routed {
     pub available: BTreeMap<&'static str, usize>,
     /// Of that, what the harness takes.
     pub harness: Own,
-    /// Tables put in front of block RAMs, so that data does not come too early.
-    pub hold_tables: usize,
     /// After routing, register to register.
     pub runs: Vec<Run>,
     pub best_mhz: f64,
@@ -95,12 +93,6 @@ impl Routed {
         }
         let tables = self.device.resources()[0];
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
-        if self.hold_tables != 0 {
-            println!(
-                "  {} tables in front of block RAMs, so that data is held long enough",
-                self.hold_tables
-            );
-        }
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
             if run.hold_violations != 0 {
