@@ -9,7 +9,7 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, HERE, THERE, WIDE};
 
 /// Clocks from a packet's acceptance to `built` when there is nothing to read.
-const EMPTY_LATENCY: u64 = 2;
+const EMPTY_LATENCY: u64 = 3;
 /// Clocks from the last beat and its status to `built`.
 const READ_LATENCY: u64 = 1;
 /// Wide beats of the smallest buffer, and of the largest.

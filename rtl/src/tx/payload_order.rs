@@ -15,7 +15,7 @@
 //! Verified by `testbenches/tests/payload_reader.rs`.
 
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::{Fifo, LateFifo};
 use crate::types::{DmaDescriptor, DmaStatus, TxPacket, TxSent};
 use tessera_abi::params::Config;
 
@@ -55,7 +55,9 @@ pub struct PayloadOrder {
     desc_valid: Dff<Bit>,
     desc: Dff<DmaDescriptor>,
     tag: Dff<Bits<8>>,
-    order: Fifo<TxPacket, 6>,
+    order: LateFifo<TxPacket, 6>,
+    /// Which of those have payload, beside: what is decided by it does not wait for the block RAM.
+    carries: LateFifo<Bit, 6>,
     lengths: Fifo<Bits<13>, 6>,
     statuses: Fifo<Bit, 7>,
     /// Buffer places that are promised to no read.
@@ -126,7 +128,8 @@ impl PayloadOrder {
             desc_valid: Default::default(),
             desc: Default::default(),
             tag: Default::default(),
-            order: Fifo::new(packets),
+            order: LateFifo::new(packets).in_block(),
+            carries: LateFifo::new(packets),
             lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
             statuses: Fifo::new(packets + 1),
@@ -162,6 +165,8 @@ impl Logic for PayloadOrder {
         dff_setup!(self, clk, discarding, dropped);
         self.order.clk.next = self.clk.val();
         self.order.rst.next = self.rst.val();
+        self.carries.clk.next = self.clk.val();
+        self.carries.rst.next = self.rst.val();
         self.lengths.clk.next = self.clk.val();
         self.lengths.rst.next = self.rst.val();
         self.statuses.clk.next = self.clk.val();
@@ -200,6 +205,8 @@ impl Logic for PayloadOrder {
         self.read_desc_data.next = self.desc.q.val();
         self.order.in_valid.next = self.go.val();
         self.order.in_data.next = self.packet.q.val();
+        self.carries.in_valid.next = self.go.val();
+        self.carries.in_data.next = self.has_payload.val();
         self.lengths.in_valid.next = self.go.val() & self.has_payload.val();
         self.lengths.in_data.next = self.packet.q.val().payload_len;
 
@@ -226,17 +233,17 @@ impl Logic for PayloadOrder {
 
         // Release, in order.
         self.due.next = self.order.out_valid.val()
-            & (!self.order.out_data.val().payload_len.any()
+            & (!self.carries.out_data.val()
                 | (self.statuses.out_valid.val() & !self.statuses.out_data.val()));
         self.built_valid.next = self.due.val();
         self.built_data.next = self.order.out_data.val();
         self.handed.next = self.due.val() & self.built_ready.val();
         self.thrown.next = self.discarding.q.val() & self.filled.val() & self.front_last.val();
         self.order.out_ready.next = self.handed.val() | self.thrown.val();
-        self.statuses.out_ready.next =
-            (self.handed.val() & self.order.out_data.val().payload_len.any()) | self.thrown.val();
+        self.carries.out_ready.next = self.handed.val() | self.thrown.val();
+        self.statuses.out_ready.next = (self.handed.val() & self.carries.out_data.val()) | self.thrown.val();
         if self.order.out_valid.val()
-            & self.order.out_data.val().payload_len.any()
+            & self.carries.out_data.val()
             & self.statuses.out_valid.val()
             & self.statuses.out_data.val()
             & (self.released.q.val() == 0)
@@ -256,9 +263,9 @@ impl Logic for PayloadOrder {
         self.leaves.next = self.filled.val() & self.released.q.val().any() & self.payload_ready.val();
         self.take.next = (self.released.q.val().any() & self.payload_ready.val()) | self.discarding.q.val();
         self.frame_out.next = self.leaves.val() & self.front_last.val();
-        if self.handed.val() & self.order.out_data.val().payload_len.any() & !self.frame_out.val() {
+        if self.handed.val() & self.carries.out_data.val() & !self.frame_out.val() {
             self.released.d.next = self.released.q.val() + 1;
-        } else if !(self.handed.val() & self.order.out_data.val().payload_len.any()) & self.frame_out.val() {
+        } else if !(self.handed.val() & self.carries.out_data.val()) & self.frame_out.val() {
             self.released.d.next = self.released.q.val() - 1;
         }
 

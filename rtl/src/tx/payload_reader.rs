@@ -17,7 +17,7 @@
 //!   from the clock after `built_ready` on without a gap, one per clock.
 //! - A failed read drops the packet: its beats are thrown away, one per clock,
 //!   once those of earlier packets have left, then `failed` pulses.
-//! - A packet without payload accepted at clock 0 shows at clock 2; the last
+//! - A packet without payload accepted at clock 0 shows at clock 3; the last
 //!   beat and status at clock 0 give `built_valid` at clock 1. One packet in
 //!   two clocks is accepted, buffer permitting.
 //! - `tkeep` of `read_beat` is not looked at, nor is `tlast`: lengths say where

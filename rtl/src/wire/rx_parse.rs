@@ -13,7 +13,7 @@
 //!   at the last beat. Minimal frames of two beats may follow each other.
 //! - The verdict stands 8 clocks after the last beat; only then do words,
 //!   payload and events appear (RX-2). A last beat accepted at clock 0 gives
-//!   `feedback_valid` at clock 9, `data_valid` at 10, and the first `payload_valid`
+//!   `feedback_valid` and `data_valid` at clock 10, and the first `payload_valid`
 //!   at 10 (11 when the last payload bytes need a beat of their own).
 //! - a RELEASE comes as a word among the others, its flags 0, so that it stays
 //!   behind packets that came before it.
@@ -37,7 +37,7 @@ use super::rx_payload::RxPayload;
 use super::rx_verdict::Verdict;
 use super::vlan_strip::{Tag, VlanStrip};
 use crate::prelude::*;
-use crate::stream::{Fifo, LateFifo};
+use crate::stream::LateFifo;
 use crate::types::{Beat, RxData, RxFeedback, Settings, TableWrite};
 use tessera_abi::params::Config;
 use tessera_abi::wire;
@@ -128,7 +128,7 @@ pub struct RxParse {
     payload: RxPayload,
 
     words: LateFifo<RxData, 12>,
-    answers: Fifo<RxFeedback, 12>,
+    answers: LateFifo<RxFeedback, 12>,
     counted: Dff<Verdict>,
     event_overflow: Dff<Bit>,
     event_frame: Dff<Bit>,
@@ -222,7 +222,7 @@ impl RxParse {
             answer: Default::default(),
             payload: RxPayload::new(config),
             words: LateFifo::new(words_log2),
-            answers: Fifo::new(answers_log2),
+            answers: LateFifo::new(answers_log2).in_block(),
             counted: Default::default(),
             event_overflow: Default::default(),
             event_frame: Default::default(),

@@ -9,10 +9,19 @@ use tessera_sim::tb::{self, cycle, AxisDriver, Pattern, Rng, StreamMonitor};
 use tessera_sim::verilator::{Design, Dut, PortId};
 use tessera_testbenches::packets::{self, Layout, Packet, HERE, THERE};
 
-/// Clocks from a frame's last beat to its word. Of the wide parser it is a clock later.
-pub const WORD_LATENCY: u64 = 9;
+/// Clocks from a frame's last beat to its word.
+pub const WORD_LATENCY: u64 = 10;
 /// Clocks from a frame's last beat to its first payload beat.
 pub const PAYLOAD_LATENCY: u64 = 10;
+
+/// Clocks from a frame's last beat to the answer in it, which the narrow parser puts together from slices.
+pub fn feedback_latency(beat: usize) -> u64 {
+    if beat == 64 {
+        10
+    } else {
+        19
+    }
+}
 
 /// Outcomes in order of precedence; the last four are accepted.
 pub const OUTCOMES: [&str; 19] = [

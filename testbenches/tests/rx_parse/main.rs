@@ -456,8 +456,7 @@ fn the_input_runs_at_line_rate() {
             at.1 = bench.payload.take_timed().map_or(at.1, |taken| taken.0);
         }
         let (_, last) = bench.arrivals.pop_front().unwrap();
-        let word_latency = WORD_LATENCY + u64::from(bench.beat == 64);
-        assert_eq!((at.0 - last, at.1 - last), (word_latency, PAYLOAD_LATENCY + 1), "word, spilled payload");
+        assert_eq!((at.0 - last, at.1 - last), (WORD_LATENCY, PAYLOAD_LATENCY + 1), "word, spilled payload");
         // What is left of the payload.
         for _ in 0..20 {
             bench.clock();
@@ -468,5 +467,15 @@ fn the_input_runs_at_line_rate() {
         bench.run(bench.results.len() + 1);
         let (_, last) = bench.arrivals.pop_front().unwrap();
         assert_eq!(bench.payload.take_timed().unwrap().0 - last, PAYLOAD_LATENCY);
+
+        let packet = packets::feedback(rng);
+        bench.input.send(packets::frame(&route, &packet));
+        let mut at = 0;
+        while at == 0 {
+            bench.clock();
+            at = bench.feedback.take_timed().map_or(0, |taken| taken.0);
+        }
+        let (_, last) = bench.arrivals.pop_front().unwrap();
+        assert_eq!(at - last, feedback_latency(bench.beat), "answer");
     });
 }

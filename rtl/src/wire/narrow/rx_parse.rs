@@ -9,7 +9,8 @@
 //!                   heads: what is overwritten first is held ──┴─> words ──> data, feedback
 //! ```
 //!
-//! Contract: that of `wire/rx_parse`, to the clock. Frames of four beats, and
+//! Contract: that of `wire/rx_parse`, to the clock but for an answer, which comes at
+//! clock 19 (it is stored in slices). Frames of four beats, and
 //! shorter ones that cannot be right, may follow each other.
 //!
 //! What a word needs of its frame's heads stands until the verdict, six clocks
@@ -36,7 +37,7 @@ use super::rx_heads::NarrowRxHeads;
 use super::rx_payload::NarrowRxPayload;
 use super::vlan_strip::NarrowVlanStrip;
 use crate::prelude::*;
-use crate::stream::{Fifo, SliceFifo};
+use crate::stream::{LateFifo, SliceFifo};
 use crate::types::{NarrowBeat, RxData, RxFeedback, Settings, TableWrite};
 use tessera_abi::params::{Config, MAX_UNTAGGED_FRAME};
 use tessera_abi::wire;
@@ -144,7 +145,7 @@ pub struct NarrowRxParse {
     answer: FromWire<FeedbackWord, 480>,
     payload: NarrowRxPayload,
 
-    words: Fifo<RxData, 12>,
+    words: LateFifo<RxData, 12>,
     answers: SliceFifo<RxFeedback, 12>,
     /// The last that came, on its way into it.
     answered: Dff<RxFeedback>,
@@ -242,7 +243,7 @@ impl NarrowRxParse {
             trh: Default::default(),
             answer: Default::default(),
             payload: NarrowRxPayload::new(config),
-            words: Fifo::new(words_log2),
+            words: LateFifo::new(words_log2).in_block(),
             answers: SliceFifo::new(answers_log2),
             answered: Default::default(),
             answering: Default::default(),
