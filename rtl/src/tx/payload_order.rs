@@ -56,8 +56,10 @@ pub struct PayloadOrder {
     desc: Dff<DmaDescriptor>,
     tag: Dff<Bits<8>>,
     order: LateFifo<TxPacket, 6>,
-    /// Which of those have payload, beside: what is decided by it does not wait for the block RAM.
+    /// Which of those have payload, and where they go, beside: what is decided and looked up by it does
+    /// not wait for the block RAM.
     carries: LateFifo<Bit, 6>,
+    gids: LateFifo<Bits<128>, 6>,
     lengths: Fifo<Bits<13>, 6>,
     statuses: Fifo<Bit, 7>,
     /// Buffer places that are promised to no read.
@@ -130,6 +132,7 @@ impl PayloadOrder {
             tag: Default::default(),
             order: LateFifo::new(packets).in_block(),
             carries: LateFifo::new(packets),
+            gids: LateFifo::new(packets),
             lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
             statuses: Fifo::new(packets + 1),
@@ -167,6 +170,8 @@ impl Logic for PayloadOrder {
         self.order.rst.next = self.rst.val();
         self.carries.clk.next = self.clk.val();
         self.carries.rst.next = self.rst.val();
+        self.gids.clk.next = self.clk.val();
+        self.gids.rst.next = self.rst.val();
         self.lengths.clk.next = self.clk.val();
         self.lengths.rst.next = self.rst.val();
         self.statuses.clk.next = self.clk.val();
@@ -207,6 +212,8 @@ impl Logic for PayloadOrder {
         self.order.in_data.next = self.packet.q.val();
         self.carries.in_valid.next = self.go.val();
         self.carries.in_data.next = self.has_payload.val();
+        self.gids.in_valid.next = self.go.val();
+        self.gids.in_data.next = self.packet.q.val().dst_gid;
         self.lengths.in_valid.next = self.go.val() & self.has_payload.val();
         self.lengths.in_data.next = self.packet.q.val().payload_len;
 
@@ -237,10 +244,12 @@ impl Logic for PayloadOrder {
                 | (self.statuses.out_valid.val() & !self.statuses.out_data.val()));
         self.built_valid.next = self.due.val();
         self.built_data.next = self.order.out_data.val();
+        self.built_data.next.dst_gid = self.gids.out_data.val();
         self.handed.next = self.due.val() & self.built_ready.val();
         self.thrown.next = self.discarding.q.val() & self.filled.val() & self.front_last.val();
         self.order.out_ready.next = self.handed.val() | self.thrown.val();
         self.carries.out_ready.next = self.handed.val() | self.thrown.val();
+        self.gids.out_ready.next = self.handed.val() | self.thrown.val();
         self.statuses.out_ready.next = (self.handed.val() & self.carries.out_data.val()) | self.thrown.val();
         if self.order.out_valid.val()
             & self.carries.out_data.val()
