@@ -154,6 +154,9 @@ impl<'a> Bench<'a> {
         let mut word = packets::tx_packet(&self.layout, Form::ALL[0], &THERE, &HERE, &packet);
         let address = self.rng.next_u64();
         self.layout.put(&mut word, "address", address);
+        // Where it goes is stored beside the word: each packet goes elsewhere, or a mix-up would not show.
+        let gid = [self.rng.next_u64().to_be_bytes(), self.rng.next_u64().to_be_bytes()].concat();
+        self.layout.put_bytes(&mut word, "dst_gid", &gid);
         self.packet.send(word.clone());
         let fails = fails && !packet.payload.is_empty();
         if !packet.payload.is_empty() {
