@@ -109,7 +109,7 @@ impl Logic for RxDatagram {
         self.work_data.next = self.in_data.val();
         self.in_ready.next = self.work_ready.val() & self.passes.val();
         self.pending.in_valid.next = self.in_valid.val() & self.in_data.val().ud & self.work_ready.val();
-        self.endpoints.in_valid.next = self.in_valid.val() & self.in_data.val().ud & self.work_ready.val();
+        self.endpoints.in_valid.next = self.pending.in_valid.val();
         self.endpoints.in_data.next = self.in_data.val().endpoint;
         self.mac.next = self.in_data.val().src_mac;
         self.tci.next = 0.into();
@@ -156,7 +156,7 @@ impl Logic for RxDatagram {
             self.spoilt.d.next = self.placed_data.val().error;
         }
         self.pending.out_ready.next = self.full.q.val() & self.done_ready.val();
-        self.endpoints.out_ready.next = self.full.q.val() & self.done_ready.val();
+        self.endpoints.out_ready.next = self.pending.out_ready.val();
         if self.pending.out_ready.val() {
             self.full.d.next = false;
         }

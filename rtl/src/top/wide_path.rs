@@ -360,14 +360,14 @@ impl Logic for WidePath {
         // To the MAC.
         self.answers.in_valid.next = self.answer_valid.val();
         self.answers.in_data.next = self.answer_data.val();
-        self.gids.in_valid.next = self.answer_valid.val();
+        self.gids.in_valid.next = self.answers.in_valid.val();
         self.gids.in_data.next = self.answer_data.val().dst_gid;
         self.answer_ready.next = self.answers.in_ready.val();
         self.tx_build.feedback_valid.next = self.answers.out_valid.val();
         self.tx_build.feedback_data.next = self.answers.out_data.val();
         self.tx_build.feedback_data.next.dst_gid = self.gids.out_data.val();
         self.answers.out_ready.next = self.tx_build.feedback_ready.val();
-        self.gids.out_ready.next = self.tx_build.feedback_ready.val();
+        self.gids.out_ready.next = self.answers.out_ready.val();
         self.tx_build.ev.next = self.ev.val();
         self.tx_build.ev_asks.next = self.ev_asks.val();
         self.ev_take.next = self.tx_build.ev_take.val();

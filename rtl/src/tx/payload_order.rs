@@ -19,6 +19,13 @@ use crate::stream::{Fifo, LateFifo};
 use crate::types::{DmaDescriptor, DmaStatus, TxPacket, TxSent};
 use tessera_abi::params::Config;
 
+/// What is decided and looked up by a packet in its first clock: it does not wait for the block RAM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct PacketAhead {
+    pub has_payload: Bit,
+    pub dst_gid: Bits<128>,
+}
+
 #[derive(LogicBlock)]
 pub struct PayloadOrder {
     pub clk: Signal<In, Clock>,
@@ -56,10 +63,8 @@ pub struct PayloadOrder {
     desc: Dff<DmaDescriptor>,
     tag: Dff<Bits<8>>,
     order: LateFifo<TxPacket, 6>,
-    /// Which of those have payload, and where they go, beside: what is decided and looked up by it does
-    /// not wait for the block RAM.
-    carries: LateFifo<Bit, 6>,
-    gids: LateFifo<Bits<128>, 6>,
+    /// Of the same packets, filled and emptied with `order`.
+    ahead: LateFifo<PacketAhead, 6>,
     lengths: Fifo<Bits<13>, 6>,
     statuses: Fifo<Bit, 7>,
     /// Buffer places that are promised to no read.
@@ -131,8 +136,7 @@ impl PayloadOrder {
             desc: Default::default(),
             tag: Default::default(),
             order: LateFifo::new(packets).in_block(),
-            carries: LateFifo::new(packets),
-            gids: LateFifo::new(packets),
+            ahead: LateFifo::new(packets),
             lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
             statuses: Fifo::new(packets + 1),
@@ -168,10 +172,8 @@ impl Logic for PayloadOrder {
         dff_setup!(self, clk, discarding, dropped);
         self.order.clk.next = self.clk.val();
         self.order.rst.next = self.rst.val();
-        self.carries.clk.next = self.clk.val();
-        self.carries.rst.next = self.rst.val();
-        self.gids.clk.next = self.clk.val();
-        self.gids.rst.next = self.rst.val();
+        self.ahead.clk.next = self.clk.val();
+        self.ahead.rst.next = self.rst.val();
         self.lengths.clk.next = self.clk.val();
         self.lengths.rst.next = self.rst.val();
         self.statuses.clk.next = self.clk.val();
@@ -210,10 +212,9 @@ impl Logic for PayloadOrder {
         self.read_desc_data.next = self.desc.q.val();
         self.order.in_valid.next = self.go.val();
         self.order.in_data.next = self.packet.q.val();
-        self.carries.in_valid.next = self.go.val();
-        self.carries.in_data.next = self.has_payload.val();
-        self.gids.in_valid.next = self.go.val();
-        self.gids.in_data.next = self.packet.q.val().dst_gid;
+        self.ahead.in_valid.next = self.order.in_valid.val();
+        self.ahead.in_data.next.has_payload = self.has_payload.val();
+        self.ahead.in_data.next.dst_gid = self.packet.q.val().dst_gid;
         self.lengths.in_valid.next = self.go.val() & self.has_payload.val();
         self.lengths.in_data.next = self.packet.q.val().payload_len;
 
@@ -240,19 +241,19 @@ impl Logic for PayloadOrder {
 
         // Release, in order.
         self.due.next = self.order.out_valid.val()
-            & (!self.carries.out_data.val()
+            & (!self.ahead.out_data.val().has_payload
                 | (self.statuses.out_valid.val() & !self.statuses.out_data.val()));
         self.built_valid.next = self.due.val();
         self.built_data.next = self.order.out_data.val();
-        self.built_data.next.dst_gid = self.gids.out_data.val();
+        self.built_data.next.dst_gid = self.ahead.out_data.val().dst_gid;
         self.handed.next = self.due.val() & self.built_ready.val();
         self.thrown.next = self.discarding.q.val() & self.filled.val() & self.front_last.val();
         self.order.out_ready.next = self.handed.val() | self.thrown.val();
-        self.carries.out_ready.next = self.handed.val() | self.thrown.val();
-        self.gids.out_ready.next = self.handed.val() | self.thrown.val();
-        self.statuses.out_ready.next = (self.handed.val() & self.carries.out_data.val()) | self.thrown.val();
+        self.ahead.out_ready.next = self.order.out_ready.val();
+        self.statuses.out_ready.next =
+            (self.handed.val() & self.ahead.out_data.val().has_payload) | self.thrown.val();
         if self.order.out_valid.val()
-            & self.carries.out_data.val()
+            & self.ahead.out_data.val().has_payload
             & self.statuses.out_valid.val()
             & self.statuses.out_data.val()
             & (self.released.q.val() == 0)
@@ -272,9 +273,9 @@ impl Logic for PayloadOrder {
         self.leaves.next = self.filled.val() & self.released.q.val().any() & self.payload_ready.val();
         self.take.next = (self.released.q.val().any() & self.payload_ready.val()) | self.discarding.q.val();
         self.frame_out.next = self.leaves.val() & self.front_last.val();
-        if self.handed.val() & self.carries.out_data.val() & !self.frame_out.val() {
+        if self.handed.val() & self.ahead.out_data.val().has_payload & !self.frame_out.val() {
             self.released.d.next = self.released.q.val() + 1;
-        } else if !(self.handed.val() & self.carries.out_data.val()) & self.frame_out.val() {
+        } else if !(self.handed.val() & self.ahead.out_data.val().has_payload) & self.frame_out.val() {
             self.released.d.next = self.released.q.val() - 1;
         }
 
