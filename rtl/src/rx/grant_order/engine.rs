@@ -8,7 +8,7 @@ impl Logic for GrantOrder {
     fn update(&mut self) {
         dff_setup!(
             self, clk, step, bell, entering, count, lists, grew, shrank, offered, leaving, head, serving,
-            by_ring, last_low, last_high, known, oldest, oldest_age, turn, scanning, scan_at, fresh
+            by_ring, tail, picked, last, known, oldest, oldest_age, turn, scanning, scan_at, fresh
         );
         dff_setup!(
             self,
@@ -154,6 +154,12 @@ impl Logic for GrantOrder {
         }
         self.wants_other.next = !self.known.q.val() | ((self.turn.q.val() == 3) & self.several.val());
 
+        // What a pick read lies in registers; nobody enters in the clock after it.
+        self.picked.d.next = false;
+        if self.picked.q.val() {
+            self.last.d.next = self.head.q.val() == self.tail.q.val();
+        }
+
         match self.step.q.val() {
             GrantStep::Idle => {
                 self.fetches.next = true;
@@ -240,7 +246,7 @@ impl Logic for GrantOrder {
                 self.left.next.some = true;
                 self.left.next.ringed = true;
                 if self.joins.val() {
-                    self.last_low.d.next = false;
+                    self.last.d.next = false;
                 }
                 if self.mine.val() & self.older.val() {
                     self.known.d.next = true;
@@ -264,7 +270,7 @@ impl Logic for GrantOrder {
                         self.turn.d.next = self.turn.q.val() + 1;
                     }
                 }
-                if self.last_low.q.val() & self.last_high.q.val() {
+                if self.last.q.val() {
                     self.left.next.some = false;
                     self.shrank.d.next = self.alone.val() | self.serves_round.val();
                     self.search.next = self.is_oldest.val();
@@ -280,17 +286,12 @@ impl Logic for GrantOrder {
             GrantStep::Pick => {
                 self.offered.d.next = self.rest_some.val();
                 self.head.d.next = self.rest_head.val();
-                self.last_low.d.next =
-                    self.rest_head.val().get_bits::<6>(0) == self.rest_tail.val().get_bits::<6>(0);
-                self.last_high.d.next =
-                    self.rest_head.val().get_bits::<6>(6) == self.rest_tail.val().get_bits::<6>(6);
+                self.tail.d.next = self.rest_tail.val();
+                self.picked.d.next = true;
                 if self.serves_round.val() {
                     self.offered.d.next = self.place.val().some;
                     self.head.d.next = self.place.val().head;
-                    self.last_low.d.next =
-                        self.place.val().head.get_bits::<6>(0) == self.place.val().tail.get_bits::<6>(0);
-                    self.last_high.d.next =
-                        self.place.val().head.get_bits::<6>(6) == self.place.val().tail.get_bits::<6>(6);
+                    self.tail.d.next = self.place.val().tail;
                 }
                 self.serving_rest.d.next = self.next_rest.q.val();
                 if !self.serves_round.val() & self.rest_some.val() {
@@ -403,6 +404,7 @@ impl Logic for GrantOrder {
             self.grew.d.next = false;
             self.shrank.d.next = false;
             self.offered.d.next = false;
+            self.picked.d.next = false;
             self.leaving.d.next = false;
             self.known.d.next = false;
             self.turn.d.next = 0.into();

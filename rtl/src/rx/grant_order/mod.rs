@@ -144,9 +144,11 @@ pub struct GrantOrder {
     /// The list of the head, or the one being picked from.
     serving: Dff<Bits<9>>,
     by_ring: Dff<Bit>,
-    /// Nobody waits behind the head in its list: the halves of its number are those of the tail's.
-    last_low: Dff<Bit>,
-    last_high: Dff<Bit>,
+    /// Who was last in its list as the head was picked, in the clock before.
+    tail: Dff<Bits<12>>,
+    picked: Dff<Bit>,
+    /// Nobody waits behind the head in its list.
+    last: Dff<Bit>,
     /// The oldest round that somebody waits in.
     known: Dff<Bit>,
     oldest: Dff<Bits<8>>,
@@ -248,8 +250,9 @@ impl GrantOrder {
             head: Default::default(),
             serving: Default::default(),
             by_ring: Default::default(),
-            last_low: Default::default(),
-            last_high: Default::default(),
+            tail: Default::default(),
+            picked: Default::default(),
+            last: Default::default(),
             known: Default::default(),
             oldest: Default::default(),
             oldest_age: Default::default(),
