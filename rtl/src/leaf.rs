@@ -42,7 +42,7 @@ impl<T: Synth> Logic for Dff<T> {
 }
 
 /// Tells a synthesiser that no read is used whose word is written in the same clock.
-const UNCHECKED: &str = ", no_rw_check";
+pub(crate) const UNCHECKED: &str = ", no_rw_check";
 
 /// Verilog that makes such a read useless in simulation.
 fn garbled(register: &str, top: usize) -> String {
@@ -236,6 +236,12 @@ impl<T: Synth, const A: usize> ForwardRam<T, A> {
     /// The same in a block RAM, however few words it has.
     pub fn in_block(mut self) -> Self {
         self._block = true;
+        self
+    }
+
+    /// The same in a block RAM from `2^least_log2` words on.
+    pub fn in_block_from(mut self, least_log2: usize) -> Self {
+        self._block = self._depth_log2 >= least_log2;
         self
     }
 

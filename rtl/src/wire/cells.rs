@@ -3,18 +3,20 @@
 //! Each carries its behaviour twice, as Rust `update` and as Verilog text;
 //! `testbenches/tests/wire_cells.rs` compares the two.
 
+use crate::leaf::UNCHECKED;
 use rust_hdl::prelude::*;
 
 /// `q` is `d` as it was `depth` clocks ago: a shift register without reset.
 ///
 /// Carries data beside a pipeline whose valid bits live elsewhere; without
-/// reset and taps it maps to one LUT per bit.
+/// reset and taps it maps to one LUT per bit, or lies in a block RAM.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Delay<T: Synth> {
     pub clock: Signal<In, Clock>,
     pub d: Signal<In, T>,
     pub q: Signal<Out, T>,
     _held: std::collections::VecDeque<T>,
+    _block: bool,
 }
 
 impl<T: Synth> Delay<T> {
@@ -26,7 +28,18 @@ impl<T: Synth> Delay<T> {
             d: Default::default(),
             q: Default::default(),
             _held: vec![T::default(); depth - 1].into(),
+            _block: false,
         }
+    }
+
+    /// The same in a block RAM of eight words, for wide ones: `q` is there some 2 ns later in its clock.
+    ///
+    /// # Panics
+    /// For more than eight clocks.
+    pub fn in_block(self) -> Self {
+        let depth = self._held.len() + 1;
+        assert!(depth <= 8, "a delay of {depth} clocks is no block RAM of eight words");
+        Self { _block: true, ..self }
     }
 }
 
@@ -44,6 +57,22 @@ impl<T: Synth> Logic for Delay<T> {
 
     fn hdl(&self) -> Verilog {
         let (msb, last) = (T::BITS - 1, self._held.len());
+        if self._block {
+            // Never the word that is being written: `last` is 1 to 7.
+            return Verilog::Custom(format!(
+                "// cell: delay_block_{}x{}\n\
+                 (* ram_style = \"block\"{UNCHECKED} *) reg [{msb}:0] mem [0:7];\n\
+                 reg [2:0] at;\n\
+                 initial at = 3'h0;\n\
+                 always @(posedge clock) begin\n\
+                 \x20 at <= at + 3'h1;\n\
+                 \x20 mem[at] <= d;\n\
+                 \x20 q <= mem[at - 3'h{last}];\n\
+                 end\n",
+                T::BITS,
+                last + 1
+            ));
+        }
         let mut text = format!("// cell: delay_{}x{}\n", T::BITS, last + 1);
         for stage in 1..=last {
             text += &format!("reg [{msb}:0] stage{stage};\n");
