@@ -8,7 +8,12 @@ use tessera_sim::verilator::{Design, Dut};
 use tessera_testbenches::packets::{self, HERE, NARROW, THERE, WIDE};
 
 /// Clocks from a beat's acceptance to its place on `m_axis`.
-const LATENCY: u64 = 8;
+fn latency(size: usize) -> u64 {
+    match size {
+        WIDE => 9,
+        _ => 8,
+    }
+}
 
 fn design(size: usize) -> Design {
     match size {
@@ -106,7 +111,7 @@ fn full_rate(size: usize, name: &str, frames: &[Vec<u8>]) {
         frames.iter().for_each(|frame| bench.send(rng, frame));
         let start = bench.dut.cycles();
         let times = bench.check(frames);
-        assert_eq!(times[0].0 - (start + 1), LATENCY, "latency");
+        assert_eq!(times[0].0 - (start + 1), latency(size), "latency");
         for (i, frame) in frames.iter().enumerate() {
             let beats = frame.len().div_ceil(size) as u64;
             assert_eq!(times[i].1 - times[i].0 + 1, beats, "beats of frame {i}");

@@ -17,7 +17,7 @@
 //! Verified by `testbenches/tests/datagrams.rs`.
 
 use crate::prelude::*;
-use crate::stream::LateFifo;
+use crate::stream::PairFifo;
 use crate::types::{Done, PlaceFence, RxWork};
 use tessera_abi::params::Config;
 use tessera_abi::status::Status;
@@ -43,9 +43,8 @@ pub struct RxDatagram {
     pub done_data: Signal<Out, Done>,
     pub done_ready: Signal<In, Bit>,
 
-    pending: LateFifo<Done, 6>,
-    /// Whose those are, beside: what is looked up by it does not wait for the block RAM.
-    endpoints: LateFifo<Bits<8>, 6>,
+    /// Near by: whose they are, by which is looked up.
+    pending: PairFifo<Done, Bits<8>, 6>,
     /// The first of the FIFO is offered; it was not written.
     full: Dff<Bit>,
     spoilt: Dff<Bit>,
@@ -79,8 +78,7 @@ impl RxDatagram {
             done_valid: Default::default(),
             done_data: Default::default(),
             done_ready: Default::default(),
-            pending: LateFifo::new(config.write_tags_log2.clamp(4, 6)).in_block(),
-            endpoints: LateFifo::new(config.write_tags_log2.clamp(4, 6)),
+            pending: PairFifo::new(config.write_tags_log2.clamp(4, 6)),
             full: Default::default(),
             spoilt: Default::default(),
             ours: Default::default(),
@@ -100,8 +98,6 @@ impl Logic for RxDatagram {
         dff_setup!(self, clk, full, spoilt);
         self.pending.clk.next = self.clk.val();
         self.pending.rst.next = self.rst.val();
-        self.endpoints.clk.next = self.clk.val();
-        self.endpoints.rst.next = self.rst.val();
 
         // Work.
         self.passes.next = !self.in_data.val().ud | self.pending.in_ready.val();
@@ -109,8 +105,7 @@ impl Logic for RxDatagram {
         self.work_data.next = self.in_data.val();
         self.in_ready.next = self.work_ready.val() & self.passes.val();
         self.pending.in_valid.next = self.in_valid.val() & self.in_data.val().ud & self.work_ready.val();
-        self.endpoints.in_valid.next = self.pending.in_valid.val();
-        self.endpoints.in_data.next = self.in_data.val().endpoint;
+        self.pending.in_near.next = self.in_data.val().endpoint;
         self.mac.next = self.in_data.val().src_mac;
         self.tci.next = 0.into();
         if self.in_data.val().vlan_valid {
@@ -156,13 +151,12 @@ impl Logic for RxDatagram {
             self.spoilt.d.next = self.placed_data.val().error;
         }
         self.pending.out_ready.next = self.full.q.val() & self.done_ready.val();
-        self.endpoints.out_ready.next = self.pending.out_ready.val();
         if self.pending.out_ready.val() {
             self.full.d.next = false;
         }
         self.done_valid.next = self.full.q.val();
         self.done_data.next = self.pending.out_data.val();
-        self.done_data.next.endpoint = self.endpoints.out_data.val();
+        self.done_data.next.endpoint = self.pending.out_near.val();
         if self.spoilt.q.val() {
             self.done_data.next.status = self.local_dma.val();
         }

@@ -17,6 +17,7 @@
 //!
 //! Verified by `testbenches/tests/late_fifo.rs`.
 
+use super::late_control::LateControl;
 use crate::prelude::*;
 
 #[derive(LogicBlock)]
@@ -30,24 +31,7 @@ pub struct LateFifo<T: Synth, const A: usize> {
     pub out_data: Signal<Out, T>,
     pub out_ready: Signal<In, Bit>,
     ram: ForwardRam<T, A>,
-    write_at: Dff<Bits<A>>,
-    read_at: Dff<Bits<A>>,
-    /// A word was stored in the last clock: the reader may have it from now on; and where those end.
-    came: Dff<Bit>,
-    seen_at: Dff<Bits<A>>,
-    /// There are words to be read, and as many in the RAM as it holds.
-    filled: Dff<Bit>,
-    full: Dff<Bit>,
-    take: Signal<Local, Bit>,
-    put: Signal<Local, Bit>,
-    next_at: Signal<Local, Bits<A>>,
-    behind_read: Signal<Local, Bits<A>>,
-    behind_write: Signal<Local, Bits<A>>,
-    /// There is one word to be read only; there is room for one only.
-    one_left: Signal<Local, Bit>,
-    one_free: Signal<Local, Bit>,
-    /// Address bits that the RAM has.
-    mask: Constant<Bits<A>>,
+    control: LateControl<A>,
 }
 
 impl<T: Synth, const A: usize> LateFifo<T, A> {
@@ -63,20 +47,7 @@ impl<T: Synth, const A: usize> LateFifo<T, A> {
             out_data: Default::default(),
             out_ready: Default::default(),
             ram: ForwardRam::new(depth_log2).without_passing(),
-            write_at: Default::default(),
-            read_at: Default::default(),
-            came: Default::default(),
-            seen_at: Default::default(),
-            filled: Default::default(),
-            full: Default::default(),
-            take: Default::default(),
-            put: Default::default(),
-            next_at: Default::default(),
-            behind_read: Default::default(),
-            behind_write: Default::default(),
-            one_left: Default::default(),
-            one_free: Default::default(),
-            mask: Constant::new(((1u64 << depth_log2) - 1).into()),
+            control: LateControl::new(depth_log2),
         }
     }
 
@@ -85,60 +56,30 @@ impl<T: Synth, const A: usize> LateFifo<T, A> {
         self.ram = self.ram.in_block();
         self
     }
+
+    /// The same for words of hundreds of bits: in a block RAM from 32 of them on. Sixteen take a LUT RAM of the
+    /// least depth there is, and a small FPGA's block RAMs are few and far between.
+    pub fn of_wide_words(mut self) -> Self {
+        self.ram = self.ram.in_block_from(5);
+        self
+    }
 }
 
 impl<T: Synth, const A: usize> Logic for LateFifo<T, A> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, write_at, read_at, came, seen_at, filled, full);
         self.ram.clock.next = self.clk.val();
+        self.control.clk.next = self.clk.val();
+        self.control.rst.next = self.rst.val();
+        self.control.in_valid.next = self.in_valid.val();
+        self.in_ready.next = self.control.in_ready.val();
+        self.out_valid.next = self.control.out_valid.val();
+        self.control.out_ready.next = self.out_ready.val();
 
-        self.in_ready.next = !self.full.q.val();
-        self.put.next = self.in_valid.val() & !self.full.q.val();
-        self.out_valid.next = self.filled.q.val();
-        self.out_data.next = self.ram.read_data.val();
-        self.take.next = self.filled.q.val() & self.out_ready.val();
-
-        self.behind_read.next = self.read_at.q.val() + 1;
-        self.behind_write.next = self.write_at.q.val() + 1;
-        self.next_at.next = self.read_at.q.val();
-        if self.take.val() {
-            self.next_at.next = self.behind_read.val();
-        }
-        self.read_at.d.next = self.next_at.val();
-        self.ram.read_address.next = self.next_at.val();
-        self.ram.write_enable.next = self.put.val();
-        self.ram.write_address.next = self.write_at.q.val();
+        self.ram.write_enable.next = self.control.put.val();
+        self.ram.write_address.next = self.control.put_at.val();
         self.ram.write_data.next = self.in_data.val();
-        if self.put.val() {
-            self.write_at.d.next = self.behind_write.val();
-        }
-        self.came.d.next = self.put.val();
-        self.seen_at.d.next = self.write_at.q.val();
-
-        // Of registers alone, since `out_ready` and `in_valid` come late.
-        self.one_left.next = ((self.behind_read.val() ^ self.seen_at.q.val()) & self.mask.val()) == 0;
-        self.one_free.next = ((self.behind_write.val() ^ self.read_at.q.val()) & self.mask.val()) == 0;
-        if self.came.q.val() & !self.take.val() {
-            self.filled.d.next = true;
-        }
-        if self.take.val() & !self.came.q.val() {
-            self.filled.d.next = !self.one_left.val();
-        }
-        if self.put.val() & !self.take.val() {
-            self.full.d.next = self.one_free.val();
-        }
-        if self.take.val() & !self.put.val() {
-            self.full.d.next = false;
-        }
-
-        if self.rst.val() {
-            self.write_at.d.next = 0.into();
-            self.read_at.d.next = 0.into();
-            self.came.d.next = false;
-            self.filled.d.next = false;
-            self.full.d.next = false;
-            self.ram.read_address.next = 0.into();
-        }
+        self.ram.read_address.next = self.control.next_at.val();
+        self.out_data.next = self.ram.read_data.val();
     }
 }

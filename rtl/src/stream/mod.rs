@@ -2,7 +2,9 @@
 
 mod commit_fifo;
 mod fifo;
+mod late_control;
 mod late_fifo;
+mod pair_fifo;
 mod round_robin;
 mod slice_fifo;
 mod split;
@@ -10,6 +12,7 @@ mod widen;
 pub use commit_fifo::CommitFifo;
 pub use fifo::Fifo;
 pub use late_fifo::LateFifo;
+pub use pair_fifo::PairFifo;
 pub use round_robin::RoundRobin;
 pub use slice_fifo::SliceFifo;
 pub use split::Split;

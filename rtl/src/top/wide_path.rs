@@ -20,7 +20,7 @@ use super::core::{RxEvents, TxEvents};
 use crate::host::dma_gate::DmaGate;
 use crate::prelude::*;
 use crate::rx::Placement;
-use crate::stream::LateFifo;
+use crate::stream::PairFifo;
 use crate::tx::PayloadReader;
 use crate::types::{
     PlaceCommand, PlaceFence, RxData, RxFeedback, Settings, TableWrite, TxFeedback, TxPacket, TxSent,
@@ -120,9 +120,8 @@ pub struct WidePath {
     rx_parse: RxParse,
     placement: Placement,
     payload_reader: PayloadReader,
-    answers: LateFifo<TxFeedback, 6>,
-    /// Where those go, beside: what is looked up by it does not wait for the block RAM.
-    gids: LateFifo<Bits<128>, 6>,
+    /// Near by: where they go, by which is looked up.
+    answers: PairFifo<TxFeedback, Bits<128>, 6>,
     tx_build: TxBuild,
     icrc_insert: IcrcInsert,
     vlan_insert: VlanInsert,
@@ -214,8 +213,7 @@ impl WidePath {
             rx_parse: RxParse::new(config),
             placement: Placement::new(config),
             payload_reader: PayloadReader::new(config),
-            answers: LateFifo::new(config.answers_log2).in_block(),
-            gids: LateFifo::new(config.answers_log2),
+            answers: PairFifo::new(config.answers_log2),
             tx_build: TxBuild::new(config),
             icrc_insert: IcrcInsert::new(),
             vlan_insert: VlanInsert::new(config),
@@ -234,7 +232,6 @@ impl Logic for WidePath {
         self.placement.clk.next = self.clk.val();
         self.payload_reader.clk.next = self.clk.val();
         self.answers.clk.next = self.clk.val();
-        self.gids.clk.next = self.clk.val();
         self.tx_build.clk.next = self.clk.val();
         self.icrc_insert.clk.next = self.clk.val();
         self.vlan_insert.clk.next = self.clk.val();
@@ -242,7 +239,6 @@ impl Logic for WidePath {
         self.placement.rst.next = self.core_rst.val();
         self.payload_reader.rst.next = self.core_rst.val();
         self.answers.rst.next = self.core_rst.val();
-        self.gids.rst.next = self.core_rst.val();
         self.tx_build.rst.next = self.core_rst.val();
         self.icrc_insert.rst.next = self.core_rst.val();
         self.vlan_insert.rst.next = self.core_rst.val();
@@ -360,14 +356,12 @@ impl Logic for WidePath {
         // To the MAC.
         self.answers.in_valid.next = self.answer_valid.val();
         self.answers.in_data.next = self.answer_data.val();
-        self.gids.in_valid.next = self.answers.in_valid.val();
-        self.gids.in_data.next = self.answer_data.val().dst_gid;
+        self.answers.in_near.next = self.answer_data.val().dst_gid;
         self.answer_ready.next = self.answers.in_ready.val();
         self.tx_build.feedback_valid.next = self.answers.out_valid.val();
         self.tx_build.feedback_data.next = self.answers.out_data.val();
-        self.tx_build.feedback_data.next.dst_gid = self.gids.out_data.val();
+        self.tx_build.feedback_data.next.dst_gid = self.answers.out_near.val();
         self.answers.out_ready.next = self.tx_build.feedback_ready.val();
-        self.gids.out_ready.next = self.answers.out_ready.val();
         self.tx_build.ev.next = self.ev.val();
         self.tx_build.ev_asks.next = self.ev_asks.val();
         self.ev_take.next = self.tx_build.ev_take.val();

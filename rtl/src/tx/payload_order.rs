@@ -15,7 +15,7 @@
 //! Verified by `testbenches/tests/payload_reader.rs`.
 
 use crate::prelude::*;
-use crate::stream::{Fifo, LateFifo};
+use crate::stream::{Fifo, PairFifo};
 use crate::types::{DmaDescriptor, DmaStatus, TxPacket, TxSent};
 use tessera_abi::params::Config;
 
@@ -62,9 +62,8 @@ pub struct PayloadOrder {
     desc_valid: Dff<Bit>,
     desc: Dff<DmaDescriptor>,
     tag: Dff<Bits<8>>,
-    order: LateFifo<TxPacket, 6>,
+    order: PairFifo<TxPacket, PacketAhead, 6>,
     /// Of the same packets, filled and emptied with `order`.
-    ahead: LateFifo<PacketAhead, 6>,
     lengths: Fifo<Bits<13>, 6>,
     statuses: Fifo<Bit, 7>,
     /// Buffer places that are promised to no read.
@@ -135,8 +134,7 @@ impl PayloadOrder {
             desc_valid: Default::default(),
             desc: Default::default(),
             tag: Default::default(),
-            order: LateFifo::new(packets).in_block(),
-            ahead: LateFifo::new(packets),
+            order: PairFifo::new(packets),
             lengths: Fifo::new(packets),
             // Never full: every status belongs to a packet of `order`.
             statuses: Fifo::new(packets + 1),
@@ -172,8 +170,6 @@ impl Logic for PayloadOrder {
         dff_setup!(self, clk, discarding, dropped);
         self.order.clk.next = self.clk.val();
         self.order.rst.next = self.rst.val();
-        self.ahead.clk.next = self.clk.val();
-        self.ahead.rst.next = self.rst.val();
         self.lengths.clk.next = self.clk.val();
         self.lengths.rst.next = self.rst.val();
         self.statuses.clk.next = self.clk.val();
@@ -212,9 +208,8 @@ impl Logic for PayloadOrder {
         self.read_desc_data.next = self.desc.q.val();
         self.order.in_valid.next = self.go.val();
         self.order.in_data.next = self.packet.q.val();
-        self.ahead.in_valid.next = self.order.in_valid.val();
-        self.ahead.in_data.next.has_payload = self.has_payload.val();
-        self.ahead.in_data.next.dst_gid = self.packet.q.val().dst_gid;
+        self.order.in_near.next.has_payload = self.has_payload.val();
+        self.order.in_near.next.dst_gid = self.packet.q.val().dst_gid;
         self.lengths.in_valid.next = self.go.val() & self.has_payload.val();
         self.lengths.in_data.next = self.packet.q.val().payload_len;
 
@@ -241,19 +236,18 @@ impl Logic for PayloadOrder {
 
         // Release, in order.
         self.due.next = self.order.out_valid.val()
-            & (!self.ahead.out_data.val().has_payload
+            & (!self.order.out_near.val().has_payload
                 | (self.statuses.out_valid.val() & !self.statuses.out_data.val()));
         self.built_valid.next = self.due.val();
         self.built_data.next = self.order.out_data.val();
-        self.built_data.next.dst_gid = self.ahead.out_data.val().dst_gid;
+        self.built_data.next.dst_gid = self.order.out_near.val().dst_gid;
         self.handed.next = self.due.val() & self.built_ready.val();
         self.thrown.next = self.discarding.q.val() & self.filled.val() & self.front_last.val();
         self.order.out_ready.next = self.handed.val() | self.thrown.val();
-        self.ahead.out_ready.next = self.order.out_ready.val();
         self.statuses.out_ready.next =
-            (self.handed.val() & self.ahead.out_data.val().has_payload) | self.thrown.val();
+            (self.handed.val() & self.order.out_near.val().has_payload) | self.thrown.val();
         if self.order.out_valid.val()
-            & self.ahead.out_data.val().has_payload
+            & self.order.out_near.val().has_payload
             & self.statuses.out_valid.val()
             & self.statuses.out_data.val()
             & (self.released.q.val() == 0)
@@ -273,9 +267,9 @@ impl Logic for PayloadOrder {
         self.leaves.next = self.filled.val() & self.released.q.val().any() & self.payload_ready.val();
         self.take.next = (self.released.q.val().any() & self.payload_ready.val()) | self.discarding.q.val();
         self.frame_out.next = self.leaves.val() & self.front_last.val();
-        if self.handed.val() & self.ahead.out_data.val().has_payload & !self.frame_out.val() {
+        if self.handed.val() & self.order.out_near.val().has_payload & !self.frame_out.val() {
             self.released.d.next = self.released.q.val() + 1;
-        } else if !(self.handed.val() & self.ahead.out_data.val().has_payload) & self.frame_out.val() {
+        } else if !(self.handed.val() & self.order.out_near.val().has_payload) & self.frame_out.val() {
             self.released.d.next = self.released.q.val() - 1;
         }
 

@@ -12,7 +12,7 @@
 //!   beat outside `tkeep` are zeros: `tx_beats` makes them so.
 //! - Nothing waits inside: a beat is accepted only when the FIFO has a place
 //!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
-//!   clock 8; beats of a frame that come without a gap leave without one.
+//!   clock 9; beats of a frame that come without a gap leave without one.
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 
@@ -20,7 +20,7 @@ use super::cells::{Delay, KeepCount, XorRegister};
 use super::crc;
 use super::icrc::Icrc;
 use crate::prelude::*;
-use crate::stream::Fifo;
+use crate::stream::LateFifo;
 use crate::types::Beat;
 
 #[derive(LogicBlock)]
@@ -63,7 +63,7 @@ pub struct IcrcInsert {
     word_bytes: Dff<Bits<6>>,
     extra: Dff<Bit>,
     extra_bytes: Dff<Bits<16>>,
-    out: Fifo<Beat, 5>,
+    out: LateFifo<Beat, 5>,
 
     go: Signal<Local, Bit>,
     grows: Signal<Local, Bit>,
@@ -100,7 +100,7 @@ impl IcrcInsert {
             skip: Default::default(),
             occupied: Default::default(),
             icrc: Icrc::new(),
-            late_beat: Delay::new(5),
+            late_beat: Delay::new(5).in_block(),
             late_bytes: Delay::new(5),
             valids: Default::default(),
             lasts: Default::default(),
@@ -114,7 +114,7 @@ impl IcrcInsert {
             word_bytes: Default::default(),
             extra: Default::default(),
             extra_bytes: Default::default(),
-            out: Fifo::new(5),
+            out: LateFifo::new(5).of_wide_words(),
             go: Default::default(),
             grows: Default::default(),
             added: Default::default(),

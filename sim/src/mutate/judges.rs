@@ -14,7 +14,7 @@ pub struct Judge {
 /// refuses one that has not.
 pub const JUDGES: &[Judge] = &[
     Judge { test: "fifo", blocks: &["fifo"] },
-    Judge { test: "late_fifo", blocks: &["late_fifo"] },
+    Judge { test: "late_fifo", blocks: &["late_fifo", "late_control", "pair_fifo"] },
     Judge { test: "slice_fifo", blocks: &["slice_fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "round_robin", blocks: &["round_robin"] },

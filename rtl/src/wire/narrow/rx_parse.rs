@@ -243,7 +243,7 @@ impl NarrowRxParse {
             trh: Default::default(),
             answer: Default::default(),
             payload: NarrowRxPayload::new(config),
-            words: LateFifo::new(words_log2).in_block(),
+            words: LateFifo::new(words_log2).of_wide_words(),
             answers: SliceFifo::new(answers_log2),
             answered: Default::default(),
             answering: Default::default(),
