@@ -129,7 +129,7 @@ impl KeyCheck {
             permitted: Default::default(),
             ready: Default::default(),
             keys,
-            domains: ClearedRam::new(config.endpoints_log2, "distributed").reads_old().fed_zeros(),
+            domains: ClearedRam::new(config.endpoints_log2, "block").reads_old().fed_zeros(),
             is_empty: Default::default(),
             exists: Default::default(),
             is_key_low: Default::default(),

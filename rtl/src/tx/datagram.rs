@@ -102,7 +102,7 @@ impl TxDatagram {
             ready: Default::default(),
             state: Default::default(),
             index: Default::default(),
-            numbers: ClearedRam::new(config.endpoints_log2, "distributed"),
+            numbers: ClearedRam::new(config.endpoints_log2, "block"),
             waiting: SdpRam::new(places_log2),
             head: Default::default(),
             tail: Default::default(),

@@ -86,7 +86,7 @@ impl MatchNodes {
             words: SdpRam::new(nodes_log2),
             befores: SdpRam::new(nodes_log2),
             behinds: SdpRam::new(nodes_log2),
-            lives: ClearedRam::new(nodes_log2, "distributed"),
+            lives: ClearedRam::new(nodes_log2, "block"),
             numbers: LookupNumbers::new(nodes_log2),
         }
     }
