@@ -112,7 +112,9 @@ pub struct RxParse {
     judge: RxJudge,
 
     // Six clocks on, with the verdict.
-    late_beat: Delay<Bits<512>>,
+    /// Of six clocks, the last of them in a register: a block RAM's output would be late for the shifter.
+    stored_beat: Delay<Bits<512>>,
+    late_beat: Dff<Bits<512>>,
     late_arrival: Delay<Bits<32>>,
     // Where a payload begins, a clock before: a delay's output is late for what is decided by it.
     next_start: Delay<Start>,
@@ -208,7 +210,8 @@ impl RxParse {
             heads: RxHeads::new(config),
             addressed: RxAddress::new(config),
             judge: RxJudge::new(config.endpoints_log2, 64),
-            late_beat: Delay::new(6).in_block(),
+            stored_beat: Delay::new(5).in_block(),
+            late_beat: Default::default(),
             late_arrival: Delay::new(6),
             next_start: Delay::new(4),
             late_start: Default::default(),
@@ -242,7 +245,7 @@ impl Logic for RxParse {
     fn update(&mut self) {
         dff_setup!(self, clk, beat_valid, beat, keep, last, bad, arrival, tag, number);
         dff_setup!(self, clk, ended, ended_bad, last_beat, last_bytes, valids, lasts, late_start);
-        dff_setup!(self, clk, counted, event_overflow, event_frame);
+        dff_setup!(self, clk, counted, event_overflow, event_frame, late_beat);
         self.strip.clk.next = self.clk.val();
         self.strip.rst.next = self.rst.val();
         self.icrc.clk.next = self.clk.val();
@@ -252,7 +255,7 @@ impl Logic for RxParse {
         self.judge.rst.next = self.rst.val();
         self.payload.clk.next = self.clk.val();
         self.payload.rst.next = self.rst.val();
-        self.late_beat.clock.next = self.clk.val();
+        self.stored_beat.clock.next = self.clk.val();
         self.late_arrival.clock.next = self.clk.val();
         self.next_start.clock.next = self.clk.val();
         self.late_tail.clock.next = self.clk.val();
@@ -327,7 +330,8 @@ impl Logic for RxParse {
         self.late_start.d.next = self.next_start.q.val();
         self.late_tail.d.next = self.heads.tail.val();
         self.late_sender.d.next = self.addressed.sender.val();
-        self.late_beat.d.next = self.beat.q.val();
+        self.stored_beat.d.next = self.beat.q.val();
+        self.late_beat.d.next = self.stored_beat.q.val();
         self.late_arrival.d.next = self.arrival.q.val();
         self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<6, 1>(self.beat_valid.q.val().into());
         self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<6, 1>(self.last.q.val().into());
