@@ -30,6 +30,7 @@ pub const JUDGES: &[Judge] = &[
             "to_wire",
             "rom",
             "delay",
+            "delay_block",
         ],
     },
     Judge {
