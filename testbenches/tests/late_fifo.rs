@@ -1,5 +1,6 @@
 //! `stream::LateFifo`, in LUT RAM and in a block RAM, and `stream::PairFifo`: order, loss, depth, latency and rate.
 
+use tessera_rtl::emit;
 use tessera_rtl::prelude::*;
 use tessera_rtl::stream::{LateFifo, PairFifo};
 use tessera_sim::verilator::Design;
@@ -106,4 +107,27 @@ fn reset_empties_it() {
     each(|kind, design, holds| {
         fifos::is_emptied_by_reset(&format!("late_fifo::reset {kind}"), design, holds)
     });
+}
+
+/// A small FPGA has no block RAMs to spare for sixteen words, and what is near by is there in no other.
+#[test]
+fn wide_words_lie_in_a_block_ram_from_32_on() {
+    let lies_in = |kind: &str, words: usize, bits: usize, export: &str| {
+        let line =
+            format!("(* ram_style = \"{kind}\", no_rw_check *) reg [{}:0] mem [0:{}];", bits - 1, words - 1);
+        let plain = line.replace(", no_rw_check", "");
+        assert!(
+            export.contains(&line) || export.contains(&plain),
+            "{words} words of {bits} bits in {kind} RAM:\n{export}"
+        );
+    };
+    for (depth_log2, wide) in [(4, "distributed"), (5, "block"), (6, "block")] {
+        let words = 1 << depth_log2;
+        let fifo =
+            emit::export(&mut LateFifo::<Bits<400>, 6>::new(depth_log2).of_wide_words(), "fifo").unwrap();
+        lies_in(wide, words, 400, &fifo.verilog);
+        let pair = emit::export(&mut Joined::new(depth_log2), "pair").unwrap();
+        lies_in(wide, words, 40, &pair.verilog);
+        lies_in("distributed", words, 8, &pair.verilog);
+    }
 }

@@ -38,7 +38,7 @@ pub struct SdpRam<T: Synth, const A: usize> {
 impl<T: Synth, const A: usize> SdpRam<T, A> {
     /// A RAM of `2^depth_log2` words. Up to 32 of them lie in LUTs, up to 128 if that are no more
     /// than 4 kbit, and 256 of one bit: a block RAM would stay nearly empty. From 4096 words of at
-    /// least 24 bits on they lie in UltraRAM, which has that many of 72 bits.
+    /// least 24 bits on, or of 512 kbit, they lie in UltraRAM, which has that many of 72 bits.
     ///
     /// # Panics
     /// When `depth_log2` is 0 or above `A`: a configuration error.
@@ -57,7 +57,7 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
                 || T::BITS << depth_log2 <= 256
             {
                 "distributed"
-            } else if depth_log2 >= 12 && T::BITS >= 24 {
+            } else if (depth_log2 >= 12 && T::BITS >= 24) || T::BITS << depth_log2 >= 1 << 19 {
                 "ultra"
             } else {
                 "block"

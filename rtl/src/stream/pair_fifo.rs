@@ -41,8 +41,7 @@ impl<T: Synth, N: Synth, const A: usize> PairFifo<T, N, A> {
     /// # Panics
     /// For more than 64 words.
     pub fn new(depth_log2: usize) -> Self {
-        let beside = ForwardRam::new(depth_log2).without_passing();
-        assert!(beside.is_distributed(), "2^{depth_log2} words near by: there is LUT RAM for 64");
+        assert!(depth_log2 <= 6, "2^{depth_log2} words near by: there is LUT RAM for 64");
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -55,7 +54,7 @@ impl<T: Synth, N: Synth, const A: usize> PairFifo<T, N, A> {
             out_near: Default::default(),
             out_ready: Default::default(),
             wide: ForwardRam::new(depth_log2).without_passing().in_block_from(5),
-            beside,
+            beside: ForwardRam::new(depth_log2).without_passing(),
             control: LateControl::new(depth_log2),
         }
     }

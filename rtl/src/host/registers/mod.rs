@@ -362,9 +362,7 @@ impl Registers {
             file: RegisterFile::new(config),
             counters: Counters::new(),
             path_counters: PathCounters::new(),
-            // Read one by one, when the host asks: where such tables are large, block RAM is for others.
-            copies: ClearedRam::new(2 + table_log2, if table_log2 < 8 { "block" } else { "ultra" })
-                .fed_zeros(),
+            copies: ClearedRam::new(2 + table_log2, "block").fed_zeros(),
             prescale: Default::default(),
             ticks: Default::default(),
             writing: Default::default(),
