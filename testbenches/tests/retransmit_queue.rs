@@ -1,6 +1,6 @@
 //! `recovery::RetransmitQueue` against what was asked of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_abi::params::{Config, NIC512};
 use tessera_rtl::recovery::RetransmitQueue;
 use tessera_sim::tb::{self, cycle, Pattern, Rng, StreamDriver, StreamMonitor, Word};
@@ -30,14 +30,18 @@ struct Bench {
     full: PortId,
     query_slot: PortId,
     query_queued: PortId,
-    bits_at: usize,
+    walk_row: PortId,
+    walk_bits: PortId,
+    /// Of the walks offered, from the one that is looked at on.
+    offered: VecDeque<[u64; 4]>,
+    /// Walks of which it is known that they were taken.
+    taken: u64,
     refusals: u64,
 }
 
 impl Bench {
     fn new(dut: &mut Dut, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
         let port = |name: &str| dut.port(name).unwrap();
-        let bits_at = dut.model().fields("walk_data").iter().find(|field| field.0 == "bits").unwrap().1;
         let bench = Bench {
             walks: StreamDriver::new(dut, "walk", idle, rng).unwrap(),
             steps: StreamMonitor::new(dut, "step", stall, rng).unwrap(),
@@ -45,29 +49,41 @@ impl Bench {
             full: port("full"),
             query_slot: port("query_slot"),
             query_queued: port("query_queued"),
-            bits_at,
+            walk_row: port("walk_row"),
+            walk_bits: port("walk_bits"),
+            offered: VecDeque::new(),
+            taken: 0,
             refusals: 0,
         };
         let (rst, walk_valid, step_ready) = (port("rst"), port("walk_valid"), port("step_ready"));
         dut.set(bench.query_slot, 0u64);
         dut.set(walk_valid, 0u64);
         dut.set(step_ready, 0u64);
+        dut.set(bench.walk_bits, 0u64);
         dut.reset(rst, 2);
         bench
     }
 
     fn offer(&mut self, slot: u64, generation: u64, base: u64, bits: [u64; 4]) {
+        let marks = (0..16).fold(0, |marks, row| marks | u64::from(sixteenth(&bits, row) != 0) << row);
         let shape = self.walks.shape();
-        let mut word: Word = shape.pack(&[("slot", slot), ("generation", generation), ("base", base)]);
-        for (i, &part) in bits.iter().enumerate() {
-            word.set_bits(self.bits_at + 64 * i, 64, part);
-        }
+        let word: Word =
+            shape.pack(&[("slot", slot), ("generation", generation), ("base", base), ("marks", marks)]);
         self.walks.send(word);
+        self.offered.push_back(bits);
     }
 
+    /// The sixteenth that was asked for in the clock before is there, in that one only.
     fn clock(&mut self, dut: &mut Dut) {
         cycle(dut, &mut [&mut self.walks, &mut self.steps]);
         self.refusals += dut.sampled(self.refused);
+        let row = dut.sampled(self.walk_row);
+        let bits = self.offered.front().map_or(0xDEAD, |bits| sixteenth(bits, row));
+        dut.set(self.walk_bits, bits);
+        for _ in self.taken..self.walks.sent() {
+            self.offered.pop_front();
+        }
+        self.taken = self.walks.sent();
     }
 
     fn clocks(&mut self, dut: &mut Dut, count: u64) {
@@ -93,6 +109,10 @@ impl Bench {
     fn all_steps(&mut self) -> Vec<Step> {
         std::iter::from_fn(|| self.step().map(|(_, step)| step)).collect()
     }
+}
+
+fn sixteenth(bits: &[u64; 4], row: u64) -> u64 {
+    bits[row as usize / 4] >> (16 * (row % 4)) & 0xFFFF
 }
 
 fn bits(list: &[u64]) -> [u64; 4] {
@@ -125,7 +145,7 @@ fn a_walk_leaves_in_order_at_a_step_in_two_clocks() {
         // One bit per sixteenth: the next sixteenth is fetched meanwhile.
         let sparse: Vec<u64> = (0..16).map(|i| 16 * i + (i * 5) % 16).collect();
         bench.offer(4095, 1, 0, bits(&sparse));
-        bench.clocks(dut, 40);
+        bench.clocks(dut, 60);
         let timed: Vec<(u64, Step)> = std::iter::from_fn(|| bench.step()).collect();
         assert_eq!(timed.iter().map(|t| t.1).collect::<Vec<_>>(), steps(4095, 1, 0, &sparse));
         assert!(timed[15].0 - timed[0].0 <= 30, "at most two clocks per step");
@@ -154,12 +174,40 @@ fn walks_of_one_packet_follow_each_other() {
     });
 }
 
+/// How long a walk has to stay: as long as it has sixteenths, and no longer when it is refused.
+#[test]
+fn a_walk_is_taken_as_its_last_sixteenth_is() {
+    tb::run("retransmit_taken", &design("retransmit_queue_small", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        let taken = |bench: &mut Bench, dut: &mut Dut, slot, list: &[u64]| {
+            let (start, before) = (dut.cycles(), bench.walks.sent());
+            bench.offer(slot, 1, 0, bits(list));
+            while bench.walks.sent() == before && dut.cycles() < start + 40 {
+                bench.clock(dut);
+            }
+            let clocks = dut.cycles() - start;
+            bench.clocks(dut, 10);
+            clocks
+        };
+        assert_eq!(taken(&mut bench, dut, 1, &[200]), 6);
+        // It merges.
+        assert_eq!(taken(&mut bench, dut, 1, &[0, 1, 16, 255]), 8);
+        assert_eq!(taken(&mut bench, dut, 2, &(0..256).collect::<Vec<_>>()), 21);
+        assert_eq!(taken(&mut bench, dut, 3, &[7]), 6);
+        assert_eq!(taken(&mut bench, dut, 4, &[7]), 6);
+        assert_eq!(bench.refusals, 0);
+        assert_eq!(taken(&mut bench, dut, 5, &[7, 99]), 3);
+        assert_eq!(taken(&mut bench, dut, 6, &[7]), 3);
+        assert_eq!(bench.refusals, 2);
+    });
+}
+
 /// Clocks from the first clock of a walk's offer to the edge its step moves at.
-const LATENCY: u64 = 8;
+const LATENCY: u64 = 10;
 /// Most clocks between the steps of two walks of one packet each.
 const BETWEEN_WALKS: u64 = 6;
 /// Most clocks without a step between two turns.
-const BETWEEN_TURNS: u64 = 3;
+const BETWEEN_TURNS: u64 = 4;
 
 /// One walk per (slot, block): the second one merges, wherever the first is.
 #[test]
@@ -228,12 +276,12 @@ fn walks_take_turns() {
     for (top, config) in [("retransmit_queue_small", &SMALL), ("retransmit_queue", &NIC512)] {
         tb::run("retransmit_turns", &design(top, config), |dut, rng| {
             let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
-            // One runs, and the places are full.
-            let walks = 1 + (1u64 << config.retransmit_entries_log2);
+            // The places are full, one of them with the walk that runs.
+            let walks = 1u64 << config.retransmit_entries_log2;
             let all: Vec<u64> = (0..256).collect();
             for slot in 0..walks {
                 bench.offer(slot, 1, 512, [u64::MAX; 4]);
-                bench.clocks(dut, 12);
+                bench.clocks(dut, 24);
             }
             assert_eq!((dut.sampled(bench.full), bench.refusals), (1, 0));
             bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
@@ -292,7 +340,7 @@ fn a_slot_has_a_quarter_of_the_places() {
                 }
                 assert_eq!(bench.refusals, refused);
                 // The other places are the others'.
-                for slot in 0..places - quarter {
+                for slot in 0..places - quarter - 1 {
                     assert_eq!(dut.sampled(bench.full), 0);
                     bench.offer(2 + slot, 1, 0, bits(&[slot]));
                     bench.clocks(dut, 12);
@@ -301,7 +349,7 @@ fn a_slot_has_a_quarter_of_the_places() {
                 bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
                 bench.clocks(dut, 20 * places + 80);
                 let all = bench.all_steps();
-                assert_eq!(all.len() as u64, 3 * (quarter + 1) + places - quarter);
+                assert_eq!(all.len() as u64, 3 * (quarter + 1) + places - quarter - 1);
                 assert!(all.iter().all(|step| step.slot > 1 || step.index < 256 * (quarter + 1)));
                 // And none of it is taken for ever.
                 bench.offer(1, 1, 1024, bits(&[5]));
@@ -338,8 +386,8 @@ fn another_generation_replaces() {
 fn full_refuses_what_does_not_merge() {
     tb::run("retransmit_full", &design("retransmit_queue_small", &SMALL), |dut, rng| {
         let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
-        // One stands at the output, one runs, four wait.
-        for slot in 0..6 {
+        // One stands at the output, one runs, three wait.
+        for slot in 0..5 {
             bench.offer(slot, 1, 0, bits(&[1]));
             bench.clocks(dut, 12);
         }
@@ -355,12 +403,12 @@ fn full_refuses_what_does_not_merge() {
         for slot in 0..12u64 {
             dut.set(bench.query_slot, slot);
             bench.clocks(dut, 2);
-            assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < 6), "slot {slot}");
+            assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < 5), "slot {slot}");
         }
         bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
         bench.clocks(dut, 80);
         let mut expected = Vec::new();
-        for slot in 0..6 {
+        for slot in 0..5 {
             expected.extend(steps(slot, 1, 0, if slot == 3 { &[1, 9] } else { &[1] }));
         }
         assert_eq!(bench.all_steps(), expected);
@@ -384,31 +432,31 @@ fn every_place_of_the_full_size_is_found() {
             let base = 256 * round;
             bench.steps = StreamMonitor::new(dut, "step", NEVER, rng).unwrap();
             // One stands at the output, one runs, the places are full.
-            for slot in 0..places + 2 {
+            for slot in 0..places + 1 {
                 bench.offer(slot, 1, base, bits(&[1]));
                 bench.clocks(dut, 12);
             }
             assert_eq!((dut.sampled(bench.full), bench.refusals), (1, 0));
-            for slot in 2..places + 2 {
+            for slot in 2..places + 1 {
                 bench.offer(slot, 1, base, bits(&[9]));
                 bench.clocks(dut, 12);
             }
             assert_eq!(bench.refusals, 0, "they merge");
-            for slot in 2..places + 2 {
+            for slot in 2..places + 1 {
                 bench.offer(slot, 1, base + 256, bits(&[1]));
                 bench.offer(slot + 64, 1, base, bits(&[1]));
                 bench.clocks(dut, 24);
             }
-            assert_eq!(std::mem::take(&mut bench.refusals), 2 * places, "they do not");
+            assert_eq!(std::mem::take(&mut bench.refusals), 2 * (places - 1), "they do not");
             for slot in 0..2 * places {
                 dut.set(bench.query_slot, slot);
                 bench.clocks(dut, 2);
-                assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < places + 2), "slot {slot}");
+                assert_eq!(dut.sampled(bench.query_queued), u64::from(slot < places + 1), "slot {slot}");
             }
             bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
             bench.clocks(dut, 20 * places);
             let mut expected = Vec::new();
-            for slot in 0..places + 2 {
+            for slot in 0..places + 1 {
                 expected.extend(steps(slot, 1, base, if slot < 2 { &[1] } else { &[1, 9] }));
             }
             assert_eq!(bench.all_steps(), expected);

@@ -1,9 +1,9 @@
 //! Turns a NACK into a walk: the zeros of its bitmap that may be sent again.
 //!
 //! ```text
-//!  bitmap ─ not ─────────────────────────────────┐
-//!    └─ highest one below limit ─┐               ├─ and ─> any? ──> walk
-//!  below - base ──┬─ smaller ────┴─ greater ─> bound           └──> idle: a PROBE shall ask again
+//!  bitmap ─ not ─────────────────────────────────┐         ┌─ any? ──> walk, its bits by sixteens
+//!    └─ highest one below limit ─┐               ├─ below ─┤
+//!  below - base ──┬─ smaller ────┴─ greater ─> bound       └─ none ──> idle: a PROBE shall ask again
 //!  limit - base ──┘
 //! ```
 //!
@@ -11,10 +11,12 @@
 //! it, so all below one bound: the greater of how far the NACK has heard and the
 //! highest that arrived. Ones beyond the limit are no packets that arrived: a block
 //! is full of them behind the message's end. The highest is looked for in groups
-//! of sixteen, that of the limit first and then the highest group below it.
+//! of sixteen, that of the limit first and then the highest group below it. All that is
+//! looked at of a group comes out of one multiplexer; what the walk sends does, too.
 //!
-//! Contract: `launch` only while `free`; the walk or `idle` comes seven clocks
-//! later and stands until it is taken; then `free` rises again.
+//! Contract: `launch` only while `free`; the walk or `idle` comes eight clocks
+//! later and stands until it is taken; then `free` rises again. While a walk stands,
+//! `walk_bits` is its sixteenth `walk_row`, of the clock before.
 //!
 //! Verified as part of `testbenches/tests/tx_slots/`, rules TX-6 and TX-7.
 
@@ -39,11 +41,16 @@ pub struct Nack {
     pub walk_valid: Signal<Out, Bit>,
     pub walk_data: Signal<Out, Walk>,
     pub walk_ready: Signal<In, Bit>,
+    pub walk_row: Signal<In, Bits<4>>,
+    /// 1 = send again.
+    pub walk_bits: Signal<Out, Bits<16>>,
     pub idle_valid: Signal<Out, Bit>,
     pub idle_slot: Signal<Out, Bits<12>>,
     pub idle_generation: Signal<Out, Bits<20>>,
     pub idle_ready: Signal<In, Bit>,
     walk: Dff<Walk>,
+    /// 1 = has not arrived.
+    bits: Dff<Bits<256>>,
     /// Indexes below are asked for and were sent, 0..=256.
     reach: Dff<Bits<9>>,
     /// Indexes below may be sent again.
@@ -62,15 +69,17 @@ pub struct Nack {
     known: Dff<Bit>,
     looked: Dff<Bit>,
     told: Dff<Bit>,
+    marked: Dff<Bit>,
+    row: Dff<Bits<16>>,
     walking: Dff<Bit>,
     idling: Dff<Bit>,
-    bits: Signal<Local, Bits<256>>,
     /// Modulo 2^25: the top bit is a borrow.
     heard: Signal<Local, Bits<25>>,
     asked: Signal<Local, Bits<25>>,
     look_at: Signal<Local, Bits<8>>,
     there: Signal<Local, Bits<16>>,
     any_of: [Signal<Local, Bits<16>>; 17],
+    missing_of: [Signal<Local, Bits<16>>; 17],
     partly: Signal<Local, Bits<16>>,
     // The highest one of sixteen.
     searched: Signal<Local, Bits<16>>,
@@ -86,9 +95,8 @@ pub struct Nack {
     groups: Signal<Local, Bits<16>>,
     last_group: Signal<Local, Bits<16>>,
     places: Signal<Local, Bits<16>>,
-    row: Signal<Local, Bits<16>>,
-    mask: [Signal<Local, Bits<256>>; 17],
-    any: Signal<Local, Bit>,
+    in_last: Signal<Local, Bits<16>>,
+    at: Signal<Local, Bits<5>>,
     one: Constant<Bits<16>>,
     ones: Constant<Bits<16>>,
 }
@@ -109,11 +117,14 @@ impl Nack {
             walk_valid: Default::default(),
             walk_data: Default::default(),
             walk_ready: Default::default(),
+            walk_row: Default::default(),
+            walk_bits: Default::default(),
             idle_valid: Default::default(),
             idle_slot: Default::default(),
             idle_generation: Default::default(),
             idle_ready: Default::default(),
             walk: Default::default(),
+            bits: Default::default(),
             reach: Default::default(),
             bound: Default::default(),
             lower: Default::default(),
@@ -127,14 +138,16 @@ impl Nack {
             known: Default::default(),
             looked: Default::default(),
             told: Default::default(),
+            marked: Default::default(),
+            row: Default::default(),
             walking: Default::default(),
             idling: Default::default(),
-            bits: Default::default(),
             heard: Default::default(),
             asked: Default::default(),
             look_at: Default::default(),
             there: Default::default(),
             any_of: Default::default(),
+            missing_of: Default::default(),
             partly: Default::default(),
             searched: Default::default(),
             half: Default::default(),
@@ -148,9 +161,8 @@ impl Nack {
             groups: Default::default(),
             last_group: Default::default(),
             places: Default::default(),
-            row: Default::default(),
-            mask: Default::default(),
-            any: Default::default(),
+            in_last: Default::default(),
+            at: Default::default(),
             one: Constant::new(1u64.into()),
             ones: Constant::new(0xffffu64.into()),
         }
@@ -160,18 +172,17 @@ impl Nack {
 impl Logic for Nack {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, walk, reach, bound, lower, group, arrived, found, whole);
-        dff_setup!(self, clk, measured, masked, smeared, known, looked, told, walking, idling);
+        dff_setup!(self, clk, walk, bits, reach, bound, lower, group, arrived, found, whole, row);
+        dff_setup!(self, clk, measured, masked, smeared, known, looked, told, marked, walking, idling);
 
         self.heard.next = bit_cast::<25, 24>(self.below.val()) - bit_cast::<25, 24>(self.base.val());
         self.asked.next = bit_cast::<25, 24>(self.limit.val()) - bit_cast::<25, 24>(self.base.val());
-        self.bits.next = self.walk.q.val().bits;
         self.measured.d.next = self.launch.val();
         if self.launch.val() {
             self.walk.d.next.slot = self.slot.val();
             self.walk.d.next.generation = self.generation.val();
             self.walk.d.next.base = self.base.val();
-            self.walk.d.next.bits = !self.bitmap.val();
+            self.bits.d.next = !self.bitmap.val();
             self.bound.d.next = bit_cast::<9, 8>(self.heard.val().get_bits::<8>(0));
             if self.heard.val().get_bits::<16>(8).any() {
                 self.bound.d.next = 256.into();
@@ -193,12 +204,23 @@ impl Logic for Nack {
         if self.measured.q.val() {
             self.look_at.next = bit_cast::<8, 4>(self.reach.q.val().get_bits::<4>(4)) << 4;
         }
-        self.there.next = !self.bits.val().get_bits::<16>(self.look_at.val().index());
+        if self.looked.q.val() {
+            self.look_at.next = bit_cast::<8, 4>(self.bound.q.val().get_bits::<4>(4)) << 4;
+        }
+        if self.walking.q.val() {
+            self.look_at.next = bit_cast::<8, 4>(self.walk_row.val()) << 4;
+        }
+        self.there.next = !self.bits.q.val().get_bits::<16>(self.look_at.val().index());
         self.any_of[0].next = 0.into();
+        self.missing_of[0].next = 0.into();
         for i in 0..16 {
             self.any_of[i + 1].next = self.any_of[i].val() >> 1;
-            if !self.bits.val().get_bits::<16>(16 * i).all() {
+            if !self.bits.q.val().get_bits::<16>(16 * i).all() {
                 self.any_of[i + 1].next = (self.any_of[i].val() >> 1) | 0x8000;
+            }
+            self.missing_of[i + 1].next = self.missing_of[i].val() >> 1;
+            if self.bits.q.val().get_bits::<16>(16 * i).any() {
+                self.missing_of[i + 1].next = (self.missing_of[i].val() >> 1) | 0x8000;
             }
         }
         self.masked.d.next = self.measured.q.val();
@@ -260,31 +282,38 @@ impl Logic for Nack {
         self.groups.next = !(self.ones.val() << self.bound.q.val().get_bits::<5>(4));
         self.last_group.next = self.one.val() << self.bound.q.val().get_bits::<5>(4);
         self.places.next = !(self.ones.val() << self.bound.q.val().get_bits::<4>(0));
-        self.mask[0].next = 0.into();
-        for i in 0..16 {
-            self.row.next = 0.into();
-            if self.last_group.val().get_bit(i) {
-                self.row.next = self.places.val();
-            }
-            if self.groups.val().get_bit(i) {
-                self.row.next = self.ones.val();
-            }
-            self.mask[i + 1].next = (self.mask[i].val() >> 16) | (bit_cast::<256, 16>(self.row.val()) << 240);
-        }
+        // What is missing below `bound`: of the group it is in, then of all.
+        self.in_last.next = !self.arrived.q.val() & self.places.val();
         self.told.d.next = self.looked.q.val();
         if self.looked.q.val() {
-            self.walk.d.next.bits = self.bits.val() & self.mask[16].val();
+            self.arrived.d.next = self.there.val();
         }
-        self.any.next = self.bits.val().any();
+        self.marked.d.next = self.told.q.val();
+        if self.told.q.val() {
+            self.walk.d.next.marks = self.missing_of[16].val() & self.groups.val();
+            if self.in_last.val().any() {
+                self.walk.d.next.marks =
+                    (self.missing_of[16].val() & self.groups.val()) | self.last_group.val();
+            }
+        }
+        self.at.next = bit_cast::<5, 4>(self.walk_row.val());
+        self.row.d.next = 0.into();
+        if self.at.val() < self.bound.q.val().get_bits::<5>(4) {
+            self.row.d.next = !self.there.val();
+        }
+        if self.at.val() == self.bound.q.val().get_bits::<5>(4) {
+            self.row.d.next = !self.there.val() & self.places.val();
+        }
+        self.walk_bits.next = self.row.q.val();
         if self.walk_ready.val() {
             self.walking.d.next = false;
         }
         if self.idle_ready.val() {
             self.idling.d.next = false;
         }
-        if self.told.q.val() {
-            self.walking.d.next = self.any.val();
-            self.idling.d.next = !self.any.val();
+        if self.marked.q.val() {
+            self.walking.d.next = self.walk.q.val().marks.any();
+            self.idling.d.next = !self.walk.q.val().marks.any();
         }
 
         self.free.next = !self.measured.q.val()
@@ -293,6 +322,7 @@ impl Logic for Nack {
             & !self.known.q.val()
             & !self.looked.q.val()
             & !self.told.q.val()
+            & !self.marked.q.val()
             & !self.walking.q.val()
             & !self.idling.q.val();
         self.walk_valid.next = self.walking.q.val();
@@ -308,6 +338,7 @@ impl Logic for Nack {
             self.known.d.next = false;
             self.looked.d.next = false;
             self.told.d.next = false;
+            self.marked.d.next = false;
             self.walking.d.next = false;
             self.idling.d.next = false;
         }

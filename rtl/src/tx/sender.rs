@@ -153,6 +153,8 @@ impl Logic for Sender {
         self.retransmit.walk_valid.next = self.slots.walk_valid.val();
         self.retransmit.walk_data.next = self.slots.walk_data.val();
         self.slots.walk_ready.next = self.retransmit.walk_ready.val();
+        self.slots.walk_row.next = self.retransmit.walk_row.val();
+        self.retransmit.walk_bits.next = self.slots.walk_bits.val();
         self.slots.walk_refused.next = self.retransmit.walk_refused.val();
         self.slots.step_valid.next = self.retransmit.step_valid.val();
         self.slots.step_data.next = self.retransmit.step_data.val();

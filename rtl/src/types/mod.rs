@@ -22,7 +22,7 @@ pub use receiver::{
     BitmapOp, BitmapResult, ChunkBits, ChunkHeader, PlaceCommand, PlaceFence, RecoverOrder, Retire, RxWork,
 };
 use rust_hdl::prelude::*;
-pub use sender::{TimerInsert, TxRequest, Walk, WalkStep};
+pub use sender::{TimerInsert, TxRequest, Walk, WalkKey, WalkStep};
 use tessera_abi::params::Config;
 
 /// What stands above an IPv4 address in a GID inside: what the wire and the host see too, but zeros in a

@@ -51,15 +51,24 @@ pub struct TimerInsert {
     pub deadline: Bits<32>,
 }
 
-/// A block's retransmissions to make.
+/// A block's retransmissions to make. Which they are is asked for by sixteens, beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct Walk {
     pub slot: Bits<12>,
     pub generation: Bits<20>,
     /// Index of bit 0, a multiple of 256.
     pub base: Bits<24>,
-    /// 1 = send again.
-    pub bits: Bits<256>,
+    /// Sixteenths of the block in which there are any.
+    pub marks: Bits<16>,
+}
+
+/// A walk that is kept, without what it is to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct WalkKey {
+    pub slot: Bits<12>,
+    pub generation: Bits<20>,
+    /// The walk's base, by 256.
+    pub block: Bits<16>,
 }
 
 /// One packet of a walk.

@@ -379,6 +379,8 @@ impl Logic for Slots {
         self.walk_valid.next = self.nack.walk_valid.val();
         self.walk_data.next = self.nack.walk_data.val();
         self.nack.walk_ready.next = self.walk_ready.val();
+        self.nack.walk_row.next = self.walk_row.val();
+        self.walk_bits.next = self.nack.walk_bits.val();
 
         // Packets on their way.
         self.flight.now.next = self.now.val().get_bits::<24>(0);

@@ -78,6 +78,9 @@ pub struct Slots {
     pub walk_valid: Signal<Out, Bit>,
     pub walk_data: Signal<Out, Walk>,
     pub walk_ready: Signal<In, Bit>,
+    /// The sixteenth of it that is wanted in the next clock.
+    pub walk_row: Signal<In, Bits<4>>,
+    pub walk_bits: Signal<Out, Bits<16>>,
     pub walk_refused: Signal<In, Bit>,
     pub step_valid: Signal<In, Bit>,
     pub step_data: Signal<In, WalkStep>,
@@ -227,6 +230,8 @@ impl Slots {
             walk_valid: Default::default(),
             walk_data: Default::default(),
             walk_ready: Default::default(),
+            walk_row: Default::default(),
+            walk_bits: Default::default(),
             walk_refused: Default::default(),
             step_valid: Default::default(),
             step_data: Default::default(),
