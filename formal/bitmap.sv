@@ -5,7 +5,7 @@
 //   The count is that of the zeros below the limit; the first zero is one and has none below it;
 //   full is when there is none.
 // proof bits: bounded 9
-//   Each bit is what the operations before made it, however close they follow each other.
+//   Each bit is what the operations before made it, if those of a block are three clocks apart.
 // proof blocks: bounded 15
 //   No block is given out twice before it is freed, none that does not exist; free_count is
 //   that of the blocks not given out.
@@ -15,9 +15,9 @@
 // broken count within 8: the upper half is preferred
 //   - if (pick2_any_0) begin
 //   + if (pick2_any_0 & ~pick2_any_1) begin
-// broken bits within 9: the operation just ahead is not seen
-//   - if (newest_in_scan) begin
-//   + if (1'd0) begin
+// broken bits within 9: an initialised block is not written
+//   - scan_write_d = select_valid_q & (select_kind_q != 2'd0);
+//   + scan_write_d = select_valid_q & (select_kind_q == 2'd1);
 // broken blocks within 15: a block taken stays where it was
 //   - assign pool_out_ready = ready & (alloc_take | ~alloc_available);
 //   + assign pool_out_ready = ready & ((alloc_take & free_valid) | ~alloc_available);
@@ -49,6 +49,9 @@ module proof (
   wire full = result[265];
   wire [8:0] missing = result[274:266];
   always @* assume (limit <= 256 && block < 8 && kind != 3);
+  reg [3:0] before1 = 0, before2 = 0;
+  always @(posedge clk) {before2, before1} <= {before1, op_valid, block[2:0]};
+  always @* if (op_valid) assume (before1 != {1'b1, block[2:0]} && before2 != {1'b1, block[2:0]});
   // Any bit.
   (* anyconst *) reg [7:0] bit_at;
 

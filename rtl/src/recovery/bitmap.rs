@@ -2,20 +2,17 @@
 //! the blocks.
 //!
 //! ```text
-//!  op ──> read ──> select newest ──> set bit, scan 16 x 16 ──> sum, choose ──> result
-//!          │           ^                 └─┬───── write
-//!          └── RAM ────┘   the two ahead ──┘ forward theirs
+//!  op ──> read ──> select ──> set bit, scan 16 x 16 ──> sum, choose ──> result
+//!          │                    │
+//!          └── RAM <────────────┘
 //!
 //!  free ──> ring of free blocks ──> offered ──> alloc
 //! ```
 //!
-//! Packets of one message arrive back to back, so an operation must see the
-//! one a clock ahead of it, which is not in the RAM yet: two operations ahead
-//! are forwarded. A bit set twice in consecutive clocks counts once.
-//!
 //! Contract:
-//! - one operation per clock, any blocks in any order, no back-pressure;
-//!   `result` follows its operation by exactly four clocks;
+//! - one operation per clock, of one block in every third at most (the one before is
+//!   in the RAM then), no back-pressure; `result` follows its operation by exactly four
+//!   clocks;
 //! - operations take effect in their order; `result` shows the block after its
 //!   operation, `was_set` the addressed bit before it (0 for operation 2);
 //! - `alloc_block` is valid while `alloc_available`; `alloc_take` takes it in
@@ -72,10 +69,6 @@ pub struct Bitmap {
     row_below: Signal<Local, Bits<16>>,
     /// Rows put behind each other from the top.
     below: [Signal<Local, Bits<256>>; 17],
-    /// The operation one or two ahead was on the same block.
-    newest_in_scan: Signal<Local, Bit>,
-    newest_in_sum: Signal<Local, Bit>,
-    held: Signal<Local, Bits<256>>,
     // Scan: the block is written back and its zeros are looked at.
     scan_valid: Dff<Bit>,
     scan_write: Dff<Bit>,
@@ -98,7 +91,6 @@ pub struct Bitmap {
     scan: [ZeroScan; 16],
     // Sum.
     sum_valid: Dff<Bit>,
-    sum_block: Dff<Bits<13>>,
     sum_bits: Dff<Bits<256>>,
     sum_was_set: Dff<Bit>,
     sum_any: [Dff<Bit>; 16],
@@ -167,9 +159,6 @@ impl Bitmap {
             row_below: Default::default(),
             below: Default::default(),
             hits: Default::default(),
-            newest_in_scan: Default::default(),
-            newest_in_sum: Default::default(),
-            held: Default::default(),
             scan_valid: Default::default(),
             scan_write: Default::default(),
             scan_block: Default::default(),
@@ -184,7 +173,6 @@ impl Bitmap {
             scan_below: Default::default(),
             scan: std::array::from_fn(|_| ZeroScan::new()),
             sum_valid: Default::default(),
-            sum_block: Default::default(),
             sum_bits: Default::default(),
             sum_was_set: Default::default(),
             sum_any: Default::default(),
@@ -238,7 +226,6 @@ impl Logic for Bitmap {
             scan_starts,
             scan_below,
             sum_valid,
-            sum_block,
             sum_bits,
             sum_was_set,
             done,
@@ -278,10 +265,6 @@ impl Logic for Bitmap {
         }
 
         // Select.
-        self.newest_in_scan.next =
-            self.scan_valid.q.val() & (self.scan_block.q.val() == self.select_block.q.val());
-        self.newest_in_sum.next =
-            self.sum_valid.q.val() & (self.sum_block.q.val() == self.select_block.q.val());
         self.below[0].next = 0.into();
         for i in 0..16 {
             self.row_below.next = 0.into();
@@ -294,17 +277,10 @@ impl Logic for Bitmap {
             self.below[i + 1].next =
                 (self.below[i].val() >> 16) | (bit_cast::<256, 16>(self.row_below.val()) << 240);
         }
-        self.held.next = self.ram.read_data.val();
-        if self.newest_in_sum.val() {
-            self.held.next = self.sum_bits.q.val();
-        }
-        if self.newest_in_scan.val() {
-            self.held.next = self.scanned.val();
-        }
         self.scan_valid.d.next = self.select_valid.q.val();
         self.scan_write.d.next = self.select_valid.q.val() & (self.select_kind.q.val() != 0);
         self.scan_block.d.next = self.select_block.q.val();
-        self.scan_held.d.next = self.held.val();
+        self.scan_held.d.next = self.ram.read_data.val();
         self.scan_starts.d.next = self.select_kind.q.val() == 2;
         self.scan_row.d.next = self.select_row.q.val();
         self.scan_mark.d.next = 0.into();
@@ -322,7 +298,6 @@ impl Logic for Bitmap {
         self.ram.write_address.next = self.scan_block.q.val();
         self.ram.write_data.next = self.scanned.val();
         self.sum_valid.d.next = self.scan_valid.q.val();
-        self.sum_block.d.next = self.scan_block.q.val();
         self.sum_bits.d.next = self.scanned.val();
         self.hits[0].next = 0.into();
         for i in 0..16 {

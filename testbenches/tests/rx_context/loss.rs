@@ -147,16 +147,18 @@ fn rc4_and_rc5_stalls_and_retransmissions_spoil_nothing() {
     }
     run("detour", registers, |bench, _| {
         let first = message(5, 50 * 256, 32);
+        let start = bench.now;
         bench.data(&first, 0, 510, 0);
         bench.ticks(2);
+        // Two ticks or three.
+        let step = bench.now - start;
         bench.data(&first, 1, 510, 0);
         bench.ticks(2);
         // From another way, 500 ticks shorter: SKEW_MAX is what one may cost.
         bench.data(&first, 2, 10, 0);
         bench.data(&first, 3, 10, RETX);
         let since = bench.now;
-        // The step before it took two ticks or three.
-        let known = REGISTERS.gap0 + 2;
+        let known = REGISTERS.gap0 + ((step << 4) - REGISTERS.gap0).div_ceil(8);
         let gap = known + (3 * known).div_ceil(8);
         let interval = ((28 * gap) >> 4) + REGISTERS.skew_max + REGISTERS.guard;
         within("a detour", bench.next_nack(since), interval);

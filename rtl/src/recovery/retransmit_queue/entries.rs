@@ -87,7 +87,7 @@ impl Part<Entries> for RetransmitQueue {
             self.tail.d.next = (self.tail.q.val() + 1) & self.last_place.val();
             self.count.d.next = self.count.q.val() + 1;
         }
-        self.next_at.d.next = self.order.read_data.val();
+        self.next_at.d.next = self.order.read_data.val() & self.last_place.val();
         if self.load.val() {
             self.head.d.next = (self.head.q.val() + 1) & self.last_place.val();
             self.count.d.next = self.count.q.val() - 1;

@@ -147,9 +147,10 @@ impl Part<Taking> for RetransmitQueue {
             }
             Intake::Place => {
                 self.locked.next = true;
+                // Cut to the bits that a place has, so that nobody builds the others.
                 self.place.d.next = self.free_at.q.val();
                 if self.found.q.val() {
-                    self.place.d.next = self.found_at.q.val();
+                    self.place.d.next = self.found_at.q.val() & self.last_place.val();
                 }
                 self.into_running.d.next = self.found.q.val()
                     & self.running.q.val()

@@ -9,6 +9,8 @@ pub enum ContextState {
     Drop,
     // A packet.
     Open,
+    /// Its first block is on its way to the bitmap's RAM.
+    Settle,
     Ask,
     AskSecond,
     Wait,

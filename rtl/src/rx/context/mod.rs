@@ -26,7 +26,7 @@
 //! Contract:
 //! - 5 clocks per packet of an open message, of the same or of another one, with
 //!   the bitmap's four clocks; one more when it is not of the block of
-//!   `cumulative`, two more when it opens the message, seven more when it fills
+//!   `cumulative`, four more when it opens the message, seven more when it fills
 //!   that block. A message of one packet takes 1, its fence 2; an event is taken
 //!   every second clock;
 //! - a packet taken is committed 7 clocks later at the earliest, 3 if it is the

@@ -50,9 +50,16 @@ impl Part<States> for Context {
                 self.ran_pulse.next.not_granted =
                     self.is_data.val() & (self.index.val() >= self.granted.val());
                 self.sets.d.next = self.is_data.val() & self.in_window.val();
-                self.ran_state.next = ContextState::Ask;
+                self.pause.d.next = 0.into();
+                self.ran_state.next = ContextState::Settle;
                 if self.host.val() {
                     self.ran_state.next = ContextState::Header;
+                }
+            }
+            ContextState::Settle => {
+                self.pause.d.next = 1.into();
+                if self.pause.q.val() == 1 {
+                    self.ran_state.next = ContextState::Ask;
                 }
             }
             ContextState::Header => {
@@ -67,7 +74,7 @@ impl Part<States> for Context {
                     self.header.d.next.length = self.fixed.q.val().length;
                     self.header.d.next.payload_log2 = self.fixed.q.val().payload_log2;
                     self.header.d.next.tag = self.fixed.q.val().tag;
-                    self.ran_state.next = ContextState::Ask;
+                    self.ran_state.next = ContextState::Settle;
                 }
             }
             ContextState::Ask => {
