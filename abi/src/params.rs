@@ -128,6 +128,8 @@ pub struct Config {
     pub classes: bool,
     /// Policy `weighted`, and counters of what happened to each entropy value.
     pub path_tables: bool,
+    /// Rings of entropy values that came back clean; without, policy `recycle` is `round_robin`.
+    pub recycle: bool,
 }
 
 /// 512-bit streams, 4096 messages each way: 128 Gb/s at 250 MHz.
@@ -162,6 +164,7 @@ pub const NIC512: Config = Config {
     rounds: true,
     classes: true,
     path_tables: true,
+    recycle: true,
 };
 
 /// 256-bit streams, 1024 messages each way: 64 Gb/s at 250 MHz.
@@ -196,6 +199,7 @@ pub const NIC256: Config = Config {
     rounds: true,
     classes: true,
     path_tables: true,
+    recycle: true,
 };
 
 /// 128-bit streams, 256 messages each way: for a small FPGA.
@@ -230,6 +234,7 @@ pub const NIC128: Config = Config {
     rounds: true,
     classes: true,
     path_tables: true,
+    recycle: true,
 };
 
 /// 64-bit streams, 64 messages each way, neither tags nor host recovery: for a small FPGA, at its speed.
@@ -264,6 +269,7 @@ pub const NIC64: Config = Config {
     rounds: false,
     classes: false,
     path_tables: false,
+    recycle: false,
 };
 
 /// The smallest sizes at which every rule can still be met: for proofs, and for
@@ -299,6 +305,7 @@ pub const TINY: Config = Config {
     rounds: true,
     classes: true,
     path_tables: true,
+    recycle: true,
 };
 
 /// Every configuration that can be exported.
@@ -338,6 +345,9 @@ impl Config {
         }
         if !self.path_tables {
             bits |= regs::sizes2::NO_PATH_TABLES;
+        }
+        if !self.recycle {
+            bits |= regs::sizes2::NO_RECYCLE;
         }
         bits
     }

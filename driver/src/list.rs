@@ -128,6 +128,8 @@ pub struct DeviceAttributes {
     pub classes: bool,
     /// It has paths by weight, and counts what happens to each entropy value.
     pub path_tables: bool,
+    /// It prefers paths that came back without congestion; else it takes all in turn.
+    pub recycle: bool,
     /// Places for messages being received and for what is remembered of those that ended.
     pub tombstones: usize,
     /// Most entries of a ring or a completion queue.
@@ -173,6 +175,7 @@ impl DeviceAttributes {
             rounds: sizes2 & regs::sizes2::NO_ROUNDS == 0,
             classes: sizes2 & regs::sizes2::NO_CLASSES == 0,
             path_tables: sizes2 & regs::sizes2::NO_PATH_TABLES == 0,
+            recycle: sizes2 & regs::sizes2::NO_RECYCLE == 0,
             tombstones: (sizes2 & regs::sizes2::TOMBSTONES) as usize,
             max_entries: MAX_ENTRIES,
             max_payload,

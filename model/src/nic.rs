@@ -72,6 +72,7 @@ impl Nic {
     /// An enabled NIC of the given sizes.
     pub fn new(config: &Config, identity: Identity, settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
+        let settings = settings.as_taken_by(config);
         Ok(Self {
             sizes: *config,
             settings,

@@ -1,5 +1,6 @@
 //! What the host configures: register values, addresses, endpoints, keys.
 
+use tessera_abi::params::Config;
 use tessera_abi::{regs, wire};
 
 /// How the next path is chosen (spec §6).
@@ -173,6 +174,14 @@ impl Settings {
             1 + limits.iter().filter(|&&limit| length as u64 > limit).count()
         });
         ((self.dscp >> (6 * place) & 0x3F) as u8) << 2 | wire::TOS
+    }
+
+    /// What a NIC of `sizes` makes of them: without rings policy `recycle` is `round_robin`.
+    pub fn as_taken_by(mut self, sizes: &Config) -> Self {
+        if !sizes.recycle && self.path_policy == PathPolicy::Recycle {
+            self.path_policy = PathPolicy::RoundRobin;
+        }
+        self
     }
 
     /// Refuses values that would stall the block.

@@ -135,6 +135,7 @@ fn parts(session: &Session, config: &Config) {
         (sizes.ipv6, sizes.vlan, sizes.rounds, sizes.classes, sizes.path_tables, sizes.tombstones),
         (config.ipv6, config.vlan, config.rounds, config.classes, config.path_tables, config.tombstones)
     );
+    assert_eq!(sizes.recycle, config.recycle);
     // Registers of what is left out say what a reset gave them.
     for reg in regs::MAP.iter().filter(|reg| reg.access == regs::Access::Rw && reg.offset < 0x100) {
         let bits = config.settable(reg);

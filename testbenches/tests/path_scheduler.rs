@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tessera_abi::params::{destination_hash, LFSR_MASK};
+use tessera_abi::params::{destination_hash, LFSR_MASK, NIC512, NIC64};
 use tessera_abi::regs::table;
 use tessera_rtl::multipath::PathScheduler;
 use tessera_sim::tb::{self, Rng};
@@ -24,7 +24,7 @@ const USES: u64 = 32;
 const RING: usize = 8;
 
 fn design() -> Design {
-    tessera_testbenches::design("path_scheduler", PathScheduler::new)
+    tessera_testbenches::design("path_scheduler", || PathScheduler::new(&NIC512))
 }
 
 fn set(dut: &mut Dut, name: &str, value: u64) {
@@ -342,6 +342,29 @@ fn recycle_keeps_what_comes_back() {
             explored += reference.explored;
         }
         assert!(recycled > 2000 && explored > 10, "{recycled} recycled, {explored} explored");
+    });
+}
+
+/// Without rings the values are those of `round_robin`, whatever comes back, and nothing asks.
+#[test]
+fn without_rings_nothing_comes_back() {
+    let design = tessera_testbenches::design("path_scheduler_without", || PathScheduler::new(&NIC64));
+    tb::run("path_scheduler::without", &design, |dut, rng| {
+        let (count, base, seed) = (9, rng.bits(8), rng.bits(32).max(1));
+        let mut told = [ROUND_ROBIN, RECYCLE].map(|policy| {
+            enable(dut, policy, count, base, seed);
+            let gid = 7 << 64;
+            let values: Vec<_> = (0..200)
+                .map(|k| {
+                    echo(dut, gid, (base + k % count) % 256, false);
+                    take_to(dut, gid, NEW, 2)
+                })
+                .collect();
+            values
+        });
+        let [turns, recycled] = &mut told;
+        assert_eq!(turns, recycled);
+        assert!(turns.iter().any(|told| told != &turns[0]));
     });
 }
 

@@ -234,7 +234,7 @@ impl Scoreboard {
             sending: Sending::default(),
             receiving: Receiving::new(&setup.settings, &setup.keys),
             datagrams: Datagrams::default(),
-            paths: Paths::new(&setup.settings, &setup.places),
+            paths: Paths::new(&setup.settings.as_taken_by(&setup.config), &setup.places),
             resetting: false,
             bench: Bench {
                 nic,
@@ -341,7 +341,7 @@ impl Scoreboard {
                 sending.reset();
                 *receiving = Receiving::new(&bench.setup.settings, &[]);
                 *datagrams = Datagrams::default();
-                *paths = Paths::new(&bench.setup.settings, &[]);
+                *paths = Paths::new(&bench.setup.settings.as_taken_by(&bench.setup.config), &[]);
                 bench.setup.endpoints.clear();
                 bench.setup.keys.clear();
             }

@@ -16,6 +16,7 @@
 use super::{PathDraw, RecycleRings};
 use crate::prelude::*;
 use crate::types::{PathEcho, PathUse, Settings, TableWrite};
+use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
 pub struct PathScheduler {
@@ -46,7 +47,7 @@ pub struct PathScheduler {
 }
 
 impl PathScheduler {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -62,7 +63,7 @@ impl PathScheduler {
             recycled: Default::default(),
             ready: Default::default(),
             draw: PathDraw::new(),
-            rings: RecycleRings::new(),
+            rings: RecycleRings::new(config),
             taken: Default::default(),
             kept_ev: Default::default(),
             kept_asks: Default::default(),

@@ -21,14 +21,15 @@
 //! before. `take` comes every second clock at most, `echo_valid` every third;
 //! an echo waits for a clock without `take`. Rings empty themselves (1024
 //! clocks, in which no value is recycled) after `rst` and when `enable` rises
-//! or the range of values changes.
+//! or the range of values changes. A configuration without `recycle` has none of this: no value is
+//! recycled, and no packet asks.
 //!
 //! Verified by `testbenches/tests/path_scheduler.rs`.
 
 use super::DestinationHash;
 use crate::prelude::*;
 use crate::types::{PathEcho, Settings};
-use tessera_abi::params::{RECYCLE_RING, RECYCLE_USES};
+use tessera_abi::params::{Config, RECYCLE_RING, RECYCLE_USES};
 
 /// `kind` of a PROBE.
 pub const PROBE: u64 = 2;
@@ -128,12 +129,13 @@ pub struct RecycleRings {
     sweep_last: Constant<Bits<10>>,
     probe: Constant<Bits<2>>,
     feedback: Constant<Bits<2>>,
+    exists: Constant<Bit>,
 }
 
 const _: () = assert!(RECYCLE_RING == 8 && RECYCLE_USES / 2 == 16);
 
 impl RecycleRings {
-    pub fn new() -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -207,6 +209,7 @@ impl RecycleRings {
             sweep_last: Constant::new(1023u64.into()),
             probe: Constant::new(PROBE.into()),
             feedback: Constant::new(FEEDBACK.into()),
+            exists: Constant::new(config.recycle),
         }
     }
 }
@@ -236,7 +239,7 @@ impl Logic for RecycleRings {
         );
 
         // Which ring is read: that of a packet, else that of an echo.
-        self.on.next = self.settings.val().path_policy == 3;
+        self.on.next = self.exists.val() & (self.settings.val().path_policy == 3);
         self.take_hash.gid.next = self.gid.val();
         self.echo_hash.gid.next = self.echo.val().gid;
         self.used.d.next = self.take.val();

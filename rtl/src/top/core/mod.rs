@@ -304,7 +304,7 @@ impl Core {
             packets: RoundRobin::default(),
             send_ends: RoundRobin::default(),
             answers: RoundRobin::default(),
-            path_scheduler: PathScheduler::new(),
+            path_scheduler: PathScheduler::new(config),
             interrupts: Interrupts::new(),
             event_map: EventMap::new(),
         }
