@@ -130,6 +130,8 @@ pub struct Config {
     pub path_tables: bool,
     /// Rings of entropy values that came back clean; without, policy `recycle` is `round_robin`.
     pub recycle: bool,
+    /// Endpoints of datagrams; without, bit DATAGRAM of a table entry means nothing.
+    pub datagrams: bool,
 }
 
 /// 512-bit streams, 4096 messages each way: 128 Gb/s at 250 MHz.
@@ -165,6 +167,7 @@ pub const NIC512: Config = Config {
     classes: true,
     path_tables: true,
     recycle: true,
+    datagrams: true,
 };
 
 /// 256-bit streams, 1024 messages each way: 64 Gb/s at 250 MHz.
@@ -200,6 +203,7 @@ pub const NIC256: Config = Config {
     classes: true,
     path_tables: true,
     recycle: true,
+    datagrams: true,
 };
 
 /// 128-bit streams, 256 messages each way: for a small FPGA.
@@ -235,6 +239,7 @@ pub const NIC128: Config = Config {
     classes: true,
     path_tables: true,
     recycle: true,
+    datagrams: true,
 };
 
 /// 64-bit streams, 64 messages each way, neither tags nor host recovery: for a small FPGA, at its speed.
@@ -270,6 +275,7 @@ pub const NIC64: Config = Config {
     classes: false,
     path_tables: false,
     recycle: false,
+    datagrams: false,
 };
 
 /// The smallest sizes at which every rule can still be met: for proofs, and for
@@ -306,6 +312,7 @@ pub const TINY: Config = Config {
     classes: true,
     path_tables: true,
     recycle: true,
+    datagrams: true,
 };
 
 /// Every configuration that can be exported.
@@ -348,6 +355,9 @@ impl Config {
         }
         if !self.recycle {
             bits |= regs::sizes2::NO_RECYCLE;
+        }
+        if !self.datagrams {
+            bits |= regs::sizes2::NO_DATAGRAMS;
         }
         bits
     }

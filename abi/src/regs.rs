@@ -70,7 +70,7 @@ registers! {
     ABI_VERSION = 0x004, Ro 32, ABI_VERSION_VALUE, "major in the upper half, minor in the lower; a driver refuses another major";
     SIZES0 = 0x008, Ro 32, 0, "log2 sizes: tx slots [4:0], rx contexts [12:8], bitmap blocks [20:16], endpoints [28:24]";
     SIZES1 = 0x00C, Ro 32, 0, "log2 sizes: completion queues [4:0], memory keys [12:8], receive prefetch [20:16], tagged receives [28:24], 0 for none; [31] = 1: messages may be recovered by the host";
-    SIZES2 = 0x010, Ro 32, 0, "[15:0] tombstones; parts that are left out: [16] IPv6, [17] VLAN tags, [18] rounds, [19] TURN_POLICY and CLASS_SIZES, [20] policy weighted and the counters of paths, [21] policy recycle, which is round_robin then. Registers of such parts keep their reset value";
+    SIZES2 = 0x010, Ro 32, 0, "[15:0] tombstones; parts that are left out: [16] IPv6, [17] VLAN tags, [18] rounds, [19] TURN_POLICY and CLASS_SIZES, [20] policy weighted and the counters of paths, [21] policy recycle, which is round_robin then, [22] datagrams. Registers of such parts keep their reset value";
     CONTROL = 0x020, Rw 1, 0, "bit 0: enable; packets are refused while 0";
     STATUS = 0x024, Ro 1, 0, "bit 0: ready, tables are cleared after reset";
     LOCAL_MAC_LO = 0x030, Rw 32, 0, "last four bytes of the MAC address, first of them in the upper byte";
@@ -156,6 +156,8 @@ pub mod sizes2 {
     pub const NO_PATH_TABLES: u32 = 1 << 20;
     /// Policy `recycle` is `round_robin`.
     pub const NO_RECYCLE: u32 = 1 << 21;
+    /// No endpoints of datagrams.
+    pub const NO_DATAGRAMS: u32 = 1 << 22;
 }
 
 /// INTERRUPT_SEEN: the interrupt is enabled.

@@ -31,7 +31,8 @@ pub enum EndpointKind {
     /// Reliable messages.
     #[default]
     Messages,
-    /// Plain UD datagrams, as any RoCEv2 NIC sends and takes them.
+    /// Plain UD datagrams, as any RoCEv2 NIC sends and takes them, if this one has
+    /// [them](crate::DeviceAttributes::datagrams).
     Datagrams,
 }
 
@@ -133,6 +134,9 @@ impl Endpoint {
         }
         if options.tags && options.kind == EndpointKind::Datagrams {
             return Err(CreateError::DatagramTags);
+        }
+        if options.kind == EndpointKind::Datagrams {
+            shared.has(sizes2::NO_DATAGRAMS)?;
         }
         if options.tags && !shared.tags {
             return Err(CreateError::NoTags);

@@ -19,6 +19,7 @@ impl LeftOut {
             (sizes2::NO_ROUNDS, "rounds of collectives"),
             (sizes2::NO_CLASSES, "turns and DSCPs by the length of a message"),
             (sizes2::NO_PATH_TABLES, "weights and counters of paths"),
+            (sizes2::NO_DATAGRAMS, "datagrams"),
         ];
         let name = names.into_iter().find(|(part, _)| parts & part != 0);
         Self(name.map_or("a part that this driver does not know", |(_, name)| name))
@@ -201,6 +202,9 @@ pub enum CreateError {
     /// Tag matching was asked of a NIC that was built without it.
     #[error("this NIC has no room for tagged receives (SIZES1): leave tags off, or take a configuration with tagged_log2")]
     NoTags,
+    /// Of a kind that the NIC does not have.
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
     /// Tag matching and a shared ring were asked for together.
     #[error("an endpoint with a shared receive ring cannot match tags: give it a ring of its own")]
     SharedTags,

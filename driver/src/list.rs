@@ -130,6 +130,8 @@ pub struct DeviceAttributes {
     pub path_tables: bool,
     /// It prefers paths that came back without congestion; else it takes all in turn.
     pub recycle: bool,
+    /// It has endpoints of datagrams beside those of messages.
+    pub datagrams: bool,
     /// Places for messages being received and for what is remembered of those that ended.
     pub tombstones: usize,
     /// Most entries of a ring or a completion queue.
@@ -176,6 +178,7 @@ impl DeviceAttributes {
             classes: sizes2 & regs::sizes2::NO_CLASSES == 0,
             path_tables: sizes2 & regs::sizes2::NO_PATH_TABLES == 0,
             recycle: sizes2 & regs::sizes2::NO_RECYCLE == 0,
+            datagrams: sizes2 & regs::sizes2::NO_DATAGRAMS == 0,
             tombstones: (sizes2 & regs::sizes2::TOMBSTONES) as usize,
             max_entries: MAX_ENTRIES,
             max_payload,

@@ -123,6 +123,7 @@ impl Nic {
 
     /// Writes an endpoint table entry.
     pub fn set_endpoint(&mut self, endpoint: Endpoint) {
+        let endpoint = endpoint.as_taken_by(&self.sizes);
         self.receiver.set_tenant(&endpoint);
         self.sender.set_quota(endpoint.index(), endpoint.tx_quota);
         self.endpoints.insert(endpoint.index(), endpoint);

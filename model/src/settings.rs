@@ -296,6 +296,12 @@ impl Endpoint {
         }
     }
 
+    /// What a NIC of `sizes` makes of it: without datagrams it is of messages.
+    pub fn as_taken_by(mut self, sizes: &Config) -> Self {
+        self.datagram &= sizes.datagrams;
+        self
+    }
+
     /// Table index of the ring its receives come from.
     pub fn ring(&self) -> u16 {
         self.shared_ring.unwrap_or(self.index())

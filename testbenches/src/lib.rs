@@ -18,8 +18,11 @@ use std::sync::OnceLock;
 
 use tessera_abi::params::{Config, CONFIGS, NIC512};
 use tessera_abi::wire::Form;
+use tessera_driver::{CreateError, EndpointKind, EndpointOptions};
 use tessera_rtl::prelude::Block;
 use tessera_rtl::{emit, export};
+use tessera_sim::fabric::FabricOptions;
+use tessera_sim::nic::NicOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model};
 
 /// The seed of a whole-NIC test: `TESSERA_SEED`, or the same number every time.
@@ -53,6 +56,19 @@ pub fn config() -> &'static Config {
 pub fn forms() -> Vec<Form> {
     let knows = |form: &Form| (config().ipv6 || !form.v6) && (config().vlan || !form.tagged);
     Form::ALL.into_iter().filter(knows).collect()
+}
+
+/// Whether [`config`]'s NIC has endpoints of datagrams; else that it refuses them, which is all that there is to see.
+pub fn has_datagrams() -> bool {
+    if !config().datagrams {
+        let fabric = FabricOptions::new(1, 250, 0, 1);
+        let pair = pair::Pair::new(nic_model(), &NicOptions::default(), fabric, &[]);
+        let cq = pair.a.context.create_cq(16).unwrap();
+        let options = EndpointOptions { kind: EndpointKind::Datagrams, ..Default::default() };
+        let refused = pair.a.pd.create_endpoint(&options, &cq, &cq).map(drop);
+        assert!(matches!(refused, Err(CreateError::LeftOut(_))), "{refused:?}");
+    }
+    config().datagrams
 }
 
 /// The form that is asked for, as far as [`config`]'s NIC has it.

@@ -6,15 +6,16 @@
 //! the whole suites of one.
 
 use tessera_abi::params::{Config, CONFIGS, TINY};
-use tessera_abi::regs::{self, Counter};
+use tessera_abi::regs::{self, table, Counter};
 use tessera_abi::status::Drop as DropReason;
+use tessera_abi::wire;
 use tessera_driver::{
-    Access, AddressHandle, ChunkOptions, CreateError, DmaMemory, EndpointOptions, PostError, RecvRequest,
-    SendRequest, Status, WorkCompletion,
+    Access, AddressHandle, ChunkOptions, CreateError, Device, DmaMemory, EndpointKind, EndpointOptions,
+    PostError, RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_rtl::export;
 use tessera_rtl::memories::memories;
-use tessera_sim::cluster::{Cluster, SharedCluster};
+use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions, ReplayError};
 use tessera_sim::session::{untag, Session};
@@ -129,13 +130,17 @@ fn what_is_left_out(session: &mut Session, config: &Config) {
 fn parts(session: &Session, config: &Config) {
     let context = session.hosts[0].context.clone();
     let cq = context.create_cq(16).unwrap();
+    let plain = EndpointOptions { kind: EndpointKind::Datagrams, ..EndpointOptions::default() };
+    let created = context.alloc_pd().create_endpoint(&plain, &cq, &cq).map(drop);
+    assert_eq!(created.is_ok(), config.datagrams, "{created:?}");
+    assert!(created.is_ok() || matches!(created, Err(CreateError::LeftOut(_))), "{created:?}");
     let mut endpoint = context.alloc_pd().create_endpoint(&EndpointOptions::default(), &cq, &cq).unwrap();
     let sizes = context.attributes().unwrap();
     assert_eq!(
         (sizes.ipv6, sizes.vlan, sizes.rounds, sizes.classes, sizes.path_tables, sizes.tombstones),
         (config.ipv6, config.vlan, config.rounds, config.classes, config.path_tables, config.tombstones)
     );
-    assert_eq!(sizes.recycle, config.recycle);
+    assert_eq!((sizes.recycle, sizes.datagrams), (config.recycle, config.datagrams));
     // Registers of what is left out say what a reset gave them.
     for reg in regs::MAP.iter().filter(|reg| reg.access == regs::Access::Rw && reg.offset < 0x100) {
         let bits = config.settable(reg);
@@ -183,6 +188,70 @@ fn parts(session: &Session, config: &Config) {
         let to = AddressHandle { gid: [0x20; 16], ..peer };
         let posted = endpoint.post_send(&SendRequest { to, ..tagged });
         assert_eq!(posted, Err(PostError::NoIp6));
+    }
+}
+
+/// An endpoint whose table entry says DATAGRAM against the driver's will is still one of messages to a NIC without
+/// datagrams: what comes for it falls as UD-1 says.
+fn datagrams(session: &Session, config: &Config) {
+    const EACH: u32 = 20;
+    let context = session.hosts[0].context.clone();
+    let cq = context.create_cq(16).unwrap();
+    let options = EndpointOptions { qkey: 0x5eed, ..EndpointOptions::default() };
+    let endpoint = context.alloc_pd().create_endpoint(&options, &cq, &cq).unwrap();
+    let device = session.cluster.device(0);
+    let entry = table::ENDPOINT << 24 | (endpoint.number() & 0xFF);
+    for command in [entry, 1 << 31 | entry] {
+        device.write(regs::TABLE_COMMAND.offset, command).unwrap();
+        while device.read(regs::TABLE_STATUS.offset).unwrap() != 0 {
+            context.wait().unwrap();
+        }
+        let word = device.read(regs::TABLE_DATA).unwrap();
+        assert!(word & 1 << regs::endpoint::VALID.0 != 0, "not the entry");
+        device.write(regs::TABLE_DATA, word | 1 << regs::endpoint::DATAGRAM.0).unwrap();
+    }
+    let to = endpoint.address();
+    let route = wire::Route {
+        dst_mac: addresses(0).0,
+        src_mac: addresses(1).0,
+        vlan: None,
+        src_gid: wire::ipv4_gid(addresses(1).1),
+        dst_gid: wire::ipv4_gid(addresses(0).1),
+        tos: 0,
+        hop_limit: 64,
+        flow_label: 0,
+        sport: wire::SPORT_BASE,
+        pkey: wire::DEFAULT_PKEY,
+        dst_endpoint: to.endpoint,
+        psn: 0,
+        qkey: to.qkey,
+        src_endpoint: 0x77,
+    };
+    let count = || {
+        let dropped = |reason| context.dropped(reason).unwrap();
+        [dropped(DropReason::Trh), dropped(DropReason::Endpoint), context.counter(Counter::RxUd).unwrap()]
+    };
+    let before = count();
+    for number in 0..2 * EACH {
+        let immediate = (number % 2 == 1).then_some(9);
+        let mut frame = vec![0; tessera_abi::params::MAX_FRAME];
+        let len = wire::emit_datagram(&route, immediate, &[0; 200], &mut frame).unwrap();
+        frame.truncate(len);
+        let mut cluster = session.cluster.lock();
+        let clock = cluster.clock();
+        cluster.fabric_mut().send(clock, 1, frame).unwrap();
+        drop(cluster);
+        context.wait().unwrap();
+    }
+    (0..20).for_each(|_| context.wait().unwrap());
+    let after = count();
+    let came: [u32; 3] = std::array::from_fn(|i| after[i] - before[i]);
+    // The fabric loses some.
+    let most = |came: u32, of: u32| (of / 2..=of).contains(&came);
+    if config.datagrams {
+        assert!(came[..2] == [0, 0] && most(came[2], 2 * EACH), "{came:?}");
+    } else {
+        assert!(most(came[0], EACH) && most(came[1], EACH) && came[2] == 0, "{came:?}");
     }
 }
 
@@ -268,6 +337,7 @@ fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions)
         assert_eq!((nic.dma_faults(), nic.offers_taken_back()), (0, 0), "of DMA, of offers");
     }
     parts(&session, config);
+    datagrams(&session, config);
     what_is_left_out(&mut session, config);
 }
 

@@ -16,7 +16,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::session::Session;
 use tessera_sim::tb::Rng;
-use tessera_testbenches::{forms, nearest, nic_model};
+use tessera_testbenches::{forms, has_datagrams, nearest, nic_model};
 
 const QKEY: u32 = 0x0BAD_CAFE;
 const VLAN: u16 = 0x123;
@@ -137,6 +137,9 @@ const LENGTHS: [usize; 14] = [0, 1, 2, 3, 4, 23, 24, 25, 63, 64, 255, 1024, 4095
 /// UD-1 .. UD-4: every form and many lengths, both ways.
 #[test]
 fn datagrams_arrive_as_they_were_sent() {
+    if !has_datagrams() {
+        return;
+    }
     let seed = tessera_testbenches::seed("nic_datagrams::forms");
     for form in forms() {
         let mut session = session(form, Faults::default(), seed);
@@ -200,6 +203,9 @@ fn datagrams_arrive_as_they_were_sent() {
 /// too short, vanishes and is counted, and hurts nobody.
 #[test]
 fn datagrams_and_messages_share_a_nic() {
+    if !has_datagrams() {
+        return;
+    }
     let seed = tessera_testbenches::seed("nic_datagrams::load");
     for form in [Form::ALL[0], nearest(Form::ALL[3])] {
         let faults =
@@ -274,6 +280,9 @@ fn datagrams_and_messages_share_a_nic() {
 /// reaches the NIC.
 #[test]
 fn the_driver_keeps_the_kinds_apart() {
+    if !has_datagrams() {
+        return;
+    }
     let seed = tessera_testbenches::seed("nic_datagrams::kinds");
     let session = session(Form::ALL[0], Faults::default(), seed);
     let mut port = Port::new(&session, 0);
@@ -306,6 +315,9 @@ fn the_driver_keeps_the_kinds_apart() {
 /// names, whole ones between them arrive, and nothing else changes.
 #[test]
 fn spoiled_datagrams_fall_under_their_reasons() {
+    if !has_datagrams() {
+        return;
+    }
     let seed = tessera_testbenches::seed("nic_datagrams::spoiled");
     let mut session = session(Form::ALL[0], Faults::default(), seed);
     let mut ports = [0, 1].map(|nic| Port::new(&session, nic));

@@ -30,7 +30,7 @@ const DATAGRAMS: usize = 40;
 /// Room of a datagram's receive; every third takes a few hundred bytes only.
 const PLACE: usize = 4096 + wire::GRH_LEN;
 
-/// A plain UD endpoint, which nobody polls: the scoreboard sees its ring.
+/// A plain UD endpoint, which nobody polls: the scoreboard sees its ring. There is none without datagrams.
 struct Plain {
     endpoint: tessera_driver::Endpoint,
     _cq: CompletionQueue,
@@ -86,7 +86,8 @@ impl Judged {
             host.context.set_dscps(&Dscps::SHORT_FIRST).unwrap();
             host.context.set_short_first(true, true).unwrap();
         }
-        let plain: Vec<Plain> = (0..nics).map(|nic| Plain::new(&session, nic)).collect();
+        let plains = if config().datagrams { nics } else { 0 };
+        let plain: Vec<Plain> = (0..plains).map(|nic| Plain::new(&session, nic)).collect();
         judged.begin();
         Self { plain, session, judged }
     }
@@ -116,7 +117,7 @@ impl Judged {
 
     /// Posts datagrams and receives for them, more than fit.
     fn datagrams(&mut self) {
-        let nics = self.session.nics();
+        let nics = self.plain.len();
         for nic in 0..nics {
             for i in 0..DATAGRAMS / 2 {
                 let length = if i % 3 == 2 { 300 } else { PLACE };

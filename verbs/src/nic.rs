@@ -148,6 +148,7 @@ impl Errno for CreateError {
     fn errno(&self) -> c_int {
         match self {
             Self::None { .. } => libc::ENOMEM,
+            Self::LeftOut(_) => libc::EOPNOTSUPP,
             Self::Device(error) => error.errno(),
             _ => libc::EINVAL,
         }

@@ -258,7 +258,9 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         (_, true) => Extent::Full,
         _ => Extent::Normal,
     };
-    let grid = grid::points(extent, args.payload as usize);
+    let config = args.model.config()?;
+    let mut grid = grid::points(extent, args.payload as usize);
+    grid.retain(|point| config.datagrams || point.service != Service::Datagram);
     let mut points = grid.clone();
     if let Some(only) = &args.only {
         points.retain(|point| point.to_string().contains(only.as_str()));
@@ -269,7 +271,6 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
             )));
         }
     }
-    let config = args.model.config()?;
     let setting = Setting {
         configuration: config.name.to_owned(),
         revision: model::revision(),

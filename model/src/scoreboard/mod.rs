@@ -230,11 +230,16 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// A scoreboard for NICs that start idle.
     pub fn new(setups: Vec<NicSetup>, tolerance: Tolerance) -> Self {
+        let taken = |mut setup: NicSetup| {
+            setup.settings = setup.settings.as_taken_by(&setup.config);
+            setup.endpoints.iter_mut().for_each(|endpoint| *endpoint = endpoint.as_taken_by(&setup.config));
+            setup
+        };
         let side = |(nic, setup): (usize, NicSetup)| Side {
             sending: Sending::default(),
             receiving: Receiving::new(&setup.settings, &setup.keys),
             datagrams: Datagrams::default(),
-            paths: Paths::new(&setup.settings.as_taken_by(&setup.config), &setup.places),
+            paths: Paths::new(&setup.settings, &setup.places),
             resetting: false,
             bench: Bench {
                 nic,
@@ -245,7 +250,7 @@ impl Scoreboard {
                 violations: Vec::new(),
             },
         };
-        Self { sides: setups.into_iter().enumerate().map(side).collect() }
+        Self { sides: setups.into_iter().map(taken).enumerate().map(side).collect() }
     }
 
     /// Tells what was seen at `nic` in clock `clock`. Events of a NIC this
@@ -341,7 +346,7 @@ impl Scoreboard {
                 sending.reset();
                 *receiving = Receiving::new(&bench.setup.settings, &[]);
                 *datagrams = Datagrams::default();
-                *paths = Paths::new(&bench.setup.settings.as_taken_by(&bench.setup.config), &[]);
+                *paths = Paths::new(&bench.setup.settings, &[]);
                 bench.setup.endpoints.clear();
                 bench.setup.keys.clear();
             }
@@ -356,7 +361,8 @@ impl Scoreboard {
             Event::Ordered { handle, order } => receiving.ordered(bench, handle, order),
             Event::Endpoint { index, endpoint } => {
                 bench.setup.endpoints.retain(|known| known.index() != index);
-                bench.setup.endpoints.extend(endpoint);
+                let sizes = bench.setup.config;
+                bench.setup.endpoints.extend(endpoint.map(|endpoint| endpoint.as_taken_by(&sizes)));
             }
             Event::Key { index, key } => {
                 bench.setup.keys.retain(|known| known.key & 0xFF != u32::from(index));

@@ -12,7 +12,8 @@
 //!
 //! Contract: `work` passes in the same clock; a datagram waits for a place in
 //! the FIFO. A fence passes in the same clock, one of a datagram is taken when
-//! the completion before it is gone; `done` is offered the clock after.
+//! the completion before it is gone; `done` is offered the clock after. A configuration without
+//! datagrams passes all on.
 //!
 //! Verified by `testbenches/tests/datagrams.rs`.
 
@@ -49,12 +50,14 @@ pub struct RxDatagram {
     full: Dff<Bit>,
     spoilt: Dff<Bit>,
     ours: Signal<Local, Bit>,
+    is_ud: Signal<Local, Bit>,
     passes: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
     mac: Signal<Local, Bits<48>>,
     tci: Signal<Local, Bits<64>>,
     imm_flag: Constant<Bits<8>>,
     local_dma: Constant<Bits<8>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl RxDatagram {
@@ -82,12 +85,14 @@ impl RxDatagram {
             full: Default::default(),
             spoilt: Default::default(),
             ours: Default::default(),
+            is_ud: Default::default(),
             passes: Default::default(),
             take: Default::default(),
             mac: Default::default(),
             tci: Default::default(),
             imm_flag: Constant::new(u64::from(flag::IMM).into()),
             local_dma: Constant::new((Status::LocalDma as u64).into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }
@@ -100,11 +105,13 @@ impl Logic for RxDatagram {
         self.pending.rst.next = self.rst.val();
 
         // Work.
-        self.passes.next = !self.in_data.val().ud | self.pending.in_ready.val();
+        self.is_ud.next = self.has_datagrams.val() & self.in_data.val().ud;
+        self.passes.next = !self.is_ud.val() | self.pending.in_ready.val();
         self.work_valid.next = self.in_valid.val() & self.passes.val();
         self.work_data.next = self.in_data.val();
+        self.work_data.next.ud = self.is_ud.val();
         self.in_ready.next = self.work_ready.val() & self.passes.val();
-        self.pending.in_valid.next = self.in_valid.val() & self.in_data.val().ud & self.work_ready.val();
+        self.pending.in_valid.next = self.in_valid.val() & self.is_ud.val() & self.work_ready.val();
         self.pending.in_near.next = self.in_data.val().endpoint;
         self.mac.next = self.in_data.val().src_mac;
         self.tci.next = 0.into();
@@ -137,7 +144,7 @@ impl Logic for RxDatagram {
         self.pending.in_data.next.peer_gid = self.in_data.val().src_gid;
 
         // Fences.
-        self.ours.next = self.placed_data.val().ud;
+        self.ours.next = self.has_datagrams.val() & self.placed_data.val().ud;
         self.fence_valid.next = self.placed_valid.val() & !self.ours.val();
         self.fence_data.next = self.placed_data.val();
         self.take.next =

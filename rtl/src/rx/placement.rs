@@ -148,6 +148,7 @@ pub struct Placement {
     tags: Constant<Bits<7>>,
     tag_mask: Constant<Bits<7>>,
     contexts: Constant<Bits<13>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl Placement {
@@ -239,6 +240,7 @@ impl Placement {
             tags: Constant::new((1u64 << tags).into()),
             tag_mask: Constant::new(((1u64 << tags) - 1).into()),
             contexts: Constant::new((1u64 << contexts).into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }
@@ -414,6 +416,7 @@ impl Logic for Placement {
         self.mark_of.next = self.retiring.q.val().context;
         if self.moves.val() {
             self.retiring.d.next = self.ring.read_data.val();
+            self.retiring.d.next.ud = self.has_datagrams.val() & self.ring.read_data.val().ud;
             self.mark_of.next = self.ring.read_data.val().context;
         }
         self.marks.read_address.next = self.mark_of.val();

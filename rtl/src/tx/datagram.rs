@@ -15,7 +15,7 @@
 //! read for, 16 at least and 64 at most. `packet`
 //! is offered two clocks after its request, `done` three after the
 //! mark. `sent` and `failed` count only with `ud`. PSNs begin at 0 after reset.
-//! `ready` rises when they are cleared.
+//! `ready` rises when they are cleared. A configuration without datagrams has no requests.
 //!
 //! Verified by `testbenches/tests/datagrams.rs`, rule UD-4.
 
@@ -80,6 +80,8 @@ pub struct TxDatagram {
     one: Constant<Bits<64>>,
     imm_flag: Constant<Bits<8>>,
     local_dma: Constant<Bits<8>>,
+    has_datagrams: Constant<Bit>,
+    nothing: Constant<Done>,
 }
 
 impl TxDatagram {
@@ -123,6 +125,8 @@ impl TxDatagram {
             one: Constant::new(1u64.into()),
             imm_flag: Constant::new(u64::from(flag::IMM).into()),
             local_dma: Constant::new((Status::LocalDma as u64).into()),
+            has_datagrams: Constant::new(config.datagrams),
+            nothing: Constant::new(Done::default()),
         }
     }
 }
@@ -134,7 +138,7 @@ impl Logic for TxDatagram {
         self.numbers.clk.next = self.clk.val();
         self.numbers.rst.next = self.rst.val();
         self.waiting.clock.next = self.clk.val();
-        self.ready.next = self.numbers.ready.val();
+        self.ready.next = self.numbers.ready.val() | !self.has_datagrams.val();
 
         // A request becomes a packet.
         self.place.next = self.head.q.val().get_bits::<6>(0) & self.place_mask.val();
@@ -151,7 +155,11 @@ impl Logic for TxDatagram {
         self.clears.next = 0.into();
         match self.state.q.val() {
             Step::Idle => {
-                if self.request_valid.val() & self.room.val() & self.numbers.ready.val() {
+                if self.has_datagrams.val()
+                    & self.request_valid.val()
+                    & self.room.val()
+                    & self.numbers.ready.val()
+                {
                     self.state.d.next = Step::Number;
                 }
             }
@@ -219,11 +227,11 @@ impl Logic for TxDatagram {
         // Marks.
         self.marks.next = 0.into();
         self.fails.next = 0.into();
-        if self.sent.val().valid & self.sent.val().ud {
+        if self.has_datagrams.val() & self.sent.val().valid & self.sent.val().ud {
             self.marks.next =
                 self.one.val() << (self.sent.val().slot.get_bits::<6>(0) & self.place_mask.val());
         }
-        if self.failed.val().valid & self.failed.val().ud {
+        if self.has_datagrams.val() & self.failed.val().valid & self.failed.val().ud {
             self.fails.next =
                 self.one.val() << (self.failed.val().slot.get_bits::<6>(0) & self.place_mask.val());
         }
@@ -249,6 +257,10 @@ impl Logic for TxDatagram {
         self.done_data.next.endpoint = self.owner.q.val();
         if self.spoilt.q.val() {
             self.done_data.next.status = self.local_dma.val();
+        }
+        // Whoever takes turns may look at it without asking whether it is valid.
+        if !self.has_datagrams.val() {
+            self.done_data.next = self.nothing.val();
         }
 
         if self.rst.val() {

@@ -93,6 +93,7 @@ pub struct PayloadOrder {
     frame_out: Signal<Local, Bit>,
     depth: Constant<Bits<16>>,
     beat_log2: Constant<Bits<4>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl PayloadOrder {
@@ -159,6 +160,7 @@ impl PayloadOrder {
             frame_out: Default::default(),
             depth: Constant::new((1u64 << (buffer_log2 - beat_log2)).into()),
             beat_log2: Constant::new((beat_log2 as u64).into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }
@@ -241,6 +243,7 @@ impl Logic for PayloadOrder {
         self.built_valid.next = self.due.val();
         self.built_data.next = self.order.out_data.val();
         self.built_data.next.dst_gid = self.order.out_near.val().dst_gid;
+        self.built_data.next.ud = self.has_datagrams.val() & self.order.out_data.val().ud;
         self.handed.next = self.due.val() & self.built_ready.val();
         self.thrown.next = self.discarding.q.val() & self.filled.val() & self.front_last.val();
         self.order.out_ready.next = self.handed.val() | self.thrown.val();
@@ -257,7 +260,7 @@ impl Logic for PayloadOrder {
         self.dropped.d.next.valid = self.thrown.val();
         self.dropped.d.next.slot = self.order.out_data.val().slot;
         self.dropped.d.next.error = true;
-        self.dropped.d.next.ud = self.order.out_data.val().ud;
+        self.dropped.d.next.ud = self.has_datagrams.val() & self.order.out_data.val().ud;
         if self.thrown.val() {
             self.discarding.d.next = false;
         }

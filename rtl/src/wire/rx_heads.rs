@@ -75,6 +75,7 @@ pub struct RxHeads {
     is_ud: Signal<Local, Bit>,
     ethertype6: Constant<Bits<16>>,
     has_v6: Constant<Bit>,
+    has_datagrams: Constant<Bit>,
     with_imm: Constant<Bits<8>>,
     endpoint_table: Constant<Bits<4>>,
     /// Bits of an index that the table has.
@@ -113,6 +114,7 @@ impl RxHeads {
             is_ud: Default::default(),
             ethertype6: Constant::new(u64::from(wire::ETHERTYPE_IPV6).into()),
             has_v6: Constant::new(config.ipv6),
+            has_datagrams: Constant::new(config.datagrams),
             with_imm: Constant::new(u64::from(wire::OPCODE_UD_SEND_IMM).into()),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),
             reach: Constant::new(((1u64 << config.endpoints_log2) - 1).into()),
@@ -163,7 +165,7 @@ impl Logic for RxHeads {
         self.fresh.d.next = self.beat_valid.val() & (self.number.val() == 1);
         self.is_ud.next = self.kind.q.val();
         if self.fresh.q.val() {
-            self.is_ud.next = self.datagrams.read_data.val();
+            self.is_ud.next = self.has_datagrams.val() & self.datagrams.read_data.val();
         }
         self.kind.d.next = self.is_ud.val();
         self.start.next.ud = self.is_ud.val();

@@ -137,11 +137,12 @@ pub struct RxJudge {
     longest: Constant<Bits<13>>,
     grh_len: Constant<Bits<13>>,
     largest: Constant<Bits<13>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl RxJudge {
     /// A judge of frames that come in beats of `beat` bytes, 64 or a lower power of two.
-    pub fn new(endpoints_log2: usize, beat: usize) -> Self {
+    pub fn new(config: &params::Config, beat: usize) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -163,7 +164,7 @@ impl RxJudge {
             done: Default::default(),
             verdict: Default::default(),
             trh: Default::default(),
-            keys: EndpointKeys::new(endpoints_log2),
+            keys: EndpointKeys::new(config.endpoints_log2),
             residues: Rom::new(crc::residues(beat)),
             places: Rom::new(places(beat)),
             valid2: Default::default(),
@@ -235,6 +236,7 @@ impl RxJudge {
             longest: Constant::new((params::MAX_UNTAGGED_FRAME as u64).into()),
             grh_len: Constant::new((wire::GRH_LEN as u64).into()),
             largest: Constant::new((1u64 << params::MAX_PAYLOAD_LOG2).into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }
@@ -350,7 +352,7 @@ impl Logic for RxJudge {
         self.wrong3.d.next.endpoint = self.wrong2.q.val().endpoint
             | !self.keys.valid.val()
             // Written since the frame was steered: it is of neither kind.
-            | (self.keys.entry.val().datagram != self.start2.q.val().ud);
+            | ((self.has_datagrams.val() & self.keys.entry.val().datagram) != self.start2.q.val().ud);
         // Out of a memory: compared in parts, joined a clock later.
         self.number_wrong.d.next = self.keys.entry.val().number_hi != self.number_hi.q.val();
         self.wrong3.d.next.q_key =

@@ -209,7 +209,7 @@ impl RxParse {
             last_bytes: Default::default(),
             heads: RxHeads::new(config),
             addressed: RxAddress::new(config),
-            judge: RxJudge::new(config.endpoints_log2, 64),
+            judge: RxJudge::new(config, 64),
             stored_beat: Delay::new(5).in_block(),
             late_beat: Default::default(),
             late_arrival: Delay::new(6),

@@ -417,6 +417,41 @@ fn forms_that_are_left_out_are_not_ours() {
     }
 }
 
+/// Decision 0084: to a NIC without datagrams every endpoint is one of messages, whatever its entry says, and no GRH
+/// area comes in front of a payload.
+#[test]
+fn without_datagrams_every_endpoint_is_of_messages() {
+    for beat in [64, 16] {
+        let config = Config { datagrams: false, ..small() };
+        tb::run(&format!("rx_parse::no_datagrams {beat}"), &design_of(beat, &config), |dut, rng| {
+            let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+            for _ in 0..200 {
+                let (packet, mut route) = (packets::any(rng), any_route(rng));
+                if rng.chance(0.5) {
+                    (route.dst_endpoint, route.qkey) = (bench::DATAGRAM, bench::DATAGRAM_QKEY);
+                }
+                let immediate = rng.chance(0.5).then_some(7);
+                let other = wire::Route {
+                    dst_endpoint: bench::DATAGRAM,
+                    qkey: bench::DATAGRAM_QKEY,
+                    ..any_route(rng)
+                };
+                bench.input.send(packets::datagram(&other, immediate, &vec![0; packets::any_length(rng)]));
+                bench.input.send(packets::frame(&route, &packet));
+                bench.results.clear();
+                bench.run(2);
+                let outcome = if immediate.is_some() { "drop_endpoint" } else { "drop_trh" };
+                assert_eq!(bench.results.pop_front(), Some(outcome));
+                assert_eq!(bench.results.pop_front(), Some(kind(&packet)));
+                bench.arrivals.pop_front().unwrap();
+                let (arrival, _) = bench.arrivals.pop_front().unwrap();
+                bench.expect(&packet, &route, arrival);
+                bench.expect_nothing_more();
+            }
+        });
+    }
+}
+
 /// Minimal frames without a clock between them, and long ones.
 #[test]
 fn the_input_runs_at_line_rate() {

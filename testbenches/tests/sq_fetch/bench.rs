@@ -32,9 +32,9 @@ pub fn designs() -> [Design; 3] {
     })
 }
 
-/// Of a NIC without IPv6, tags and rounds.
+/// Of a NIC without IPv6, tags, rounds and datagrams.
 pub fn small() -> Design {
-    let config = Config { ipv6: false, vlan: false, rounds: false, ..NIC512 };
+    let config = Config { ipv6: false, vlan: false, rounds: false, datagrams: false, ..NIC512 };
     tessera_testbenches::design("sq_fetch_small", || SqFetch::new(&config))
 }
 
@@ -261,7 +261,7 @@ impl<'a> Bench<'a> {
         self.rings.insert(
             index,
             Ring {
-                datagrams,
+                datagrams: datagrams && !self.small,
                 base,
                 log2,
                 domain: self.domain,

@@ -118,7 +118,8 @@ fn refusals_have_their_status_and_order() {
     });
 }
 
-/// Decision 0069: a NIC without them refuses IPv6 addresses and tags, and a round means nothing.
+/// Decisions 0069, 0084: a NIC without them refuses IPv6 addresses and tags, a round means nothing, and every
+/// endpoint is one of messages.
 #[test]
 fn what_is_left_out_is_refused() {
     tb::run("sq_fetch::small", &small(), |dut, rng| {
@@ -142,6 +143,13 @@ fn what_is_left_out_is_refused() {
         }
         bench.ring(3);
         bench.drain(3000);
+        bench.endpoint_of_kind(5, 0x1_8000, 6, true, true);
+        for opcode in [queue::OP_UD, queue::OP_SEND, queue::OP_UD, queue::OP_SEND] {
+            let gid = wire::ipv4_gid(rng.bytes(4).try_into().unwrap());
+            bench.post(5, Send { gid, opcode, flags: 0, length: 3000, ..good.clone() }, false);
+        }
+        bench.ring(5);
+        bench.drain(500);
     });
 }
 

@@ -346,7 +346,7 @@ impl RqFetch {
             most_chunk_log2: Constant::new(u64::from(queue::area::MAX_CHUNK_LOG2).into()),
             smallest_area: Constant::new(queue::area::ALIGN.into()),
             bad_request: Constant::new((Status::BadRequest as u64).into()),
-            longest: Constant::new(0x1FFFu64.into()),
+            longest: Constant::new(if config.datagrams { 0x1FFFu64 } else { 0 }.into()),
             above_low: Constant::new(0x1F_FFE0u64.into()),
             no_unit: Constant::new(0x1F_FFFEu64.into()),
             tagged_flags: Constant::new(u64::from(queue::RECV_TAGGED | queue::RECV_CANCEL).into()),

@@ -35,7 +35,7 @@ impl Part<Storing> for RqFetch {
                 | (self.shape.val().get_bits::<3>(0) > self.most_chunk_log2.val())
                 | (self.address.val().get_bits::<6>(0) != 0)
                 | (self.length.val() < self.kept_len.val()));
-        self.short_len.next = self.length.val().get_bits::<13>(0);
+        self.short_len.next = self.length.val().get_bits::<13>(0) & self.longest.val();
         if (self.length.val() >> 13).any() {
             self.short_len.next = self.longest.val();
         }

@@ -93,6 +93,7 @@ pub struct SqFetch {
     /// Plain UD endpoints, by index.
     datagrams: LutRam<Bit, 8>,
     is_datagram: Dff<Bit>,
+    has_datagrams: Constant<Bit>,
     is_limited: Dff<Bit>,
     /// Running counts of entries read and ended, by endpoint; never reset.
     reads: ClearedRam<Bits<16>, 8>,
@@ -240,6 +241,7 @@ impl SqFetch {
             gid: ByteReverse::new(),
             datagrams: LutRam::new(),
             is_datagram: Default::default(),
+            has_datagrams: Constant::new(config.datagrams),
             is_limited: Default::default(),
             reads: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),
             ends_visit: ClearedRam::new(config.endpoints_log2, "distributed").reads_old(),

@@ -34,7 +34,7 @@ impl Part<Steps> for SqFetch {
                 self.entry.d.next =
                     self.reader.record_data.val().index + bit_cast::<16, 4>(self.step.q.val());
                 self.failed.d.next = self.reader.failed.val();
-                self.is_datagram.d.next = self.datagrams.read_data.val();
+                self.is_datagram.d.next = self.has_datagrams.val() & self.datagrams.read_data.val();
                 self.is_limited.d.next = self.limited.read_data.val();
                 if self.gather.val() {
                     self.reader.beat_ready.next = true;

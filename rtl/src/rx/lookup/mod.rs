@@ -330,6 +330,7 @@ pub struct Lookup {
     /// Bits of a hash that choose the set.
     set_bits: Constant<Bits<13>>,
     last_context: Constant<Bits<12>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl Lookup {
@@ -498,6 +499,7 @@ impl Lookup {
             remote_access: Constant::new((Status::RemoteAccess as u64).into()),
             set_bits: Constant::new(((1u64 << config.table_sets_log2) - 1).into()),
             last_context: Constant::new(((1u64 << config.rx_contexts_log2) - 1).into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }

@@ -143,6 +143,7 @@ impl Part<Steps> for Lookup {
         }
         if self.accept.val() {
             self.packet.d.next = self.packet_data.val();
+            self.packet.d.next.ud = self.has_datagrams.val() & self.packet_data.val().ud;
             self.set0.d.next = self.hash.hash0.val();
             self.set1.d.next = self.hash.hash1.val();
         }

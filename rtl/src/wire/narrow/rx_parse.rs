@@ -232,7 +232,7 @@ impl NarrowRxParse {
             last_bytes: Default::default(),
             heads: NarrowRxHeads::new(config),
             addressed: RxAddress::new(config),
-            judge: RxJudge::new(config.endpoints_log2, 16),
+            judge: RxJudge::new(config, 16),
             held: Default::default(),
             held_sender: Default::default(),
             late_beat: Delay::new(6),

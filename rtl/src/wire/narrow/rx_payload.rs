@@ -24,6 +24,8 @@
 //! |---|---|---|---|---|---|
 //! | written | area 0 | area 1 | nothing; area 2 is held, or all taken back | words of a datagram | words of a message |
 //!
+//! Of a configuration without datagrams no area is written.
+//!
 //! Contract: `verdict` and `done` with a frame's last late beat. Payload is
 //! written beat by beat; a frame's last bytes may need one more write, for
 //! which a frame's first beat leaves room: it writes nothing. `lost`: a beat of
@@ -117,6 +119,7 @@ pub struct NarrowRxPayload {
     header4: Constant<Bits<128>>,
     header6: Constant<Bits<128>>,
     all_bytes: Constant<Bits<16>>,
+    has_datagrams: Constant<Bit>,
 }
 
 impl NarrowRxPayload {
@@ -167,6 +170,7 @@ impl NarrowRxPayload {
             header4: Constant::new(Bits::from(0xFFFFu64) << 32),
             header6: Constant::new(0xFFFFu64.into()),
             all_bytes: Constant::new(0xFFFFu64.into()),
+            has_datagrams: Constant::new(config.datagrams),
         }
     }
 }
@@ -182,8 +186,8 @@ impl Logic for NarrowRxPayload {
         if self.late_start.val().v6 {
             self.place.next = self.depth.q.val();
         }
-        self.in_area.next = self.place.val() < 4;
-        self.decided.next = self.late_valid.val() & (self.place.val() == 4);
+        self.in_area.next = self.has_datagrams.val() & (self.place.val() < 4);
+        self.decided.next = self.has_datagrams.val() & self.late_valid.val() & (self.place.val() == 4);
 
         // Headers are turned to the area's lanes, all behind them to the payload's.
         self.by14.next = self.late_start.val().ud & self.late_start.val().v6 & self.late_start.val().imm;
@@ -199,7 +203,9 @@ impl Logic for NarrowRxPayload {
             self.turned.next = (self.late_beat.val() >> 80) | (self.late_beat.val() << 48);
         }
 
-        self.area.next = self.late_valid.val() & ((self.place.val() == 2) | (self.place.val() == 3));
+        self.area.next = self.has_datagrams.val()
+            & self.late_valid.val()
+            & ((self.place.val() == 2) | (self.place.val() == 3));
         self.stream.next = self.late_valid.val() & (self.place.val() >= 8);
         if self.late_start.val().ud {
             self.stream.next = self.late_valid.val()
@@ -212,7 +218,7 @@ impl Logic for NarrowRxPayload {
         if self.late_valid.val() {
             self.prior.d.next = self.turned.val();
             self.earlier.d.next = self.prior.q.val().get_bits::<48>(0);
-            if self.depth.q.val() == 0 {
+            if self.has_datagrams.val() & (self.depth.q.val() == 0) {
                 // Nothing but the header's first bytes, and zeros in front of them.
                 self.earlier.d.next = 0.into();
                 self.prior.d.next = self.turned.val() & self.header4.val();
@@ -240,7 +246,7 @@ impl Logic for NarrowRxPayload {
             self.begins.next = self.flush_start.q.val();
         }
         self.delayed.next = (self.begins.val().ud & self.begins.val().v6 & self.begins.val().imm)
-            | (!self.flush.q.val() & (self.place.val() <= 4));
+            | (self.has_datagrams.val() & !self.flush.q.val() & (self.place.val() <= 4));
         self.lanes0.next = self.prior.q.val().get_bits::<16>(0);
         self.lanes2.next = self.prior.q.val().get_bits::<32>(16);
         self.lanes6.next = self.prior.q.val().get_bits::<32>(48);
