@@ -10,8 +10,8 @@ use tessera_abi::regs::{self, table, Counter};
 use tessera_abi::status::Drop as DropReason;
 use tessera_abi::wire;
 use tessera_driver::{
-    Access, AddressHandle, ChunkOptions, CreateError, Device, DmaMemory, EndpointKind, EndpointOptions,
-    PostError, RecvRequest, SendRequest, Status, WorkCompletion,
+    Access, AddressHandle, ChunkOptions, CreateError, DmaMemory, EndpointKind, EndpointOptions, PostError,
+    RecvRequest, SendRequest, Status, WorkCompletion,
 };
 use tessera_rtl::export;
 use tessera_rtl::memories::memories;

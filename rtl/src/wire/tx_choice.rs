@@ -68,6 +68,7 @@ pub struct TxChoice {
     retx: Constant<Bits<8>>,
     /// Above the IPv4 address of a GID that holds one.
     mapped: Constant<Bits<96>>,
+    has_v6: Constant<Bit>,
     no_packet: Constant<TxPacket>,
     no_answer: Constant<TxFeedback>,
     /// It keeps a copy of what it took.
@@ -120,6 +121,7 @@ impl TxChoice {
             take_built: Default::default(),
             retx: Constant::new(u64::from(wire::flag::RETX).into()),
             mapped: gid_prefix(config),
+            has_v6: Constant::new(config.ipv6),
             no_packet: Constant::new(TxPacket::default()),
             no_answer: Constant::new(TxFeedback::default()),
             keeps: Constant::new(true),
@@ -210,7 +212,7 @@ impl Logic for TxChoice {
         if self.ev_take.val() {
             self.moment.d.next = self.now.val();
             // How long its headers are hangs on it.
-            self.six.d.next = self.ev_gid.val().get_bits::<96>(32) != self.mapped.val();
+            self.six.d.next = self.has_v6.val() & (self.ev_gid.val().get_bits::<96>(32) != self.mapped.val());
         }
         // The keys of the packet that is held in the next clock.
         self.key_table.index.next = self.of.q.val();

@@ -179,7 +179,8 @@ impl Part<States> for Context {
                 }
             }
             ContextState::Chunk => {
-                self.ran_chunk_done.next = self.is_new.q.val() & self.whole_chunk.whole.val();
+                self.ran_chunk_done.next =
+                    self.recovers.val() & self.is_new.q.val() & self.whole_chunk.whole.val();
                 self.ran_state.next = ContextState::Commit;
             }
             ContextState::Commit => {
