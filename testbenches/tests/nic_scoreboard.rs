@@ -428,7 +428,7 @@ fn tags_keep_the_contract() {
             Faults { loss: Loss::Uniform(0.02), duplicate: 0.01, max_copies: 2, ..Faults::default() };
         let mut judged = Judged::new(Form::ALL[0], 2, faults, seed);
         if tessera_testbenches::config().tagged_log2 == 0 {
-            judged.exchange(&[1, 700, 3000, 6000, 50_000]);
+            judged.exchange(&[1, 700, 3000, 6000, 200_000]);
         } else {
             judged.exchange_tags(48);
         }
