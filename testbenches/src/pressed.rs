@@ -26,7 +26,7 @@ pub fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
         let export = tessera_rtl::export::nic(CONFIG, "").unwrap_or_else(|e| panic!("{e}"));
-        let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+        let options = BuildOptions::hurried();
         Model::build(&Design::from(&export), &options).unwrap_or_else(|e| panic!("{e}"))
     })
 }

@@ -317,7 +317,7 @@ fn pool(dut: &mut Dut, take: Pattern, give: Pattern, rng: &mut Rng) {
 #[test]
 fn the_full_size_elaborates_and_fills() {
     let design = tessera_testbenches::design("bitmap_nic512", || Bitmap::new(&NIC512));
-    let model = Model::build(&design, &BuildOptions::default()).unwrap();
+    let model = Model::build(&design, &BuildOptions::hurried()).unwrap();
     let mut dut = model.instance().unwrap();
     let [rst, ready, count] = ["rst", "ready", "free_count"].map(|name| dut.port(name).unwrap());
     dut.set(rst, 1u64);

@@ -282,7 +282,7 @@ fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions)
     }
     assert!(design.ports.iter().any(|port| port.name == "m_axis_tdata" && port.direction == Direction::Out));
     // Every warning of Verilator's ends the build.
-    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let options = BuildOptions::hurried();
     let model = Model::build(design, &options).unwrap_or_else(|error| panic!("{error}"));
 
     let faults = Faults { loss: Loss::Uniform(0.02), ..Faults::default() };
@@ -381,7 +381,7 @@ fn with_every_table_full_everything_arrives() {
     const LEN: usize = 100_000;
     let seed = tessera_testbenches::seed("configs::full");
     let design = Design::from(&export::nic(&TINY, "").unwrap_or_else(|error| panic!("{error}")));
-    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let options = BuildOptions::hurried();
     let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
     let faults = Faults { loss: Loss::Uniform(0.05), ..Faults::default() };
     let fabric = FabricOptions { faults, ..FabricOptions::new(4, 250, 500, seed) };
@@ -441,7 +441,7 @@ fn with_every_table_full_everything_arrives() {
 fn a_recorded_run_plays_back_and_a_changed_one_does_not() {
     let config = Config::by_name("tiny").unwrap();
     let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
-    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let options = BuildOptions::hurried();
     let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
     let fabric = FabricOptions::new(1, 250, 0, 1);
     let mut cluster = Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap();

@@ -32,7 +32,7 @@ fn nic() -> Export {
 
 fn build(nic: &Export, board: &Board) -> Result<Model, ModelError> {
     // Every warning of Verilator's ends the build: a port that is missing, a width that is wrong.
-    let options = BuildOptions { hurried: true, ..BuildOptions::default() };
+    let options = BuildOptions::hurried();
     Model::build(&design(nic, board), &options)
 }
 

@@ -36,7 +36,7 @@ struct Loop {
 
 impl Loop {
     fn new(size: usize, v6: bool, idle: Pattern, stall: Pattern, rng: &mut Rng) -> Self {
-        let instance = |design| Model::build(&design, &BuildOptions::default()).unwrap().instance().unwrap();
+        let instance = |design| Model::build(&design, &BuildOptions::hurried()).unwrap().instance().unwrap();
         let (build, insert, parse) = if size == WIDE {
             (
                 tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)),

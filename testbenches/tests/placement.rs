@@ -394,5 +394,5 @@ fn a_fence_in_two_clocks_leaves_the_ring(size: usize) {
 #[test]
 fn the_full_size_is_clean_verilog() {
     let design = tessera_testbenches::design("placement", || Placement::new(&NIC512));
-    Model::build(&design, &BuildOptions::default()).unwrap();
+    Model::build(&design, &BuildOptions::hurried()).unwrap();
 }

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// If `body` does, or `design` cannot be built.
 pub fn run(test: &str, design: &Design, body: impl Fn(&mut Dut, &mut Rng)) {
     let seed = seed(test);
-    let model = Model::build(design, &BuildOptions::default()).unwrap_or_else(|e| panic!("{test}: {e}"));
+    let model = Model::build(design, &BuildOptions::hurried()).unwrap_or_else(|e| panic!("{test}: {e}"));
     let attempt = |dut: &mut Dut| body(dut, &mut Rng::new(seed));
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| attempt(&mut instance(&model, seed)))) {
         trace(test, design, seed, &attempt);
@@ -50,7 +50,7 @@ pub fn check<S: Strategy>(
     S::Value: Clone,
 {
     let seed = seed(test);
-    let model = Model::build(design, &BuildOptions::default()).unwrap_or_else(|e| panic!("{test}: {e}"));
+    let model = Model::build(design, &BuildOptions::hurried()).unwrap_or_else(|e| panic!("{test}: {e}"));
     let factor = std::env::var("TESSERA_CASES").ok().and_then(|t| t.parse::<u32>().ok()).unwrap_or(1);
     let config = Config {
         cases: cases.saturating_mul(factor.max(1)),
@@ -115,7 +115,7 @@ fn traced(test: &str, design: &Design, seed: u64, attempt: &dyn Fn(&mut Dut)) ->
     let verilator = tools::verilator(&ToolOptions::default())?;
     // A failing test is no occasion to install packages.
     let trace = if tools::has_fst_headers(&verilator) { Trace::Fst } else { Trace::Vcd };
-    let options = BuildOptions { trace, ..Default::default() };
+    let options = BuildOptions { trace, ..BuildOptions::hurried() };
     let folder = options.tools.cache().join("waves");
     std::fs::create_dir_all(&folder).map_err(tools::io_error("create", &folder))?;
     let path = folder.join(format!("{}.{}", test.replace("::", "-"), trace.extension()));

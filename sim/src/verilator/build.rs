@@ -55,7 +55,7 @@ pub struct BuildOptions {
     pub trace_depth: Option<u32>,
     /// Count executed lines and toggled bits; about halves the speed.
     pub coverage: bool,
-    /// Compile in less time for a model that runs a few times slower.
+    /// Compile in half the time, for a model that runs up to a quarter slower.
     pub hurried: bool,
     /// What Verilator may complain about.
     pub lint: Lint,
@@ -83,6 +83,11 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
+    /// For models that run for seconds, as those of most tests do: compiling them is most of a test's time.
+    pub fn hurried() -> Self {
+        BuildOptions { hurried: true, ..BuildOptions::default() }
+    }
+
     /// Verilator's arguments, besides the files.
     fn verilator_arguments(&self, top: &str) -> Vec<String> {
         // Verilator 5.48 turns (x >> a) >> b into x >> (a + b) with the sum cut

@@ -280,7 +280,7 @@ fn four_clocks_per_packet() {
 #[test]
 fn the_full_size_elaborates_and_clears() {
     let design = tessera_testbenches::design("lookup_nic512", || Lookup::new(&NIC512));
-    let model = Model::build(&design, &BuildOptions::default()).unwrap();
+    let model = Model::build(&design, &BuildOptions::hurried()).unwrap();
     let mut dut = model.instance().unwrap();
     let [rst, ready, free] = ["rst", "ready", "free_contexts"].map(|name| dut.port(name).unwrap());
     dut.set(rst, 1u64);

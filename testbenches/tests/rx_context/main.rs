@@ -400,5 +400,5 @@ fn clocks_per_message_of_one_packet() {
 #[test]
 fn the_full_size_is_clean_verilog() {
     let design = tessera_testbenches::design("receiver_nic512", || Receiver::new(&NIC512));
-    Model::build(&design, &BuildOptions::default()).unwrap();
+    Model::build(&design, &BuildOptions::hurried()).unwrap();
 }

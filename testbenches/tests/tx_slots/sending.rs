@@ -529,7 +529,7 @@ fn clocks_are_as_documented() {
 #[test]
 fn nic512_elaborates_and_sends() {
     let design = tessera_testbenches::design("sender_nic512", || Sender::new(&NIC512));
-    let model = Model::build(&design, &BuildOptions::default()).unwrap();
+    let model = Model::build(&design, &BuildOptions::hurried()).unwrap();
     let mut dut = model.instance().unwrap();
     let (rst, ready) = (dut.port("rst").unwrap(), dut.port("ready").unwrap());
     let (free, enable) = (dut.port("free_slots").unwrap(), dut.port("settings.enable").unwrap());
