@@ -244,6 +244,35 @@ fn walks_of_one_block_merge() {
     });
 }
 
+/// A walk comes as the one it is to merge with has its last step, in whichever clock: what it asks for
+/// goes, once, and each walk ends.
+#[test]
+fn a_walk_meets_one_that_ends() {
+    tb::run("retransmit_meets", &design("retransmit_queue_small", &SMALL), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+        for generation in [9, 10] {
+            for delay in 0..20 {
+                bench.steps = StreamMonitor::new(dut, "step", NEVER, rng).unwrap();
+                // The first step stands at the output, behind it the last waits.
+                bench.offer(1, 9, 256, bits(&[2, 40]));
+                bench.clocks(dut, 20);
+                bench.offer(1, generation, 256, bits(&[40, 41, 200]));
+                bench.clocks(dut, delay);
+                bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+                bench.clocks(dut, 60);
+                let all = bench.all_steps();
+                let told = format!("delay {delay}, generation {generation}: {all:?}");
+                let count = |index: u64| all.iter().filter(|step| step.index == 256 + index).count();
+                assert_eq!((count(2), count(41), count(200)), (1, 1, 1), "{told}");
+                assert!((1..=2).contains(&count(40)), "{told}");
+                assert!(all.last().is_some_and(|step| step.done), "{told}");
+                let new: Vec<_> = all.iter().filter(|step| step.index > 256 + 40).collect();
+                assert!(new.iter().all(|step| step.generation == generation), "{told}");
+            }
+        }
+    });
+}
+
 /// TX-8: a walk that is asked for anew before it can end keeps nobody waiting.
 //= TX-8 test
 #[test]
