@@ -42,8 +42,8 @@ pub const AXI_FAULTS: [Fault; 8] = [
     Fault {
         name: "an address is taken back",
         output: "m_axi_awvalid",
-        // By what changes whether or not an address waits.
-        broken: "true_m_axi_awvalid && m_axi_arready",
+        // By what changes whether or not an address waits; one that is taken is there, or it would be lost first.
+        broken: "true_m_axi_awvalid && (m_axi_arready || m_axi_awready)",
         said: &["m_axi_aw: an offer was taken back"],
     },
     Fault {
