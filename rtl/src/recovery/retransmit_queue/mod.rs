@@ -43,7 +43,7 @@
 //! - `query_queued` answers one clock after `query_slot` whether any packet of
 //!   that slot waits here.
 //!
-//! Verified by `testbenches/tests/retransmit_queue.rs`.
+//! Verified by `testbenches/tests/retransmit_queue/`.
 
 mod entries;
 mod running;
