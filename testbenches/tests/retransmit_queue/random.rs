@@ -1,10 +1,79 @@
 //! Random walks.
 
-use crate::bench::{design, Bench, SMALL};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::bench::{bits, design, Bench, NEVER, SMALL};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_abi::params::NIC512;
-use tessera_sim::tb::{self, Pattern, Rng};
+use tessera_sim::tb::{self, Pattern, Rng, StreamMonitor};
 use tessera_sim::verilator::Dut;
+
+/// What is known of the queue while its output is stalled: walks of one or two sixteenths with a packet each.
+#[derive(Default)]
+struct Places {
+    /// Slot and block of the step at the output, of the walk that runs and of those that wait, and how many
+    /// sixteenths these have.
+    held: Option<(u64, u64)>,
+    running: Option<(u64, u64, u64)>,
+    waiting: VecDeque<(u64, u64, u64)>,
+}
+
+impl Places {
+    /// The step that can go to the output has gone there, and its walk to the tail if it has more and others wait.
+    fn settle(&mut self) {
+        self.running = self.running.or_else(|| self.waiting.pop_front());
+        let (None, Some((slot, block, parts))) = (self.held, self.running) else { return };
+        self.held = Some((slot, block));
+        self.running = (parts > 1).then_some((slot, block, parts - 1));
+        if !self.waiting.is_empty() {
+            self.waiting.extend(self.running.take());
+            self.running = self.waiting.pop_front();
+        }
+    }
+}
+
+/// TX-7, whichever places the walks of a slot lie in, and wherever they went when they had a turn.
+//= TX-7 test
+#[test]
+fn a_quarter_is_counted_over_all_places() {
+    for (top, config) in [("retransmit_queue_small", &SMALL), ("retransmit_queue", &NIC512)] {
+        tb::run(&format!("retransmit_counted {top}"), &design(top, config), |dut, rng| {
+            let places = 1usize << config.retransmit_entries_log2;
+            let mut bench = Bench::new(dut, Pattern::Always, NEVER, rng);
+            let mut inside = Places::default();
+            let (mut block, mut refused) = (0, 0);
+            for _ in 0..150 {
+                // Few slots come to their quarters, many to the last place.
+                let slots = 2 + rng.below(8);
+                for _ in 0..rng.below(2 * places as u64) {
+                    let (slot, parts) = (rng.below(slots), 1 + rng.below(2));
+                    let low = rng.below(128);
+                    bench.offer(slot, 1, 256 * block, bits(&[low, low + 100][..parts as usize]));
+                    bench.clocks(dut, 16);
+                    let own = inside.waiting.iter().filter(|walk| walk.0 == slot).count();
+                    let used = inside.waiting.len() + usize::from(inside.running.is_some());
+                    if used == places || own >= places / 4 {
+                        refused += 1;
+                    } else {
+                        inside.waiting.push_back((slot, block, parts));
+                        inside.settle();
+                        inside.settle();
+                    }
+                    assert_eq!(bench.refusals, refused, "{own} of slot {slot} wait, {used} places");
+                    block += 1;
+                }
+                bench.steps = StreamMonitor::new(dut, "step", Pattern::Always, rng).unwrap();
+                bench.clocks(dut, rng.below(8 * places as u64));
+                let gone = bench.all_steps();
+                bench.steps = StreamMonitor::new(dut, "step", NEVER, rng).unwrap();
+                bench.clocks(dut, 16);
+                for step in gone {
+                    assert_eq!(inside.held.take(), Some((step.slot, step.index / 256)));
+                    inside.settle();
+                }
+            }
+            assert!(refused > 20, "{refused} refused of {block}");
+        });
+    }
+}
 
 /// Random walks over few keys. Whatever merges with what in which clock:
 /// nothing leaves that was not asked for, nothing more often than asked for,
