@@ -380,6 +380,27 @@ fn clocks_per_packet() {
     });
 }
 
+/// What the first packet of a message takes more, whose first block it waits for.
+#[test]
+fn clocks_per_message_that_opens() {
+    run("opened", REGISTERS, |bench, _| {
+        bench.clocks_per_tick = 16;
+        let messages: Vec<_> = (0..4).map(|context| message(context, 512, 16)).collect();
+        let mut taken = Vec::new();
+        for first in &messages {
+            bench.passing(first, 0);
+            taken.push(bench.last_taken);
+        }
+        let apart: Vec<u64> = taken.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(apart.iter().all(|&clocks| clocks <= PACKET_CLOCKS + 4), "{apart:?} clocks apart");
+        for first in &messages {
+            bench.passing(first, 1);
+        }
+        bench.settle(3000);
+        assert_eq!(bench.event("rx_completed"), 4);
+    });
+}
+
 #[test]
 fn clocks_per_message_of_one_packet() {
     run("messages", REGISTERS, |bench, _| {
