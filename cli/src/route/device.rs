@@ -102,9 +102,11 @@ impl Device {
         }
     }
 
-    /// What maps a design to it, written to a file.
-    pub fn map(self, top: &str, json: &str) -> String {
+    /// What maps a design to it, written to a file. An ECP5's wide multiplexers are worth it where a device is full:
+    /// a fiftieth more tables for a sixth less wire.
+    pub fn map(self, top: &str, json: &str, wide: bool) -> String {
         match self.family() {
+            Family::Ecp5 if wide => whole_ecp5(top, &format!("-json {json}")),
             Family::Ecp5 => whole_ecp5(top, &format!("-nowidelut -json {json}")),
             Family::Gowin => whole_gowin(top, &format!("-json {json}")),
             // nextpnr finds no wire from the end of a long shift register.
@@ -160,14 +162,12 @@ impl Device {
         }
     }
 
-    /// nextpnr's options for it, beside the design: what it is, and where the results go.
-    pub fn options(self, seed: u32) -> Vec<String> {
+    /// nextpnr's options for it, beside the design: what it is.
+    pub fn options(self) -> Vec<String> {
         let package = |option: &str, package: &str| {
-            [option, "--package", package, "--speed", self.speed(), "--lpf-allow-unconstrained", "--textcfg"]
+            [option, "--package", package, "--speed", self.speed(), "--lpf-allow-unconstrained"]
                 .map(str::to_owned)
-                .into_iter()
-                .chain([format!("{seed}.config")])
-                .collect()
+                .to_vec()
         };
         let himbaechel = |device: &str, options: &[&str]| -> Vec<String> {
             let options = options.iter().flat_map(|option| ["--vopt", option]);
@@ -179,11 +179,19 @@ impl Device {
             Self::E85 => package("--85k", "CABGA756"),
             Self::Gw5ast138 => {
                 let family = ["family=GW5AST-138C", "cst=pins.cst"];
-                let mut options = himbaechel("GW5AST-LV138PG484AC1/I0", &family);
-                options.extend(["--write".into(), format!("{seed}.config")]);
-                options
+                himbaechel("GW5AST-LV138PG484AC1/I0", &family)
             }
-            Self::Xc7a200t => himbaechel(XC7A200T, &["xdc=pins.xdc", &format!("fasm={seed}.config")]),
+            Self::Xc7a200t => himbaechel(XC7A200T, &["xdc=pins.xdc"]),
+        }
+    }
+
+    /// nextpnr's options for where a routed design goes.
+    pub fn result(self, seed: u32) -> [String; 2] {
+        let file = format!("{seed}.config");
+        match self.family() {
+            Family::Ecp5 => ["--textcfg".into(), file],
+            Family::Gowin => ["--write".into(), file],
+            Family::Series7 => ["--vopt".into(), format!("fasm={file}")],
         }
     }
 

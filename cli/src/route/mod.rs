@@ -4,6 +4,7 @@ mod device;
 mod fit;
 mod frames;
 mod harness;
+mod refine;
 mod result;
 mod xray;
 
@@ -17,8 +18,9 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use tessera_place::{Effort, Refined};
 use tessera_sim::progress::Progress;
-use tessera_sim::tools::{cache_dir, placer, synthesis, Placer, ToolOptions};
+use tessera_sim::tools::{cache_dir, placer, synthesis, Family, Placer, ToolOptions};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
@@ -71,6 +73,11 @@ pub struct RouteArgs {
     /// less wire
     #[arg(long, value_enum, default_value_t)]
     placer: Placing,
+    /// For a design that fills an ECP5: map it with wide multiplexers, refine its placement by annealing before it is
+    /// routed, so many moves a cell at each temperature (50: a quarter of an hour for 60,000 cells), and let router2
+    /// take its time
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
+    refine: Option<u32>,
     /// Where placement begins
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
@@ -144,18 +151,47 @@ struct Mapped<'a> {
 }
 
 impl Mapped<'_> {
-    /// One placement. Names are relative: nextpnr sees its own folder.
-    fn route(&self, seed: u32) -> Result<(Run, Report), Failure> {
-        let begun = Instant::now();
+    /// nextpnr on a design in the folder. Names are relative: nextpnr sees its own folder.
+    fn nextpnr(&self, design: &str, seed: u32) -> Command {
         let mut command = self.placer.nextpnr();
         command
             .current_dir(self.folder)
-            .args(self.args.device.options(seed))
-            .args(["--json", "mapped.json", "--report", &format!("{seed}.report")])
-            .args(["--seed", &seed.to_string()])
+            .args(self.args.device.options())
+            .args(["--json", design, "--seed", &seed.to_string()])
             .args(["--placer", self.args.placer.name(), "--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
-        let _progress = Progress::start(format!("placing and routing, seed {seed}"));
+        command
+    }
+
+    /// One placement, refined if that is asked for: the design to route, and what refining it came to.
+    fn place(&self, seed: u32, rounds: u32) -> Result<(String, Refined), Failure> {
+        let (placed, refined) = (format!("{seed}.placed.json"), format!("{seed}.refined.json"));
+        {
+            let _progress = Progress::start(format!("placing, seed {seed}"));
+            let mut command = self.nextpnr("mapped.json", seed);
+            command.args(["--no-route", "--write", &placed]);
+            tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.placing.log")))?;
+        }
+        let effort = Effort { rounds, seed: u64::from(seed) };
+        let made =
+            refine::refine(&self.folder.join(placed), &self.folder.join(&refined), effort, self.args.router)?;
+        Ok((refined, made))
+    }
+
+    fn route(&self, seed: u32) -> Result<(Run, Report), Failure> {
+        let begun = Instant::now();
+        let placed = self.args.refine.map(|rounds| self.place(seed, rounds)).transpose()?;
+        let mut command = match &placed {
+            Some((design, _)) => {
+                let mut command = self.nextpnr(design, seed);
+                command.args(["--no-pack", "--no-place"]);
+                command
+            }
+            None => self.nextpnr("mapped.json", seed),
+        };
+        command.args(self.args.device.result(seed)).args(["--report", &format!("{seed}.report")]);
+        let what = if placed.is_some() { "routing" } else { "placing and routing" };
+        let _progress = Progress::start(format!("{what}, seed {seed}"));
         let log = self.folder.join(format!("{seed}.log"));
         tool("nextpnr", &mut command, &log)?;
         let hold_violations = hold_violations(&std::fs::read_to_string(&log).unwrap_or_default());
@@ -165,7 +201,8 @@ impl Mapped<'_> {
         let report: Report = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let mhz = report.fmax.values().map(|clock| clock.achieved).reduce(f64::min);
         let mhz = mhz.ok_or_else(|| wrong("there is no clock in it".into()))?;
-        Ok((Run { seed, mhz, hold_violations, seconds: begun.elapsed().as_secs_f64() }, report))
+        let refined = placed.map(|(_, refined)| refined);
+        Ok((Run { seed, mhz, hold_violations, refined, seconds: begun.elapsed().as_secs_f64() }, report))
     }
 
     fn pack(&self, seed: u32, xray: Option<&Xray>, to: &Path) -> Result<(), Failure> {
@@ -239,6 +276,12 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
         return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
     }
+    if args.refine.is_some() && args.device.family() != Family::Ecp5 {
+        return Err(Failure::new(format!(
+            "--refine knows an ECP5's tiles only, not those of the {}: leave it out, or take --device 85k",
+            args.device.name()
+        )));
+    }
     // Looked for before the hours that placing takes.
     let xray = match args.device.xray() {
         Some((family, part)) if args.bitstream.is_some() => {
@@ -281,7 +324,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let map = format!(
         "{read}read_verilog {}\n{}\ntee -q -o {} stat -json\n",
         at("harness.v")?,
-        device.map(TOP, &at("mapped.json")?),
+        device.map(TOP, &at("mapped.json")?, args.refine.is_some()),
         at("mapped.stat")?
     );
     script("map", map, format!("mapping {top} to {}", device.name()))?;
@@ -364,6 +407,7 @@ mod tests {
             frequency: 100.0,
             placer: Placing::Static,
             router: Router::Router2,
+            refine: None,
             seed: 3,
             seeds: 2,
             bitstream: Some(folder.join("pair.bit")),
@@ -413,6 +457,27 @@ mod tests {
         // A line of zeros and ones for each frame.
         let bits = std::fs::read_to_string(folder.join("pair.bit")).unwrap();
         assert!(bits.lines().filter(|line| line.bytes().all(|c| b"01".contains(&c))).count() > 1_000);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Refined in between: nextpnr routes what it is given, and the rest is as without.
+    #[test]
+    fn a_placement_is_refined() {
+        let folder = std::env::temp_dir().join(format!("tessera-refine-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("design.v"), DESIGN).unwrap();
+        let args = RouteArgs { refine: Some(2), seeds: 1, ..args(&folder) };
+        let gowin = RouteArgs { device: Device::Gw5ast138, ..RouteArgs { refine: Some(2), ..args } };
+        let refused = run(&gowin).unwrap_err().to_string();
+        assert!(refused.contains("--refine") && refused.contains("GW5AST"), "{refused}");
+        run(&RouteArgs { device: Device::E25, ..gowin }).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
+        assert_eq!(json["used"]["FF"], 17 + 16 + 9 + 3 + 1);
+        let refined = &json["runs"][0]["refined"];
+        let wire = |which: &str| refined[which]["wire"].as_u64().unwrap();
+        assert!(refined["units"].as_u64().unwrap() > 30 && wire("after") < 2 * wire("before"), "{refined}");
+        assert!(std::fs::metadata(folder.join("pair.bit")).unwrap().len() > 100_000);
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tessera_place::Refined;
 
 use super::device::Device;
 use super::harness::Own;
@@ -31,6 +32,8 @@ pub struct Run {
     pub mhz: f64,
     /// Ends whose data comes too early for them, at any clock: nextpnr reports and does not mend them.
     pub hold_violations: usize,
+    /// What annealing made of the placement.
+    pub refined: Option<Refined>,
     pub seconds: f64,
 }
 
@@ -95,6 +98,9 @@ impl Routed {
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
+            if let Some(refined) = &run.refined {
+                println!("           placed with {}; refined to {}", refined.before, refined.after);
+            }
             if run.hold_violations != 0 {
                 println!(
                     "           {} ends have their data too early (hold), see its log",
