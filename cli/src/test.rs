@@ -66,6 +66,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("abi", &[]),
     ("model", &["abi"]),
     ("check", &["abi", "model"]),
+    ("place", &[]),
     ("net", &["abi", "model"]),
     ("ns3", &["model", "net"]),
     ("rtl", &["abi"]),
@@ -74,7 +75,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("verbs", &["abi", "driver"]),
     ("sim", &["abi", "rtl", "driver", "model"]),
     ("testbenches", &["abi", "rtl", "driver", "driver-tokio", "model", "net", "sim", "verbs"]),
-    ("cli", &["abi", "rtl", "driver", "model", "net", "sim", "check"]),
+    ("cli", &["abi", "rtl", "driver", "model", "net", "sim", "check", "place"]),
 ];
 
 /// Edges between our crates that [`RULES`] does not allow. `dev` edges count:
