@@ -71,13 +71,13 @@ pub struct Annealer<'a> {
     moved: Vec<(u32, Site)>,
 }
 
-fn put(tiles: &mut [Tile], unit: &Unit, number: u32, tile: usize, shift: i8) -> bool {
+/// Whether all its places were free, and are its own now.
+fn put(tiles: &mut [Tile], unit: &Unit, tile: usize, shift: i8) -> bool {
     let place = |place: u8| (place as i8 + shift) as usize;
     if unit.parts.iter().any(|part| tiles[tile].at(part.kind, place(part.place)) != NONE) {
         return false;
     }
     for part in &unit.parts {
-        debug_assert_eq!(part.slot.unit, number);
         tiles[tile].set(part.kind, place(part.place), part.slot);
     }
     true
@@ -97,9 +97,9 @@ impl<'a> Annealer<'a> {
         let mut sites = netlist.sites.clone();
         let wrong = |site: &Site| Error::Tile { x: site.x, y: site.y };
         let mut used = Vec::new();
-        for (number, (unit, site)) in units.iter().zip(&sites).enumerate() {
+        for (unit, site) in units.iter().zip(&sites) {
             let tile = grid.at(site.x, site.y).ok_or_else(|| wrong(site))?;
-            if !put(&mut tiles, unit, number as u32, tile, 0) {
+            if !put(&mut tiles, unit, tile, 0) {
                 return Err(wrong(site));
             }
             used.push(tile);
@@ -129,7 +129,7 @@ impl<'a> Annealer<'a> {
             crowd: 0.0,
             moved: Vec::new(),
         };
-        annealer.crowd = annealer.wires.demand().crowd;
+        annealer.crowd = annealer.wires.demand();
         Ok(annealer)
     }
 
@@ -148,7 +148,7 @@ impl<'a> Annealer<'a> {
             wire: self.wires.wire(),
             arrivals: self.wires.arrivals(),
             crowd: self.crowd,
-            pins: pins[pins.len() * 99 / 100] as u32,
+            pins: pins.get(pins.len() * 99 / 100).map_or(0, |pins| *pins as u32),
         }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Annealer<'a> {
         }
         let share = taken as f32 / legal.max(1) as f32;
         self.radius = (self.radius * (1.0 - TAKEN + share)).clamp(NEAR, 2.0 * FAR);
-        self.crowd = self.wires.demand().crowd;
+        self.crowd = self.wires.demand();
     }
 
     fn accepts(&mut self, change: f32, heat: f32) -> bool {
@@ -237,9 +237,9 @@ impl<'a> Annealer<'a> {
         for (other, site) in &self.moved[1..] {
             take(&mut self.tiles, &units[*other as usize], to, site.shift);
         }
-        let mut fits = put(&mut self.tiles, unit, number, to, shift);
+        let mut fits = put(&mut self.tiles, unit, to, shift);
         for (other, site) in &self.moved[1..] {
-            fits = fits && put(&mut self.tiles, &units[*other as usize], *other, from, site.shift + back);
+            fits = fits && put(&mut self.tiles, &units[*other as usize], from, site.shift + back);
         }
         if !fits || !self.tiles[from].is_legal() || !self.tiles[to].is_legal() {
             (self.tiles[from], self.tiles[to]) = (kept_from, kept_to);
@@ -358,33 +358,62 @@ mod tests {
     use crate::sample::sample;
     use crate::tile::Kind;
 
-    /// Tiles, pins and wires are kept along; made anew of where units are, they are the same.
-    #[test]
-    fn what_is_kept_along_is_what_is_there() {
-        let netlist = Netlist::read(&sample(5, 300)).unwrap();
-        let mut annealer = Annealer::new(&netlist, 9).unwrap();
-        for stage in 0..4 {
-            annealer.stage(stage, 4, 5);
-            let mut tiles = vec![Tile::EMPTY; annealer.grid.count];
-            let mut pins = vec![0; annealer.grid.count];
-            for (number, (unit, site)) in netlist.units.iter().zip(annealer.sites()).enumerate() {
-                let tile = annealer.grid.at(site.x, site.y).unwrap();
-                assert!(put(&mut tiles, unit, number as u32, tile, site.shift));
-                pins[tile] += annealer.wires.pins(number as u32);
-            }
-            assert!(tiles == annealer.tiles && tiles.iter().all(Tile::is_legal));
-            assert_eq!(pins, annealer.pins);
-            let anew = Wires::new(netlist.nets.clone(), annealer.sites.len(), &annealer.sites);
-            assert_eq!((anew.wire(), anew.arrivals()), (annealer.wires.wire(), annealer.wires.arrivals()));
+    /// Tiles, pins and wires are kept along; made anew of where units are, they are the same. Chains lie in a row, in
+    /// their order.
+    fn check(netlist: &Netlist, annealer: &Annealer) {
+        let mut tiles = vec![Tile::EMPTY; annealer.grid.count];
+        let mut pins = vec![0; annealer.grid.count];
+        for (number, (unit, site)) in netlist.units.iter().zip(annealer.sites()).enumerate() {
+            let tile = annealer.grid.at(site.x, site.y).unwrap();
+            assert!(put(&mut tiles, unit, tile, site.shift));
+            pins[tile] += annealer.wires.pins(number as u32);
         }
-        // Chains lie in a row, in their order.
+        assert!(tiles == annealer.tiles && tiles.iter().all(Tile::is_legal));
+        assert_eq!(pins, annealer.pins);
+        let anew = Wires::new(netlist.nets.clone(), annealer.sites.len(), &annealer.sites);
+        assert_eq!((anew.wire(), anew.arrivals()), (annealer.wires.wire(), annealer.wires.arrivals()));
         for chain in &netlist.chains {
             let first = annealer.sites[chain[0] as usize];
             for (at, unit) in chain.iter().enumerate() {
                 assert_eq!(annealer.sites[*unit as usize], Site { x: first.x + at as i16, ..first });
             }
         }
+    }
+
+    #[test]
+    fn what_is_kept_along_is_what_is_there() {
+        let netlist = Netlist::read(&sample(5, 300)).unwrap();
         assert!(netlist.units.iter().flat_map(|unit| &unit.parts).any(|part| part.kind == Kind::Write));
+        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        for stage in 0..4 {
+            annealer.stage(stage, 4, 5);
+            check(&netlist, &annealer);
+        }
+    }
+
+    /// Where it is so hot that every move is taken.
+    #[test]
+    fn chains_go_with_all_that_is_in_their_tiles() {
+        let netlist = Netlist::read(&sample(5, 300)).unwrap();
+        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        let first = |annealer: &Annealer| annealer.sites[netlist.chains[1][0] as usize];
+        let mut rows = std::collections::BTreeSet::new();
+        for _ in 0..40 {
+            annealer.try_chains(f32::INFINITY, 1);
+            check(&netlist, &annealer);
+            rows.insert(first(&annealer).y);
+        }
+        assert!(rows.len() > 2, "{rows:?}");
+    }
+
+    /// By wire alone, all comes together: 16,114.
+    #[test]
+    fn units_do_not_crowd_in_a_tile() {
+        let netlist = Netlist::read(&sample(5, 300)).unwrap();
+        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        (0..8).for_each(|stage| annealer.stage(stage, 8, 20));
+        let squares: i32 = annealer.pins.iter().map(|pins| pins * pins).sum();
+        assert!(squares < 14_000, "{squares}");
     }
 
     #[test]

@@ -120,13 +120,6 @@ pub struct Wires {
     touched: Vec<Touched>,
 }
 
-/// How much wire there is.
-#[derive(Clone, Copy, Debug)]
-pub struct Demand {
-    /// In the tile that has more than all but a hundredth, to the mean.
-    pub crowd: f32,
-}
-
 fn tile(site: Site) -> u16 {
     (site.x as u16) << 7 | site.y as u16
 }
@@ -293,8 +286,9 @@ impl Wires {
         }
     }
 
-    /// Where the wire is, and from now on costs more.
-    pub fn demand(&mut self) -> Demand {
+    /// Where the wire is, and from now on costs more: how much in the tile that has more than all but a hundredth, to
+    /// the mean.
+    pub fn demand(&mut self) -> f32 {
         let mut wire = vec![0.0f32; GRID * GRID];
         let edge = self.areas.iter().map(|area| (area.x.high, area.y.high));
         let (wide, high) = edge.fold((0, 0), |most, edge| (most.0.max(edge.0), most.1.max(edge.1)));
@@ -328,7 +322,7 @@ impl Wires {
                 self.sums[y * GRID + x] = self.sums[(y - 1) * GRID + x] + row;
             }
         }
-        Demand { crowd: all[all.len() * 99 / 100] / mean }
+        all[all.len() * 99 / 100] / mean
     }
 
     /// Half perimeters of all boxes.
@@ -418,5 +412,18 @@ mod tests {
         let cost = |net: usize| wires.cost(net, &wires.areas[net]);
         assert!(cost(1) > 10.0 * cost(0), "{} {}", cost(1), cost(0));
         assert_eq!((wires.wire(), wires.arrivals()), (84, 21));
+    }
+
+    #[test]
+    fn a_net_costs_by_the_tiles_it_reaches() {
+        let at = |(x, y)| Site { x, y, shift: 0 };
+        // One box of ten by ten, by four corners and by two.
+        let sites: Vec<_> =
+            [(2, 2), (12, 2), (2, 12), (12, 12), (2, 2), (2, 2), (12, 12), (12, 12)].map(at).into();
+        let net = |units| Net { units, fixed: Vec::new() };
+        let wires = Wires::new(vec![net(vec![0, 1, 2, 3]), net(vec![4, 5, 6, 7])], 8, &sites);
+        let length = |net: usize| wires.length(net, &wires.areas[net]);
+        assert!((length(0) - (1.0828 * 20.0 + 0.6 * 3.0)).abs() < 1e-4, "{}", length(0));
+        assert!((length(1) - (20.0 + 0.6)).abs() < 1e-4, "{}", length(1));
     }
 }
