@@ -391,9 +391,15 @@ fn units(cells: &[Cell], wires: &BTreeMap<u64, Wire>, tied: &[(usize, u64)]) -> 
         let mut of = Vec::new();
         let row = by_tile.keys().next().map(|(y, _)| *y);
         for ((y, x), members) in by_tile {
-            let apart = |cell: usize| !cells[cell].slot.carry && cells[cell].kind == Kind::Comb;
-            if let Some(cell) = members.iter().find(|&&cell| chain.is_some() && apart(cell) || Some(y) != row)
-            {
+            // Only a carry chain goes on in the next tile.
+            let carries = |cell: &&usize| cells[**cell].slot.carry;
+            let table = |cell: &&usize| cells[**cell].kind == Kind::Comb;
+            let apart = match chain {
+                Some(_) if Some(y) != row || !members.iter().any(|cell| carries(&cell)) => members.first(),
+                Some(_) => members.iter().find(|cell| table(cell) && !carries(cell)),
+                None => None,
+            };
+            if let Some(cell) = apart {
                 return Err(Error::Apart(cells[*cell].name.into()));
             }
             let number = units.len() as u32;
@@ -426,6 +432,19 @@ mod tests {
         assert!(paired > 5, "{paired}");
         // The clock has wires of its own.
         assert!(netlist.nets.iter().all(|net| net.units.len() < 60));
+    }
+
+    #[test]
+    fn what_belongs_together_and_does_not_lie_so_is_refused() {
+        let apart = |cell: &str, bel: &str| {
+            let mut design = sample(1, 60);
+            design["modules"]["top"]["cells"][cell]["attributes"]["NEXTPNR_BEL"] = bel.into();
+            matches!(Netlist::read(&design), Err(Error::Apart(_)))
+        };
+        // A flip-flop not with its table, half of a multiplexer, what writes LUT RAM, a carry in another row.
+        assert!(apart("ff0", "X40/Y3/SLICEA.FF0") && apart("wide0_0_1", "X40/Y3/SLICEA.K1"));
+        assert!(apart("write0", "X40/Y3/SLICEC.RAMW") && apart("carry0_12", "X2/Y3/SLICEC.K0"));
+        assert!(!apart("ff2", "X40/Y3/SLICEA.FF0"));
     }
 
     #[test]
