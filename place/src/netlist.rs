@@ -392,15 +392,9 @@ fn units(cells: &[Cell], wires: &BTreeMap<u64, Wire>, tied: &[(usize, u64)]) -> 
         let row = by_tile.keys().next().map(|(y, _)| *y);
         for ((y, x), members) in by_tile {
             // Only a carry chain goes on in the next tile.
-            let carries = |cell: &&usize| cells[**cell].slot.carry;
-            let table = |cell: &&usize| cells[**cell].kind == Kind::Comb;
-            let apart = match chain {
-                Some(_) if Some(y) != row || !members.iter().any(|cell| carries(&cell)) => members.first(),
-                Some(_) => members.iter().find(|cell| table(cell) && !carries(cell)),
-                None => None,
-            };
-            if let Some(cell) = apart {
-                return Err(Error::Apart(cells[*cell].name.into()));
+            let carries = members.iter().any(|&cell| cells[cell].slot.carry);
+            if chain.is_some() && (Some(y) != row || !carries) {
+                return Err(Error::Apart(cells[members[0]].name.into()));
             }
             let number = units.len() as u32;
             members.iter().for_each(|&cell| unit_of[cell] = number);
