@@ -439,6 +439,10 @@ mod tests {
         assert!(apart("ff0", "X40/Y3/SLICEA.FF0") && apart("wide0_0_1", "X40/Y3/SLICEA.K1"));
         assert!(apart("write0", "X40/Y3/SLICEC.RAMW") && apart("carry0_12", "X2/Y3/SLICEC.K0"));
         assert!(!apart("ff2", "X40/Y3/SLICEA.FF0"));
+        // In the same row it is no chain either.
+        let ff = crate::sample::bels(&sample(1, 60))["ff0"].clone();
+        let row = ff.split('/').nth(1).unwrap();
+        assert!(apart("ff0", &format!("X40/{row}/SLICEA.FF0")));
     }
 
     #[test]
