@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
-use serde_json::Value;
 use tessera_sim::coverage::{Coverage, ModuleCoverage, Reached, FOLDER_VARIABLE};
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::cache_dir;
 
 use crate::output::{self, Failure};
+use crate::programs::{self, Program};
 
 #[derive(Serialize)]
 struct Outcome {
@@ -21,41 +21,16 @@ struct Outcome {
     modules: Vec<ModuleCoverage>,
 }
 
-/// A compiled testbench.
-struct Testbench {
-    name: String,
-    program: PathBuf,
-    /// Where cargo would run it.
-    folder: PathBuf,
-}
-
 /// The testbenches but those of whole NICs by name, which are slow with counting and
 /// show nothing about a block's own test, those of the exporter and of mutants,
 /// whose modules are no blocks, and the one that has other people's simulations.
-fn testbenches() -> Result<Vec<Testbench>, Failure> {
-    let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["test", "--package", "tessera-testbenches", "--tests", "--no-run", "--message-format", "json"])
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !out.status.success() {
-        return Err(Failure::new("the testbenches do not build; cargo's message is above"));
-    }
-    let mut found = Vec::new();
-    for line in String::from_utf8_lossy(&out.stdout).lines() {
-        let message: Value = serde_json::from_str(line)?;
-        let is_test = message["target"]["kind"][0] == "test";
-        let (Some(name), Some(program), Some(manifest)) = (
-            message["target"]["name"].as_str(),
-            message["executable"].as_str(),
-            message["manifest_path"].as_str(),
-        ) else {
-            continue;
-        };
-        if is_test && !name.starts_with("nic") && !["bus_models", "emit", "mutants"].contains(&name) {
-            let folder = Path::new(manifest).parent().unwrap_or(Path::new(".")).to_owned();
-            found.push(Testbench { name: name.to_owned(), program: program.into(), folder });
-        }
-    }
+fn testbenches() -> Result<Vec<Program>, Failure> {
+    let mut found = programs::build(&["--package", "tessera-testbenches", "--tests"])?;
+    found.retain(|Program { name, integration, .. }| {
+        *integration
+            && !name.starts_with("nic")
+            && !["bus_models", "emit", "mutants"].contains(&name.as_str())
+    });
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
@@ -119,7 +94,7 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    let chosen: Vec<Testbench> = testbenches()?
+    let chosen: Vec<Program> = testbenches()?
         .into_iter()
         .filter(|bench| filter.is_none_or(|part| bench.name.contains(part)))
         .collect();
@@ -133,7 +108,7 @@ pub fn run(filter: Option<&str>, json: Option<&Path>) -> Result<(), Failure> {
     let mut failed = Vec::new();
     for (at, bench) in chosen.iter().enumerate() {
         let progress = Progress::start(format!("testbench {} of {}: {}", at + 1, chosen.len(), bench.name));
-        let status = Command::new(&bench.program)
+        let status = Command::new(&bench.path)
             .current_dir(&bench.folder)
             .env(FOLDER_VARIABLE, &folder)
             .stdout(Stdio::null())

@@ -17,6 +17,7 @@ mod mutate;
 mod net;
 mod output;
 mod peers;
+mod programs;
 mod prove;
 mod route;
 mod run;

@@ -25,6 +25,7 @@ use tessera_sim::ethernet::{Ethernet, EthernetStats};
 use tessera_sim::serve::MemoryWay;
 
 use crate::output::{self, Failure};
+use crate::programs::cargo;
 use crate::simulated::{FabricArgs, Happened};
 use crate::stop::Stop;
 
@@ -119,7 +120,7 @@ fn sockets(text: &str) -> Result<(PathBuf, PathBuf), String> {
 
 /// Builds something of tessera-verbs, and says where it is.
 pub fn build(what: &[&str], file: &str) -> Result<PathBuf, Failure> {
-    let out = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let out = cargo()
         .args(["build", "--quiet", "--package", "tessera-verbs", "--message-format", "json"])
         .args(what)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

@@ -12,9 +12,14 @@ use serde_json::Value;
 use crate::coverage;
 use crate::output::{self, Failure};
 use crate::peers;
+use crate::programs::{self, cargo};
 
+mod side_by_side;
 mod silence;
+mod tally;
+use side_by_side::Job;
 use silence::{Heard, Lines};
+use tally::Tally;
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
 #[derive(Args, Debug)]
@@ -59,6 +64,15 @@ struct Outcome {
     skipped: u64,
     wall_s: f64,
     failures: Vec<String>,
+}
+
+impl Outcome {
+    fn add(&mut self, mut tally: Tally) {
+        self.passed += tally.passed;
+        self.failed += tally.failed;
+        self.skipped += tally.skipped;
+        self.failures.append(&mut tally.failures);
+    }
 }
 
 /// Which of our crates each may use; docs/architecture.md says why.
@@ -108,11 +122,6 @@ fn forbidden_edges(metadata: &Value) -> Vec<String> {
     wrong
 }
 
-/// The cargo that runs this program, or the one on the path.
-pub fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
 fn dependency_rules(outcome: &mut Outcome) -> Result<(), Failure> {
     let out = cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
     if !out.status.success() {
@@ -153,92 +162,6 @@ fn check(outcome: &mut Outcome, name: &str, component: &str, args: &[&str]) -> R
     Ok(())
 }
 
-/// Numbers of a libtest closing line: passed, failed, ignored.
-fn closing_line(line: &str) -> Option<[u64; 3]> {
-    let rest = line.strip_prefix("test result: ")?;
-    let number = |what: &str| {
-        let before = rest.split(what).next()?.trim_end();
-        before.rsplit([' ', '.']).next()?.parse().ok()
-    };
-    Some([number(" passed")?, number(" failed")?, number(" ignored")?])
-}
-
-/// How libtest says that a test is left to others, by the reason given where it is ignored.
-const STARTED_BY_OTHERS: &str = " ... ignored, started by the other tests";
-
-/// What the lines of `cargo test` add up to.
-#[derive(Default)]
-struct Tally {
-    /// Passed, failed and skipped by the programs that have closed.
-    passed: u64,
-    failed: u64,
-    skipped: u64,
-    /// Checks that the program which runs has said it could not do: each is a
-    /// test that passes for libtest.
-    undone: u64,
-    /// Tests of that program that are parts of others, which start them.
-    parts: u64,
-    /// Programs that have closed.
-    closed: u64,
-    /// One has begun and not closed.
-    open: bool,
-    /// Its tests that have run for a minute, by libtest's word.
-    long: Vec<String>,
-    failures: Vec<String>,
-}
-
-impl Tally {
-    fn line(&mut self, line: &str) {
-        if let Some(ended) = silence::ended(line) {
-            self.long.retain(|name| name != ended);
-        }
-        if let Some([passed, failed, ignored]) = closing_line(line) {
-            self.passed += passed.saturating_sub(self.undone);
-            self.failed += failed;
-            self.skipped += ignored.saturating_sub(self.parts);
-            (self.undone, self.parts) = (0, 0);
-            self.closed += 1;
-            self.open = false;
-            self.long.clear();
-        } else if line.starts_with("running ") {
-            self.open = true;
-        } else if let Some(name) = silence::running(line) {
-            self.long.push(name.to_owned());
-        } else if line.starts_with("test ") && line.ends_with(STARTED_BY_OTHERS) {
-            self.parts += 1;
-        } else if line.starts_with("SKIPPED ") {
-            self.skipped += 1;
-            self.undone += 1;
-        } else if let Some(name) =
-            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
-        {
-            self.failures.push(name.to_owned());
-        }
-    }
-
-    /// The program was ended because it had said nothing for so long.
-    fn silent(&mut self, patience: Duration) {
-        let names = if self.long.is_empty() { "a test".to_owned() } else { self.long.join(", ") };
-        let failure =
-            format!("{names}: not ended, nor any other of its program, for {} s", patience.as_secs());
-        println!("test {failure}: the program is ended; --patience SECONDS waits longer");
-        self.failures.push(failure);
-        self.failed += (self.long.len() as u64).max(1);
-        (self.undone, self.parts, self.open) = (0, 0, false);
-        self.long.clear();
-    }
-
-    /// An error if all went well because there was nothing that could go wrong.
-    fn matched(&self, filter: &str) -> Result<(), Failure> {
-        if self.passed + self.failed + self.skipped > 0 {
-            return Ok(());
-        }
-        Err(Failure::new(format!(
-            "no test's name contains `{filter}`; `cargo test --workspace -- --list` prints the names"
-        )))
-    }
-}
-
 /// What is lost on purpose: memory that a NIC did not let go of, in the tests of that.
 const LOST: &str = "leak:stays_mapped\n";
 
@@ -262,44 +185,51 @@ fn sanitized() -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn cargo_test(
-    outcome: &mut Outcome,
+/// Runs test programs, whose lines are said as they come, and adds up what they say. One in which no test ends for
+/// so long is ended.
+fn hear(
     mut command: Command,
-    filter: Option<&str>,
-    patience: u64,
-) -> Result<(), Failure> {
-    command.args(filter);
+    by_cargo: bool,
+    patience: Duration,
+    say: &mut dyn FnMut(&str),
+) -> Result<Tally, Failure> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let lines = Lines::of(child.stdout.take().ok_or_else(|| Failure::new("no output of cargo test"))?);
-    let patience = Duration::from_secs(patience);
+    let lines = Lines::of(child.stdout.take().ok_or_else(|| Failure::new("its output cannot be had"))?);
     let mut tally = Tally::default();
     loop {
         // Between programs cargo compiles, for as long as that takes.
         match lines.next((tally.open && !patience.is_zero()).then_some(patience))? {
             Heard::Line(line) => {
                 tally.line(&line);
-                println!("{line}");
+                say(&line);
             }
+            Heard::Begun(name) => tally.begun(name),
             Heard::Silence => {
-                tally.silent(patience);
-                silence::end_started_by(&child);
+                say(&tally.silent(patience));
+                // Cargo goes on with its next program.
+                match by_cargo {
+                    true => silence::end_started_by(&child),
+                    false => silence::end(&mut child),
+                }
             }
             Heard::End => break,
         }
     }
     let status = child.wait()?;
-    if let (true, Some(filter)) = (status.success(), filter) {
-        tally.matched(filter)?;
-    }
-    outcome.passed += tally.passed;
-    outcome.failed += tally.failed;
-    outcome.skipped += tally.skipped;
-    outcome.failures.append(&mut tally.failures);
-    if !status.success() && (outcome.failures.is_empty() || tally.closed == 0) {
+    if !status.success() && (tally.failures.is_empty() || tally.closed == 0) {
         // A build error or a crash prints no closing line of its own.
-        record(outcome, "cargo test", false);
+        tally.fail(format!("ended with {status}"));
     }
-    Ok(())
+    Ok(tally)
+}
+
+/// All tests, and those in documentation; or those whose name contains the filter.
+fn all_tests(filter: Option<&str>, patience: Duration) -> Result<Tally, Failure> {
+    let programs = programs::build(&["--workspace"])?;
+    let mut jobs: Vec<_> = programs.iter().map(|program| Job::of(program, filter)).collect();
+    jobs.push(Job::documentation(filter));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    side_by_side::run(jobs, workers, patience)
 }
 
 pub fn run(args: &TestArgs) -> Result<(), Failure> {
@@ -322,14 +252,19 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
             check(&mut outcome, "clippy", "clippy", &clippy)?;
         }
     }
-    let command = if args.sanitize {
-        sanitized()?
+    let patience = Duration::from_secs(args.patience);
+    let filter = args.filter.as_deref();
+    let tally = if args.sanitize {
+        let mut command = sanitized()?;
+        command.args(filter);
+        hear(command, true, patience, &mut |line| println!("{line}"))?
     } else {
-        let mut command = cargo();
-        command.args(["test", "--workspace", "--no-fail-fast"]);
-        command
+        all_tests(filter, patience)?
     };
-    cargo_test(&mut outcome, command, args.filter.as_deref(), args.patience)?;
+    if let Some(filter) = filter {
+        tally.matched(filter)?;
+    }
+    outcome.add(tally);
     outcome.wall_s = begun.elapsed().as_secs_f64();
     outcome.ok = outcome.failed == 0;
     for name in &outcome.failures {
@@ -352,18 +287,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closing_lines_are_understood() {
-        let line =
-            "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
-        assert_eq!(closing_line(line), Some([12, 3, 1]));
-        assert_eq!(
-            closing_line("test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured"),
-            Some([1, 1, 0])
-        );
-        assert_eq!(closing_line("test a ... ok"), None);
-    }
-
-    #[test]
     fn a_program_that_says_nothing_is_ended_and_the_next_runs() {
         // In cargo's place a shell: its first and its last program wait for ever, the last for one of its
         // own, which holds its output.
@@ -376,62 +299,14 @@ mod tests {
              echo running 1 test; (sleep 601; true); exit 1",
         );
         let begun = Instant::now();
-        let mut outcome = Outcome::default();
-        cargo_test(&mut outcome, command, None, 1).unwrap();
+        let tally = hear(command, true, Duration::from_secs(1), &mut |_| ()).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-        assert_eq!([outcome.passed, outcome.failed], [1, 2]);
-        let [first, last] = &outcome.failures[..] else { panic!("{:?}", outcome.failures) };
+        assert_eq!([tally.passed, tally.failed], [1, 2]);
+        let [first, last] = &tally.failures[..] else { panic!("{:?}", tally.failures) };
         assert!(
             first.starts_with("waits: not ended") && last.starts_with("a test: not ended"),
             "{first}; {last}"
         );
-    }
-
-    fn tally(lines: &[&str]) -> Tally {
-        let mut tally = Tally::default();
-        lines.iter().for_each(|line| tally.line(line));
-        tally
-    }
-
-    #[test]
-    fn a_check_that_was_not_done_did_not_pass() {
-        // Said before the program closes, and so before anything has passed.
-        let only = tally(&[
-            "running 1 test",
-            "SKIPPED yosys: it is not here",
-            "test yosys ... ok",
-            "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out",
-        ]);
-        assert_eq!([only.passed, only.failed, only.skipped], [0, 0, 1]);
-        assert!(only.matched("yosys").is_ok());
-        // A failing test has passed nothing that could be taken back.
-        let failed = tally(&[
-            "SKIPPED yosys: it is not here",
-            "test yosys ... FAILED",
-            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured",
-            "test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured",
-        ]);
-        assert_eq!([failed.passed, failed.failed, failed.skipped], [3, 1, 3]);
-        assert_eq!(failed.failures, ["yosys"]);
-    }
-
-    #[test]
-    fn a_part_of_other_tests_is_not_skipped() {
-        let closing = "test result: ok. 2 passed; 0 failed; 2 ignored; 0 measured";
-        let all = tally(&[
-            "test child ... ignored, started by the other tests",
-            "test slow ... ignored, takes an hour",
-            closing,
-            closing,
-        ]);
-        assert_eq!([all.passed, all.failed, all.skipped], [4, 0, 3]);
-    }
-
-    #[test]
-    fn a_filter_that_matches_nothing_is_an_error() {
-        let none = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 31 filtered out";
-        let error = tally(&[none, none]).matched("TYPO").unwrap_err().to_string();
-        assert!(error.contains("`TYPO`") && error.contains("--list"), "{error}");
     }
 
     #[test]

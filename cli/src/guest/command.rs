@@ -22,6 +22,7 @@ use tessera_sim::tools;
 
 use super::{output, Image, Kernel, Options, Qemu, NEEDS, SERVE};
 use crate::output::{self as outputs, Failure};
+use crate::programs::cargo;
 use crate::run::{self, Copy};
 use crate::simulated::{FabricArgs, Happened, Simulated};
 use crate::stop::Stop;
@@ -113,8 +114,7 @@ fn quoted(word: &str) -> String {
 
 /// An example of the driver, built.
 pub fn example(name: &str) -> Result<PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build.args(["build", "--quiet", "--package", "tessera-driver", "--example", name]);
     build.args(["--message-format", "json"]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let lines = output(&mut build)?;

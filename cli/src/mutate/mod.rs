@@ -4,19 +4,17 @@ mod report;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::Value;
 use tessera_sim::mutate::{self, Chosen, Count, Judge, Ready, JUDGES};
 use tessera_sim::tools::cache_dir;
 
 use crate::args;
 use crate::output::{self, Failure};
-use crate::test::cargo;
+use crate::programs;
 use report::{Fate, Results, Row, Setting};
 
 /// Break blocks on purpose, one small mistake at a time, and see whether their
@@ -186,18 +184,10 @@ fn leave_out(wanted: &mut Wanted, rows: &[Row]) {
 
 /// Builds a test program and says where it is.
 fn program(test: &str) -> Result<PathBuf, String> {
-    let mut command = cargo();
-    command.args(["test", "--package", "tessera-testbenches", "--no-run", "--test", test]);
-    command.arg("--message-format=json-render-diagnostics");
-    let built = command.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo: {error}"))?;
-    if !built.status.success() {
-        return Err("does not compile".into());
-    }
-    let text = String::from_utf8_lossy(&built.stdout);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut programs = messages.filter(|message| message["target"]["name"] == test);
-    let found = programs.find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    found.ok_or_else(|| "cargo built no program of that name".into())
+    let built = programs::build(&["--package", "tessera-testbenches", "--test", test]);
+    let built = built.map_err(|error| error.to_string())?;
+    let found = built.into_iter().find(|program| program.name == test);
+    found.map(|program| program.path).ok_or_else(|| "cargo built no program of that name".into())
 }
 
 /// What the workers share.

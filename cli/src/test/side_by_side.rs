@@ -1,0 +1,163 @@
+//! Test programs beside each other, one per processor, each with its tests one after the other: so that a
+//! processor has work until the last program ends, and not only while one program has two tests left.
+
+use std::collections::VecDeque;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tessera_sim::progress::Progress;
+
+use super::hear;
+use super::tally::Tally;
+use crate::output::Failure;
+use crate::programs::{cargo, Program};
+
+/// Something to run: a program, or cargo with the tests in documentation.
+pub struct Job {
+    pub name: String,
+    pub command: Command,
+    /// Cargo, which goes on with its next program when one is ended.
+    pub cargo: bool,
+}
+
+/// Programs that take the longest, the longest first: one of them begun last would run on alone. A name that is
+/// missing here costs time and nothing else.
+const LONG: &[&str] =
+    &["configs", "corundum", "tessera", "bus_models", "rx_context", "tx_slots", "tools", "nic"];
+
+impl Job {
+    pub fn of(program: &Program, filter: Option<&str>) -> Self {
+        let mut command = Command::new(&program.path);
+        // With one, libtest says a test's name before it runs it.
+        command.args(["--test-threads", "1"]).args(filter).current_dir(&program.folder);
+        command.env("CARGO_MANIFEST_DIR", &program.folder);
+        Self { name: program.name.clone(), command, cargo: false }
+    }
+
+    /// The tests in documentation, of all crates.
+    pub fn documentation(filter: Option<&str>) -> Self {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(filter);
+        Self { name: "documentation".into(), command, cargo: true }
+    }
+}
+
+/// In the order in which they are begun.
+fn queue(jobs: Vec<Job>) -> VecDeque<Job> {
+    let mut jobs = jobs;
+    jobs.sort_by_key(|job| LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len()));
+    jobs.into()
+}
+
+/// Runs them all, `workers` at a time, and prints what each says once it has ended.
+pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration) -> Result<Tally, Failure> {
+    let (total, begun) = (jobs.len(), Instant::now());
+    let jobs = Mutex::new(queue(jobs));
+    let progress = Progress::start("testing");
+    let running = Mutex::new(Vec::new());
+    let mut sum = Tally::default();
+    let (send, ended) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..workers.clamp(1, total.max(1)) {
+            let (send, jobs, running) = (send.clone(), &jobs, &running);
+            scope.spawn(move || loop {
+                let Some(job) = jobs.lock().ok().and_then(|mut jobs| jobs.pop_front()) else { break };
+                let name = job.name.clone();
+                if let Ok(mut running) = running.lock() {
+                    running.push(name.clone());
+                }
+                let (at, mut lines) = (Instant::now(), Vec::new());
+                let tally = hear(job.command, job.cargo, patience, &mut |line| lines.push(line.to_owned()));
+                if let Ok(mut running) = running.lock() {
+                    if let Some(at) = running.iter().position(|other| *other == name) {
+                        running.swap_remove(at);
+                    }
+                }
+                if send.send((name, at.elapsed(), lines, tally)).is_err() {
+                    break;
+                }
+            });
+        }
+        drop(send);
+        for (count, (name, took, lines, tally)) in ended.iter().enumerate() {
+            println!(
+                "\n--- {name}: {:.1} s, {:.0} s after the first",
+                took.as_secs_f64(),
+                begun.elapsed().as_secs_f64()
+            );
+            lines.iter().filter(|line| !line.is_empty()).for_each(|line| println!("{line}"));
+            match tally {
+                Ok(mut tally) => {
+                    tally.failures.iter_mut().for_each(|failure| *failure = format!("{name}: {failure}"));
+                    sum.add(tally);
+                }
+                Err(error) => sum.fail(format!("{name}: {error}")),
+            }
+            let now = running.lock().map(|running| running.join(", ")).unwrap_or_default();
+            progress.detail(format!("{} of {total} programs done; {now}", count + 1));
+        }
+    });
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(name: &str, script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script);
+        Job { name: name.into(), command, cargo: false }
+    }
+
+    const ONE_GOOD: &str = "echo running 1 test; printf 'test good ... '; echo ok; \
+                            echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'";
+
+    #[test]
+    fn long_programs_begin_first() {
+        let jobs = ["fifo", "tools", "configs", "axi"].map(|name| shell(name, "")).into();
+        let order: Vec<_> = queue(jobs).into_iter().map(|job| job.name).collect();
+        assert_eq!(order, ["configs", "tools", "fifo", "axi"]);
+    }
+
+    #[test]
+    fn programs_run_beside_each_other_and_add_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        // Each waits until the other has begun.
+        let meet = |own: &str, other: &str| {
+            format!("touch {}; while ! [ -e {} ]; do sleep 0.01; done; {ONE_GOOD}", at(own), at(other))
+        };
+        let jobs = vec![shell("a", &meet("a", "b")), shell("b", &meet("b", "a")), shell("c", ONE_GOOD)];
+        let sum = run(jobs, 2, Duration::from_secs(30)).unwrap();
+        assert_eq!([sum.passed, sum.failed, sum.skipped], [3, 0, 0], "{:?}", sum.failures);
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_with_its_program() {
+        let crash = "echo running 2 tests; printf 'test one ... '; kill -9 $$";
+        let waits = "echo running 2 tests; printf 'test two ... '; (sleep 600; true)";
+        let fails = "echo running 1 test; echo 'test three ... FAILED'; \
+                     echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured'; exit 101";
+        let absent = Job { name: "absent".into(), command: Command::new("/nowhere"), cargo: false };
+        let jobs = vec![
+            shell("crash", crash),
+            shell("waits", waits),
+            shell("fails", fails),
+            absent,
+            shell("c", ONE_GOOD),
+        ];
+        let begun = Instant::now();
+        let mut sum = run(jobs, 2, Duration::from_secs(1)).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert_eq!([sum.passed, sum.failed], [1, 4], "{:?}", sum.failures);
+        sum.failures.sort();
+        let [absent, crash, fails, waits] = &sum.failures[..] else { panic!("{:?}", sum.failures) };
+        assert!(absent.starts_with("absent: ") && absent.contains("No such file"), "{absent}");
+        assert!(crash.starts_with("crash: ended with signal: 9"), "{crash}");
+        assert_eq!(fails, "fails: three");
+        assert!(waits.starts_with("waits: two: not ended, nor any other of its program, for 1 s"), "{waits}");
+    }
+}
