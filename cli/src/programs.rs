@@ -19,6 +19,18 @@ pub struct Program {
     pub folder: PathBuf,
 }
 
+impl Program {
+    /// What tells it from those of other crates: `testbenches/fifo`, and of a crate's own tests `sim`.
+    pub fn label(&self) -> String {
+        let package = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if self.integration {
+            package + "/" + &self.name
+        } else {
+            package
+        }
+    }
+}
+
 /// The cargo that runs this program, or the one on the path.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -91,6 +103,8 @@ mod tests {
             programs_of(&messages.join("\n")).unwrap(),
             [program(true, "/t/deps/fifo-1"), program(false, "/t/deps/fifo-2")]
         );
+        assert_eq!(program(true, "/p").label(), "testbenches/fifo");
+        assert_eq!(program(false, "/p").label(), "testbenches");
         assert!(programs_of("no JSON").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! `tessera test`: everything that must hold before a change lands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -138,6 +138,37 @@ fn dependency_rules(outcome: &mut Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Crates as cargo would compile them for the command or, with `tests`, for everything: name, version, features.
+fn crates(tests: bool) -> Result<BTreeSet<String>, Failure> {
+    let mut command = cargo();
+    command.args(["tree", "--offline", "--prefix", "none", "--format", "{p} [{f}]", "--no-dedupe"]);
+    command.args(match tests {
+        true => ["--workspace", "--edges", "normal,build,dev"].as_slice(),
+        false => &["--package", "tessera-cli", "--edges", "normal,build"],
+    });
+    let out = command.output()?;
+    if !out.status.success() {
+        return Err(Failure::new(format!("cargo tree failed:\n{}", String::from_utf8_lossy(&out.stderr))));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect())
+}
+
+/// Nothing that the command stands on is compiled once more, with more features, for the tests.
+fn compiled_once(outcome: &mut Outcome) -> Result<(), Failure> {
+    let all = crates(true)?;
+    let twice: Vec<_> = crates(false)?.into_iter().filter(|one| !all.contains(one)).collect();
+    record(outcome, "compiled once", twice.is_empty());
+    for one in twice {
+        let name = one.split(' ').next().unwrap_or_default();
+        let other = all.iter().filter(|other| other.split(' ').next() == Some(name)).cloned();
+        println!(
+            "  {one} for the command, {} for the tests: see cli/Cargo.toml",
+            other.collect::<Vec<_>>().join(", ")
+        );
+    }
+    Ok(())
+}
+
 fn record(outcome: &mut Outcome, name: &str, ok: bool) {
     println!("{} {name}", if ok { "ok    " } else { "FAILED" });
     if ok {
@@ -246,6 +277,7 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
     let mut outcome = Outcome::default();
     if args.filter.is_none() && !args.sanitize {
         dependency_rules(&mut outcome)?;
+        compiled_once(&mut outcome)?;
         if !args.no_lints {
             check(&mut outcome, "formatting", "fmt", &["fmt", "--all", "--check"])?;
             let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];

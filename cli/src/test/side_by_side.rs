@@ -24,8 +24,17 @@ pub struct Job {
 
 /// Programs that take the longest, the longest first: one of them begun last would run on alone. A name that is
 /// missing here costs time and nothing else.
-const LONG: &[&str] =
-    &["configs", "corundum", "tessera", "bus_models", "rx_context", "tx_slots", "tools", "nic"];
+const LONG: &[&str] = &[
+    "testbenches/configs",
+    "testbenches/corundum",
+    "testbenches/bus_models",
+    "cli",
+    "testbenches/rx_context",
+    "testbenches/tx_slots",
+    "testbenches/tools",
+    "testbenches/axi",
+    "testbenches/nic",
+];
 
 impl Job {
     pub fn of(program: &Program, filter: Option<&str>) -> Self {
@@ -33,7 +42,7 @@ impl Job {
         // With one, libtest says a test's name before it runs it.
         command.args(["--test-threads", "1"]).args(filter).current_dir(&program.folder);
         command.env("CARGO_MANIFEST_DIR", &program.folder);
-        Self { name: program.name.clone(), command, cargo: false }
+        Self { name: program.label(), command, cargo: false }
     }
 
     /// The tests in documentation, of all crates.
@@ -117,9 +126,10 @@ mod tests {
 
     #[test]
     fn long_programs_begin_first() {
-        let jobs = ["fifo", "tools", "configs", "axi"].map(|name| shell(name, "")).into();
+        let jobs =
+            ["abi", "testbenches/tools", "testbenches/configs", "sim"].map(|name| shell(name, "")).into();
         let order: Vec<_> = queue(jobs).into_iter().map(|job| job.name).collect();
-        assert_eq!(order, ["configs", "tools", "fifo", "axi"]);
+        assert_eq!(order, ["testbenches/configs", "testbenches/tools", "abi", "sim"]);
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub(super) fn flags(options: &BuildOptions) -> Vec<String> {
 /// What [`BuildOptions::hurried`] means.
 const HURRIED: &str = "-O1";
 
+/// And to GCC: behind how many stores a value is looked for. With its own limits, of hundreds, that is half of the
+/// time that Verilator's long functions take it, which store to one struct thousands of times.
+const SHORT_WALKS: [&str; 2] =
+    ["--param=sccvn-max-alias-queries-per-access=30", "--param=dse-max-alias-queries-per-store=16"];
+
 /// How hard a file is worth optimising.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effort {
@@ -67,7 +72,7 @@ struct Job {
 /// Bytes of generated C++ up to which a model is compiled in one go.
 const SMALL: u64 = 60_000;
 
-/// Bytes of generated C++ that one compiler run gets at most.
+/// Bytes of generated C++ that one compiler run gets, at least if there is more than one.
 const GATHERED: u64 = 150_000;
 
 pub(super) struct Compiler<'a> {
@@ -90,7 +95,7 @@ impl Compiler<'_> {
         // Largest last, and so first off the end: the longest compile must not
         // be the one that starts when all others are done.
         pending.sort_by_key(|j| (j.effort == Effort::Fast, j.size));
-        self.compile_all(pending, progress)?;
+        self.compile_all(pending, &self.hurry(), progress)?;
         progress.detail("linking");
         let mut link = Command::new(&self.cxx);
         link.args(["-shared", "-pthread", "-o"]).arg(library).args(&objects);
@@ -128,13 +133,37 @@ impl Compiler<'_> {
         Ok(jobs)
     }
 
-    /// Puts small files together: reading Verilator's headers takes the
-    /// compiler longer than most of the files that include them.
+    /// Compiler runs at once.
+    fn workers(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match self.options.jobs {
+            0 => processors,
+            jobs => jobs,
+        }
+    }
+
+    /// Flags of a model that is not worth optimising much.
+    fn hurry(&self) -> Vec<&'static str> {
+        if !self.options.hurried {
+            return Vec::new();
+        }
+        let mut nothing = Command::new(&self.cxx);
+        nothing.args(SHORT_WALKS).args(["-x", "c++", "-fsyntax-only", "-"]);
+        let known = nothing.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success());
+        std::iter::once(HURRIED).chain(SHORT_WALKS.into_iter().filter(|_| known)).collect()
+    }
+
+    /// Puts files together: reading Verilator's headers and the model's own takes the compiler
+    /// longer than most of the files that include them. What runs every clock stays in two runs for
+    /// each worker, so that none is long without work.
     fn gather(&self, files: Vec<(String, u64)>, effort: Effort, name: &str) -> Result<Vec<Job>, ModelError> {
+        let total: u64 = files.iter().map(|(_, size)| size).sum();
+        let runs = self.workers() as u64 * if effort == Effort::Fast { 2 } else { 1 };
+        let most = GATHERED.max(total.div_ceil(runs.max(1)));
         let mut groups: Vec<(String, u64)> = Vec::new();
         for (file, size) in files {
             let line = format!("#include \"{file}\"\n");
-            match groups.last_mut().filter(|(_, total)| total + size <= GATHERED) {
+            match groups.last_mut().filter(|(_, total)| total + size <= most) {
                 Some((text, total)) => {
                     text.push_str(&line);
                     *total += size;
@@ -182,9 +211,7 @@ impl Compiler<'_> {
         Ok(names)
     }
 
-    fn compile_all(&self, pending: Vec<Job>, progress: &Progress) -> Result<(), ModelError> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = if self.options.jobs == 0 { processors } else { self.options.jobs };
+    fn compile_all(&self, pending: Vec<Job>, hurry: &[&str], progress: &Progress) -> Result<(), ModelError> {
         let total = pending.len();
         let queue = Mutex::new((pending, 0, None));
         let next = || {
@@ -198,10 +225,10 @@ impl Compiler<'_> {
             Some(job)
         };
         std::thread::scope(|scope| {
-            for _ in 0..workers.min(total) {
+            for _ in 0..self.workers().min(total) {
                 scope.spawn(|| {
                     while let Some(job) = next() {
-                        if let Err(error) = self.compile(&job) {
+                        if let Err(error) = self.compile(&job, hurry) {
                             if let Ok(mut queue) = queue.lock() {
                                 queue.2.get_or_insert(error);
                             }
@@ -217,7 +244,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn compile(&self, job: &Job) -> Result<(), ModelError> {
+    fn compile(&self, job: &Job, hurry: &[&str]) -> Result<(), ModelError> {
         let include = self.verilator.root().join("include");
         // Two builds, of this process or another, may want the same run-time
         // object: each writes its own and the last rename wins, with the same
@@ -228,10 +255,10 @@ impl Compiler<'_> {
         let mut command = Command::new(&self.cxx);
         command
             .args(flags(self.options))
-            .arg(match job.effort {
-                Effort::Fast if self.options.hurried => HURRIED,
-                Effort::Fast => "-O3",
-                Effort::Slow => "-O0",
+            .args(match job.effort {
+                Effort::Fast if self.options.hurried => hurry,
+                Effort::Fast => &["-O3"],
+                Effort::Slow => &["-O0"],
             })
             .arg("-I")
             .arg(self.cpp)
