@@ -141,7 +141,7 @@ fn dependency_rules(outcome: &mut Outcome) -> Result<(), Failure> {
 /// Crates as cargo would compile them for the command or, with `tests`, for everything: name, version, features.
 fn crates(tests: bool) -> Result<BTreeSet<String>, Failure> {
     let mut command = cargo();
-    command.args(["tree", "--offline", "--prefix", "none", "--format", "{p} [{f}]", "--no-dedupe"]);
+    command.args(["tree", "--quiet", "--prefix", "none", "--format", "{p} [{f}]", "--no-dedupe"]);
     command.args(match tests {
         true => ["--workspace", "--edges", "normal,build,dev"].as_slice(),
         false => &["--package", "tessera-cli", "--edges", "normal,build"],
