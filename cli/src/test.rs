@@ -226,7 +226,7 @@ fn hear(
 ) -> Result<Tally, Failure> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let lines = Lines::of(child.stdout.take().ok_or_else(|| Failure::new("its output cannot be had"))?);
-    let mut tally = Tally::default();
+    let (mut tally, mut ended) = (Tally::default(), false);
     loop {
         // Between programs cargo compiles, for as long as that takes.
         match lines.next((tally.open && !patience.is_zero()).then_some(patience))? {
@@ -242,12 +242,13 @@ fn hear(
                     true => silence::end_started_by(&child),
                     false => silence::end(&mut child),
                 }
+                ended = true;
             }
             Heard::End => break,
         }
     }
     let status = child.wait()?;
-    if !status.success() && (tally.failures.is_empty() || tally.closed == 0) {
+    if !status.success() && (tally.failures.is_empty() || tally.closed == 0 && !ended) {
         // A build error or a crash prints no closing line of its own.
         tally.fail(format!("ended with {status}"));
     }
