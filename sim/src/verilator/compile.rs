@@ -67,6 +67,33 @@ struct Job {
     effort: Effort,
     /// Bytes of C++, to start the longest compile first.
     size: u64,
+    /// Of the model, and not of Verilator's run-time.
+    own: bool,
+}
+
+/// How a model's files are compiled.
+struct Manner {
+    /// Flags of what runs every clock.
+    fast: Vec<&'static str>,
+    /// Verilator's headers, read before, for files of either effort.
+    headers: Option<[PathBuf; 2]>,
+}
+
+/// Flags of what runs once.
+const SLOW: &[&str] = &["-O0"];
+
+impl Manner {
+    fn flags(&self, effort: Effort) -> &[&'static str] {
+        match effort {
+            Effort::Fast => &self.fast,
+            Effort::Slow => SLOW,
+        }
+    }
+
+    fn header(&self, effort: Effort) -> Option<&PathBuf> {
+        let [fast, slow] = self.headers.as_ref()?;
+        Some(if effort == Effort::Fast { fast } else { slow })
+    }
 }
 
 /// Bytes of generated C++ up to which a model is compiled in one go.
@@ -95,7 +122,8 @@ impl Compiler<'_> {
         // Largest last, and so first off the end: the longest compile must not
         // be the one that starts when all others are done.
         pending.sort_by_key(|j| (j.effort == Effort::Fast, j.size));
-        self.compile_all(pending, &self.hurry(), progress)?;
+        let manner = self.manner(progress)?;
+        self.compile_all(pending, &manner, progress)?;
         progress.detail("linking");
         let mut link = Command::new(&self.cxx);
         link.args(["-shared", "-pthread", "-o"]).arg(library).args(&objects);
@@ -128,7 +156,8 @@ impl Compiler<'_> {
         for name in self.runtime_sources()? {
             let source = self.verilator.root().join("include").join(format!("{name}.cpp"));
             let size = fs::metadata(&source).map_or(0, |m| m.len());
-            jobs.push(Job { object: kept.join(format!("{name}.o")), effort: Effort::Fast, source, size });
+            let object = kept.join(format!("{name}.o"));
+            jobs.push(Job { object, effort: Effort::Fast, source, size, own: false });
         }
         Ok(jobs)
     }
@@ -142,15 +171,34 @@ impl Compiler<'_> {
         }
     }
 
-    /// Flags of a model that is not worth optimising much.
-    fn hurry(&self) -> Vec<&'static str> {
+    /// A model that is not worth optimising much is compiled quickly by GCC: with short walks, and Verilator's headers
+    /// are read once for all such models.
+    fn manner(&self, progress: &Progress) -> Result<Manner, ModelError> {
         if !self.options.hurried {
-            return Vec::new();
+            return Ok(Manner { fast: vec!["-O3"], headers: None });
         }
         let mut nothing = Command::new(&self.cxx);
         nothing.args(SHORT_WALKS).args(["-x", "c++", "-fsyntax-only", "-"]);
-        let known = nothing.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success());
-        std::iter::once(HURRIED).chain(SHORT_WALKS.into_iter().filter(|_| known)).collect()
+        if !nothing.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success()) {
+            return Ok(Manner { fast: vec![HURRIED], headers: None });
+        }
+        let fast = [HURRIED].into_iter().chain(SHORT_WALKS).collect::<Vec<_>>();
+        progress.detail("Verilator's headers");
+        let headers = Some([self.headers("fast", &fast)?, self.headers("slow", SLOW)?]);
+        Ok(Manner { fast, headers })
+    }
+
+    /// A header that is read as what the compiler kept of it, if that was compiled alike.
+    fn headers(&self, name: &str, flags: &[&str]) -> Result<PathBuf, ModelError> {
+        let header = self.runtime_folder()?.join(format!("{name}.h"));
+        let kept = header.with_extension("h.gch");
+        if !kept.is_file() {
+            let text = "#include \"verilated.h\"\n";
+            fs::write(&header, text).map_err(io_error("write", &header))?;
+            let flags = flags.iter().copied().chain(["-x", "c++-header"]);
+            self.compile(&header, &kept, flags)?;
+        }
+        Ok(header)
     }
 
     /// Puts files together: reading Verilator's headers and the model's own takes the compiler
@@ -175,7 +223,7 @@ impl Compiler<'_> {
         for (i, (text, size)) in groups.into_iter().enumerate() {
             let source = self.cpp.join(format!("{name}_{i}.cpp"));
             fs::write(&source, text).map_err(io_error("write", &source))?;
-            jobs.push(Job { object: source.with_extension("o"), effort, source, size });
+            jobs.push(Job { object: source.with_extension("o"), effort, source, size, own: true });
         }
         Ok(jobs)
     }
@@ -211,7 +259,7 @@ impl Compiler<'_> {
         Ok(names)
     }
 
-    fn compile_all(&self, pending: Vec<Job>, hurry: &[&str], progress: &Progress) -> Result<(), ModelError> {
+    fn compile_all(&self, pending: Vec<Job>, manner: &Manner, progress: &Progress) -> Result<(), ModelError> {
         let total = pending.len();
         let queue = Mutex::new((pending, 0, None));
         let next = || {
@@ -228,7 +276,11 @@ impl Compiler<'_> {
             for _ in 0..self.workers().min(total) {
                 scope.spawn(|| {
                     while let Some(job) = next() {
-                        if let Err(error) = self.compile(&job, hurry) {
+                        let flags = manner.flags(job.effort).iter().copied();
+                        let header = manner.header(job.effort).filter(|_| job.own);
+                        let header = header.and_then(|header| header.to_str()).map(|file| ["-include", file]);
+                        let flags = flags.chain(header.into_iter().flatten());
+                        if let Err(error) = self.compile(&job.source, &job.object, flags) {
                             if let Ok(mut queue) = queue.lock() {
                                 queue.2.get_or_insert(error);
                             }
@@ -244,22 +296,23 @@ impl Compiler<'_> {
         }
     }
 
-    fn compile(&self, job: &Job, hurry: &[&str]) -> Result<(), ModelError> {
+    fn compile<'f>(
+        &self,
+        source: &Path,
+        object: &Path,
+        more: impl Iterator<Item = &'f str>,
+    ) -> Result<(), ModelError> {
         let include = self.verilator.root().join("include");
         // Two builds, of this process or another, may want the same run-time
         // object: each writes its own and the last rename wins, with the same
         // contents.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let partial = job.object.with_extension(format!("{}-{number}.partial", std::process::id()));
+        let partial = object.with_extension(format!("{}-{number}.partial", std::process::id()));
         let mut command = Command::new(&self.cxx);
         command
             .args(flags(self.options))
-            .args(match job.effort {
-                Effort::Fast if self.options.hurried => hurry,
-                Effort::Fast => &["-O3"],
-                Effort::Slow => &["-O0"],
-            })
+            .args(more)
             .arg("-I")
             .arg(self.cpp)
             .arg("-I")
@@ -267,11 +320,11 @@ impl Compiler<'_> {
             .arg("-I")
             .arg(include.join("vltstd"))
             .arg("-c")
-            .arg(&job.source)
+            .arg(source)
             .arg("-o")
             .arg(&partial);
-        self.call(command, &job.source)?;
-        fs::rename(&partial, &job.object).map_err(io_error("create", &job.object))?;
+        self.call(command, source)?;
+        fs::rename(&partial, object).map_err(io_error("create", object))?;
         Ok(())
     }
 
