@@ -153,18 +153,20 @@ fn crates(tests: bool) -> Result<BTreeSet<String>, Failure> {
     Ok(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect())
 }
 
-/// Nothing that the command stands on is compiled once more, with more features, for the tests.
+/// What is compiled for the command and, with other features, once more for all, which has the command in it.
+fn compiled_twice(command: &BTreeSet<String>, all: &BTreeSet<String>) -> Vec<String> {
+    let name = |one: &str| one.split(' ').next().unwrap_or_default().to_owned();
+    let others = |one: &str| all.iter().filter(|other| name(other) == name(one)).cloned().collect::<Vec<_>>();
+    let twice = command.difference(all);
+    twice.map(|one| format!("{one} for the command, {} for the tests", others(one).join(", "))).collect()
+}
+
+/// Nothing that the command stands on is compiled once more for the tests.
 fn compiled_once(outcome: &mut Outcome) -> Result<(), Failure> {
-    let all = crates(true)?;
-    let twice: Vec<_> = crates(false)?.into_iter().filter(|one| !all.contains(one)).collect();
+    let twice = compiled_twice(&crates(false)?, &crates(true)?);
     record(outcome, "compiled once", twice.is_empty());
     for one in twice {
-        let name = one.split(' ').next().unwrap_or_default();
-        let other = all.iter().filter(|other| other.split(' ').next() == Some(name)).cloned();
-        println!(
-            "  {one} for the command, {} for the tests: see cli/Cargo.toml",
-            other.collect::<Vec<_>>().join(", ")
-        );
+        println!("  {one}: see cli/Cargo.toml");
     }
     Ok(())
 }
@@ -261,7 +263,7 @@ fn all_tests(filter: Option<&str>, patience: Duration) -> Result<Tally, Failure>
     let mut jobs: Vec<_> = programs.iter().map(|program| Job::of(program, filter)).collect();
     jobs.push(Job::documentation(filter));
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    side_by_side::run(jobs, workers, patience)
+    Ok(side_by_side::run(jobs, workers, patience, &mut |line| println!("{line}")))
 }
 
 pub fn run(args: &TestArgs) -> Result<(), Failure> {
@@ -340,6 +342,16 @@ mod tests {
             first.starts_with("waits: not ended") && last.starts_with("a test: not ended"),
             "{first}; {last}"
         );
+    }
+
+    #[test]
+    fn what_is_compiled_twice_is_found() {
+        let set = |crates: &[&str]| crates.iter().map(|one| one.to_string()).collect::<BTreeSet<_>>();
+        let command = set(&["either v1 []", "syn v2 [full]", "syn v3 [full]"]);
+        let all = set(&["either v1 [use_std]", "syn v2 [full]", "syn v3 [full]", "tokio v1 []"]);
+        let said = "either v1 [] for the command, either v1 [use_std] for the tests";
+        assert_eq!(compiled_twice(&command, &all), [said]);
+        assert!(compiled_twice(&set(&["syn v2 [full]"]), &all).is_empty());
     }
 
     #[test]

@@ -11,7 +11,6 @@ use tessera_sim::progress::Progress;
 
 use super::hear;
 use super::tally::Tally;
-use crate::output::Failure;
 use crate::programs::{cargo, Program};
 
 /// Something to run: a program, or cargo with the tests in documentation.
@@ -60,8 +59,8 @@ fn queue(jobs: Vec<Job>) -> VecDeque<Job> {
     jobs.into()
 }
 
-/// Runs them all, `workers` at a time, and prints what each says once it has ended.
-pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration) -> Result<Tally, Failure> {
+/// Runs them all, `workers` at a time. What one prints is said once it has ended, if a test of it was run.
+pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration, say: &mut dyn FnMut(&str)) -> Tally {
     let (total, begun) = (jobs.len(), Instant::now());
     let jobs = Mutex::new(queue(jobs));
     let progress = Progress::start("testing");
@@ -91,12 +90,11 @@ pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration) -> Result<Tally, 
         }
         drop(send);
         for (count, (name, took, lines, tally)) in ended.iter().enumerate() {
-            println!(
-                "\n--- {name}: {:.1} s, {:.0} s after the first",
-                took.as_secs_f64(),
-                begun.elapsed().as_secs_f64()
-            );
-            lines.iter().filter(|line| !line.is_empty()).for_each(|line| println!("{line}"));
+            if tally.as_ref().map_or(true, Tally::any) {
+                let (took, since) = (took.as_secs_f64(), begun.elapsed().as_secs_f64());
+                say(&format!("\n--- {name}: {took:.1} s, {since:.0} s after the first"));
+                lines.iter().filter(|line| !line.is_empty()).for_each(|line| say(line));
+            }
             match tally {
                 Ok(mut tally) => {
                     tally.failures.iter_mut().for_each(|failure| *failure = format!("{name}: {failure}"));
@@ -108,7 +106,7 @@ pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration) -> Result<Tally, 
             progress.detail(format!("{} of {total} programs done; {now}", count + 1));
         }
     });
-    Ok(sum)
+    sum
 }
 
 #[cfg(test)]
@@ -140,9 +138,20 @@ mod tests {
         let meet = |own: &str, other: &str| {
             format!("touch {}; while ! [ -e {} ]; do sleep 0.01; done; {ONE_GOOD}", at(own), at(other))
         };
-        let jobs = vec![shell("a", &meet("a", "b")), shell("b", &meet("b", "a")), shell("c", ONE_GOOD)];
-        let sum = run(jobs, 2, Duration::from_secs(30)).unwrap();
+        let jobs = vec![
+            shell("a", &meet("a", "b")),
+            shell("b", &meet("b", "a")),
+            shell("c", ONE_GOOD),
+            shell("none", "echo running 0 tests; echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"),
+        ];
+        let mut said = Vec::new();
+        let sum = run(jobs, 2, Duration::from_secs(30), &mut |line| said.push(line.to_owned()));
         assert_eq!([sum.passed, sum.failed, sum.skipped], [3, 0, 0], "{:?}", sum.failures);
+        let heads: Vec<_> =
+            said.iter().filter_map(|line| line.strip_prefix("\n--- ")?.split(':').next()).collect();
+        assert_eq!(heads.len(), 3, "{said:?}");
+        assert!(["a", "b", "c"].iter().all(|name| heads.contains(name)), "{said:?}");
+        assert_eq!(said.iter().filter(|line| *line == "test good ... ok").count(), 3, "{said:?}");
     }
 
     #[test]
@@ -160,7 +169,7 @@ mod tests {
             shell("c", ONE_GOOD),
         ];
         let begun = Instant::now();
-        let mut sum = run(jobs, 2, Duration::from_secs(1)).unwrap();
+        let mut sum = run(jobs, 2, Duration::from_secs(1), &mut |_| ());
         assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
         assert_eq!([sum.passed, sum.failed], [1, 4], "{:?}", sum.failures);
         sum.failures.sort();

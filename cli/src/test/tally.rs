@@ -100,9 +100,14 @@ impl Tally {
         said
     }
 
+    /// Whether there was a test at all.
+    pub fn any(&self) -> bool {
+        self.passed + self.failed + self.skipped > 0
+    }
+
     /// An error if all went well because there was nothing that could go wrong.
     pub fn matched(&self, filter: &str) -> Result<(), Failure> {
-        if self.passed + self.failed + self.skipped > 0 {
+        if self.any() {
             return Ok(());
         }
         Err(Failure::new(format!(
