@@ -231,7 +231,8 @@ fn hear(
     let (mut tally, mut ended) = (Tally::default(), false);
     loop {
         // Between programs cargo compiles, for as long as that takes.
-        match lines.next((tally.open && !patience.is_zero()).then_some(patience))? {
+        let compiles = by_cargo && !tally.open;
+        match lines.next((!compiles && !patience.is_zero()).then_some(patience))? {
             Heard::Line(line) => {
                 tally.line(&line);
                 say(&line);

@@ -160,23 +160,26 @@ mod tests {
         let waits = "echo running 2 tests; printf 'test two ... '; (sleep 600; true)";
         let fails = "echo running 1 test; echo 'test three ... FAILED'; \
                      echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured'; exit 101";
+        let mute = "sleep 601; true";
         let absent = Job { name: "absent".into(), command: Command::new("/nowhere"), cargo: false };
         let jobs = vec![
             shell("crash", crash),
             shell("waits", waits),
             shell("fails", fails),
+            shell("mute", mute),
             absent,
             shell("c", ONE_GOOD),
         ];
         let begun = Instant::now();
         let mut sum = run(jobs, 2, Duration::from_secs(1), &mut |_| ());
         assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-        assert_eq!([sum.passed, sum.failed], [1, 4], "{:?}", sum.failures);
+        assert_eq!([sum.passed, sum.failed], [1, 5], "{:?}", sum.failures);
         sum.failures.sort();
-        let [absent, crash, fails, waits] = &sum.failures[..] else { panic!("{:?}", sum.failures) };
+        let [absent, crash, fails, mute, waits] = &sum.failures[..] else { panic!("{:?}", sum.failures) };
         assert!(absent.starts_with("absent: ") && absent.contains("No such file"), "{absent}");
         assert!(crash.starts_with("crash: ended with signal: 9"), "{crash}");
         assert_eq!(fails, "fails: three");
+        assert!(mute.starts_with("mute: a test: not ended"), "{mute}");
         assert!(waits.starts_with("waits: two: not ended, nor any other of its program, for 1 s"), "{waits}");
     }
 }
