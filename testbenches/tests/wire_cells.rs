@@ -46,13 +46,14 @@ struct Cells {
     to_wire: ToWire<FeedbackWord, 480>,
 }
 
-/// Rows of every kind: empty, one bit, far apart, dense.
+/// Rows of every kind: empty, one bit, far apart, all, dense.
 fn rows(count: usize, width: usize) -> Rows {
     (0..count)
         .map(|row| match row {
             0 => vec![],
             1 => vec![width - 1],
             2 => vec![0, width - 1],
+            3 => (0..width).collect(),
             _ => (0..width).filter(|bit| (bit * bit + row * bit + row) % (row + 1) < 2).collect(),
         })
         .collect()

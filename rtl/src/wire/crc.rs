@@ -7,7 +7,7 @@
 //! the state. Zero bytes in front or behind are powers of Z alone, and can be
 //! taken back with powers of its inverse.
 
-use super::cells::Rows;
+use super::xor::{self, Rows};
 use tessera_abi::icrc::{POLYNOMIAL, RESIDUE, STATE_AFTER_PREFIX};
 use tessera_abi::wire::IP_AT;
 
@@ -60,17 +60,15 @@ pub fn beat_rows(beat: usize) -> Rows {
     rows_of(&data_columns(beat))
 }
 
-/// The same word by word: rows `32 * word ..` give the share of `word`, all
-/// shares are to be XORed.
-pub fn data_rows(beat: usize) -> Rows {
-    let columns = data_columns(beat);
-    let mut rows = Rows::new();
-    for word in 0..beat / 32 {
-        for row in rows_of(&columns[32 * word..32 * word + 32]) {
-            rows.push(row.into_iter().map(|bit| 32 * word + bit).collect());
-        }
-    }
-    rows
+/// Bits of the state that are added up together: fewest tables for beats of 512 bits.
+const GROUPS: [usize; 7] = [5, 5, 5, 5, 4, 4, 4];
+
+/// Parts of what a wide beat adds to the state: fifteen or 31 of each group.
+pub const PARTS: usize = 4 * 31 + 3 * 15;
+
+/// The same in two steps: the parts, each of some of the beat's bits, and of which parts each bit is the sum.
+pub fn beat_parts(beat: usize) -> (Rows, Rows) {
+    xor::in_two_steps(&beat_rows(beat), beat, &GROUPS)
 }
 
 /// The state after a first beat of `beat` zero bits. The ICRC begins at the IP header, so
@@ -107,9 +105,13 @@ mod tests {
         let start = 0x1234_5678;
         let serial = beat.iter().fold(start, |state, byte| step(state, *byte));
         let bit = |j: usize| beat[j / 8] >> (j % 8) & 1 == 1;
-        let data = data_rows(512).chunks(32).fold(0, |sum, word| sum ^ times(&word.to_vec(), bit));
+        let data = times(&beat_rows(512), bit);
         assert_eq!(data ^ times(&state_rows(512), |j| start >> j & 1 == 1), serial);
-        assert_eq!(times(&beat_rows(512), bit), data);
+        let (parts, sums) = beat_parts(512);
+        assert_eq!(parts.len(), PARTS);
+        let parts: Vec<bool> =
+            parts.iter().map(|row| row.iter().filter(|j| bit(**j)).count() % 2 == 1).collect();
+        assert_eq!(times(&sums, |j| parts[j]), data);
     }
 
     #[test]

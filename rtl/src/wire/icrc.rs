@@ -1,9 +1,9 @@
 //! The CRC state of a frame, one 512-bit beat per clock.
 //!
 //! ```text
-//!  beat ─ zero Ethernet header, ─> 16 word shares ─> sum ─>(+)─> state
-//!         ones over the masked fields  (register)    (register) ^  │
-//!                                                               └ Z^512
+//!  beat ─ zero Ethernet header, ─> 169 parts ─> sums ─>(+)─> state
+//!         ones over the masked fields (register) (register) ^  │
+//!                                                           └ Z^512
 //! ```
 //!
 //! Frames carry no tag; their EtherType says which fields are masked. Over IPv6
@@ -16,8 +16,8 @@
 //!
 //! Verified by `testbenches/tests/icrc.rs` against `abi::icrc`.
 
-use super::cells::{XorMatrix, XorRegister};
-use super::crc;
+use super::crc::{self, PARTS};
+use super::xor::{XorMatrix, XorRegister};
 use crate::prelude::*;
 use tessera_abi::icrc::{BTH_MASKED, IPV4_MASKED, IPV6_MASKED, IPV6_MASKED_NIBBLE, UDP_MASKED};
 use tessera_abi::wire::{Form, ETHERTYPE_IPV6, IP_AT};
@@ -30,7 +30,8 @@ pub struct Icrc {
     pub first: Signal<In, Bit>,
     pub data: Signal<In, Bits<512>>,
     pub state: Signal<Out, Bits<32>>,
-    shares: XorRegister<512, 512>,
+    parts: XorRegister<512, PARTS>,
+    sums: XorMatrix<PARTS, 32>,
     advance: XorMatrix<32, 32>,
     valid1: Dff<Bit>,
     first1: Dff<Bit>,
@@ -74,13 +75,15 @@ pub(super) fn masked(form: Form, byte: usize) -> u8 {
 impl Icrc {
     pub fn new() -> Self {
         let [v4, _, v6, _] = Form::ALL;
+        let (parts, sums) = crc::beat_parts(512);
         Self {
             clk: Default::default(),
             valid: Default::default(),
             first: Default::default(),
             data: Default::default(),
             state: Default::default(),
-            shares: XorRegister::new(crc::data_rows(512)),
+            parts: XorRegister::new(parts),
+            sums: XorMatrix::new(sums),
             advance: XorMatrix::new(crc::state_rows(512)),
             valid1: Default::default(),
             first1: Default::default(),
@@ -104,18 +107,18 @@ impl Logic for Icrc {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, valid1, first1, valid2, first2, sum, running, second6);
-        self.shares.clock.next = self.clk.val();
+        self.parts.clock.next = self.clk.val();
 
-        self.shares.enable.next = self.valid.val();
+        self.parts.enable.next = self.valid.val();
         self.ones.next = self.masked4.val();
         if self.data.val().get_bits::<16>(96) == self.ethertype6.val() {
             self.ones.next = self.masked6.val();
         }
-        self.shares.d.next = self.data.val();
+        self.parts.d.next = self.data.val();
         if self.first.val() {
-            self.shares.d.next = (self.data.val() & self.covered.val()) | self.ones.val();
+            self.parts.d.next = (self.data.val() & self.covered.val()) | self.ones.val();
         } else if self.second6.q.val() {
-            self.shares.d.next = self.data.val() | self.masked6_second.val();
+            self.parts.d.next = self.data.val() | self.masked6_second.val();
         }
         if self.valid.val() {
             self.second6.d.next =
@@ -126,23 +129,9 @@ impl Logic for Icrc {
 
         self.valid2.d.next = self.valid1.q.val();
         self.first2.d.next = self.first1.q.val();
+        self.sums.d.next = self.parts.q.val();
         if self.valid1.q.val() {
-            self.sum.d.next = self.shares.q.val().get_bits::<32>(0)
-                ^ self.shares.q.val().get_bits::<32>(32)
-                ^ self.shares.q.val().get_bits::<32>(64)
-                ^ self.shares.q.val().get_bits::<32>(96)
-                ^ self.shares.q.val().get_bits::<32>(128)
-                ^ self.shares.q.val().get_bits::<32>(160)
-                ^ self.shares.q.val().get_bits::<32>(192)
-                ^ self.shares.q.val().get_bits::<32>(224)
-                ^ self.shares.q.val().get_bits::<32>(256)
-                ^ self.shares.q.val().get_bits::<32>(288)
-                ^ self.shares.q.val().get_bits::<32>(320)
-                ^ self.shares.q.val().get_bits::<32>(352)
-                ^ self.shares.q.val().get_bits::<32>(384)
-                ^ self.shares.q.val().get_bits::<32>(416)
-                ^ self.shares.q.val().get_bits::<32>(448)
-                ^ self.shares.q.val().get_bits::<32>(480);
+            self.sum.d.next = self.sums.q.val();
         }
 
         self.advance.d.next = self.running.q.val();

@@ -16,9 +16,10 @@
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 
-use super::cells::{Delay, KeepCount, XorRegister};
+use super::cells::{Delay, KeepCount};
 use super::crc;
 use super::icrc::Icrc;
+use super::xor::XorRegister;
 use crate::prelude::*;
 use crate::stream::LateFifo;
 use crate::types::Beat;

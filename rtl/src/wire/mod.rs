@@ -20,8 +20,9 @@ mod tx_fields;
 mod tx_head;
 mod vlan_insert;
 mod vlan_strip;
+mod xor;
 
-pub use cells::{Delay, KeepBytes, KeepCount, Rom, Rows, XorMatrix, XorRegister};
+pub use cells::{Delay, KeepBytes, KeepCount, Rom};
 pub use endpoint_keys::{EndpointKeys, KeyWord};
 pub use icrc::Icrc;
 pub use icrc_insert::IcrcInsert;
@@ -39,3 +40,4 @@ pub use tx_fields::{HeadParts, TxFields};
 pub use tx_head::TxHead;
 pub use vlan_insert::VlanInsert;
 pub use vlan_strip::{Tag, VlanStrip};
+pub use xor::{Rows, XorMatrix, XorRegister};

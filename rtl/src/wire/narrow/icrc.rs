@@ -15,9 +15,10 @@
 //!
 //! Verified by `testbenches/tests/icrc.rs` against `abi::icrc`.
 
-use super::super::cells::{KeepBytes, XorMatrix, XorRegister};
+use super::super::cells::KeepBytes;
 use super::super::crc;
 use super::super::icrc::masked;
+use super::super::xor::{XorMatrix, XorRegister};
 use crate::prelude::*;
 use tessera_abi::wire::{Form, ETHERTYPE_IPV6, IP_AT};
 

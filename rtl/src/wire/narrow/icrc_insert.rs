@@ -18,8 +18,8 @@
 //!
 //! Verified by `testbenches/tests/icrc.rs`.
 
-use super::super::cells::XorMatrix;
 use super::super::crc;
+use super::super::xor::XorMatrix;
 use super::NarrowIcrc;
 use crate::prelude::*;
 use crate::stream::Fifo;
