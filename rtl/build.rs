@@ -1,10 +1,11 @@
 //! Reads the blocks' own sources for what rust-hdl does not carry to the
 //! export: which type a field has, and what a port's doc comment says.
 //!
-//! Writes `catalogue.rs`, included by `src/emit/catalogue.rs`.
+//! Writes `catalogue.rs`, included by `src/emit/catalogue.rs`, and says by a hash which sources an export is made from.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -13,6 +14,7 @@ fn main() {
     let mut files = Vec::new();
     sources(Path::new("src"), &mut files);
     files.sort();
+    say_sources(files.clone());
     let mut structs = BTreeMap::new();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a readable source");
@@ -35,6 +37,24 @@ fn main() {
     out.push(']');
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by Cargo"));
     std::fs::write(folder.join("catalogue.rs"), out).expect("a writable OUT_DIR");
+}
+
+/// All that decides what is exported: the blocks, the numbers they share with software, which rust-hdl it is, and
+/// what is put behind them.
+fn say_sources(mut files: Vec<PathBuf>) {
+    for beside in ["../abi/src", "../fpga/corundum/widths.v", "../Cargo.toml", "Cargo.toml"] {
+        println!("cargo::rerun-if-changed={beside}");
+        match Path::new(beside) {
+            folder if folder.is_dir() => sources(folder, &mut files),
+            file => files.push(file.to_owned()),
+        }
+    }
+    files.sort();
+    let mut hash = DefaultHasher::new();
+    for file in &files {
+        (file, std::fs::read(file).expect("a readable source")).hash(&mut hash);
+    }
+    println!("cargo::rustc-env=TESSERA_RTL_SOURCES={:016x}", hash.finish());
 }
 
 type Fields = Vec<(String, String, String)>;

@@ -82,16 +82,25 @@ pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{config, export_release};
+    use crate::model::config;
     use std::sync::OnceLock;
+    use tessera_sim::exported;
 
     const SHELLS: [Shell; 3] = [Shell::Thin, Shell::Axi, Shell::Corundum];
+
+    fn exported(name: &str, shell: Shell) -> Export {
+        let exported = match shell {
+            Shell::Thin => exported::nic,
+            Shell::Axi => exported::axi_nic,
+            Shell::Corundum => exported::corundum_nic,
+        };
+        exported(config(name).unwrap()).unwrap()
+    }
 
     /// `tiny` for each shell, made once for all tests.
     fn tiny() -> impl Iterator<Item = (Shell, &'static Export)> {
         static EXPORTS: OnceLock<[Export; 3]> = OnceLock::new();
-        let exported = |shell| export_release(config("tiny").unwrap(), shell).unwrap();
-        SHELLS.into_iter().zip(EXPORTS.get_or_init(|| SHELLS.map(exported)))
+        SHELLS.into_iter().zip(EXPORTS.get_or_init(|| SHELLS.map(|shell| exported("tiny", shell))))
     }
 
     /// The top module with its ports, and nothing in it.
@@ -141,8 +150,10 @@ mod tests {
             (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
         };
         let others = [("nic64", Shell::Thin), ("nic128", Shell::Axi)]
-            .map(|(name, shell)| (shell, export_release(config(name).unwrap(), shell).unwrap()));
-        for (shell, export) in tiny().chain(others.iter().map(|(shell, export)| (*shell, export))) {
+            .map(|(name, shell)| (shell, exported(name, shell)));
+        let mut all: Vec<(Shell, &Export)> = tiny().collect();
+        all.extend(others.iter().map(|(shell, export)| (*shell, export)));
+        for (shell, export) in all {
             let (hollow, text) = (hollow(export), instance(export, shell));
             let (ok, said) = lint(&export.top, &hollow, &text);
             assert!(ok, "{}: {said}", export.top);

@@ -71,7 +71,7 @@ pub fn revision() -> String {
 /// Exports a configuration for simulation: without a revision, so that the
 /// compiled model stays good until the hardware changes.
 pub fn export(config: &'static Config) -> Result<Export, Failure> {
-    Ok(tessera_rtl::export::nic(config, "")?)
+    Ok(tessera_sim::exported::nic(config)?)
 }
 
 /// Names the hardware: equal for equal Verilog, whatever the revision.

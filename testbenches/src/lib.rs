@@ -19,8 +19,9 @@ use std::sync::OnceLock;
 use tessera_abi::params::{Config, CONFIGS, NIC512};
 use tessera_abi::wire::Form;
 use tessera_driver::{CreateError, EndpointKind, EndpointOptions};
+use tessera_rtl::emit;
 use tessera_rtl::prelude::Block;
-use tessera_rtl::{emit, export};
+use tessera_sim::exported;
 use tessera_sim::fabric::FabricOptions;
 use tessera_sim::nic::NicOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model};
@@ -82,7 +83,7 @@ pub fn nearest(form: Form) -> Form {
 /// When it cannot be exported.
 pub fn nic_design() -> &'static Design {
     static DESIGN: OnceLock<Design> = OnceLock::new();
-    DESIGN.get_or_init(|| Design::from(&export::nic(config(), "").unwrap_or_else(|e| panic!("{e}"))))
+    DESIGN.get_or_init(|| Design::from(&exported::nic(config()).unwrap_or_else(|e| panic!("{e}"))))
 }
 
 /// The same under Verilator, built once.

@@ -25,7 +25,7 @@ pub const CONFIG: &Config = &Config {
 pub fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
-        let export = tessera_rtl::export::nic(CONFIG, "").unwrap_or_else(|e| panic!("{e}"));
+        let export = tessera_sim::exported::nic(CONFIG).unwrap_or_else(|e| panic!("{e}"));
         let options = BuildOptions::hurried();
         Model::build(&Design::from(&export), &options).unwrap_or_else(|e| panic!("{e}"))
     })

@@ -13,9 +13,9 @@ use tessera_driver::{
     Access, AddressHandle, ChunkOptions, CreateError, DmaMemory, EndpointKind, EndpointOptions, PostError,
     RecvRequest, SendRequest, Status, WorkCompletion,
 };
-use tessera_rtl::export;
 use tessera_rtl::memories::memories;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
+use tessera_sim::exported;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions, ReplayError};
 use tessera_sim::session::{untag, Session};
@@ -256,13 +256,13 @@ fn datagrams(session: &Session, config: &Config) {
 }
 
 fn delivers_files(config: &'static Config) {
-    let export = export::nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    let export = exported::nic(config).unwrap_or_else(|error| panic!("{error}"));
     delivers_files_as(config, &Design::from(&export), &NicOptions::default());
 }
 
 /// The same behind an AXI4 bus, which does not take everything at once.
 fn delivers_files_over_axi(config: &'static Config) {
-    let export = export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    let export = exported::axi_nic(config).unwrap_or_else(|error| panic!("{error}"));
     let design = Design::from(&export);
     let port = |name: &str| design.ports.iter().find(|port| port.name == name).map(|port| port.width);
     let (bits, bytes) = (config.data_bits, config.data_bits / 8);
@@ -380,7 +380,7 @@ fn with_every_table_full_everything_arrives() {
     const EACH: usize = 4;
     const LEN: usize = 100_000;
     let seed = tessera_testbenches::seed("configs::full");
-    let design = Design::from(&export::nic(&TINY, "").unwrap_or_else(|error| panic!("{error}")));
+    let design = Design::from(&exported::nic(&TINY).unwrap_or_else(|error| panic!("{error}")));
     let options = BuildOptions::hurried();
     let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
     let faults = Faults { loss: Loss::Uniform(0.05), ..Faults::default() };
@@ -440,7 +440,7 @@ fn with_every_table_full_everything_arrives() {
 #[test]
 fn a_recorded_run_plays_back_and_a_changed_one_does_not() {
     let config = Config::by_name("tiny").unwrap();
-    let design = Design::from(&export::nic(config, "").unwrap_or_else(|error| panic!("{error}")));
+    let design = Design::from(&exported::nic(config).unwrap_or_else(|error| panic!("{error}")));
     let options = BuildOptions::hurried();
     let model = Model::build(&design, &options).unwrap_or_else(|error| panic!("{error}"));
     let fabric = FabricOptions::new(1, 250, 0, 1);
@@ -483,7 +483,7 @@ fn the_small_ones_fit_a_small_fpga() {
     const THERE: usize = 208;
     for name in ["nic128", "nic64"] {
         let config = Config::by_name(name).unwrap();
-        let export = export::nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+        let export = exported::nic(config).unwrap_or_else(|error| panic!("{error}"));
         let all = memories(&export.verilog, &export.top);
         let bits: usize = all.iter().filter(|m| m.style != "distributed").map(|m| m.bits()).sum();
         let needed: usize = all.iter().map(|m| m.block_rams()).sum();

@@ -12,6 +12,7 @@ use tessera_rtl::emit::{Direction as Way, Export};
 use tessera_rtl::export;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::corundum::{design, Board};
+use tessera_sim::exported;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::{untag, Session, SessionError};
@@ -27,7 +28,7 @@ fn content(from: usize, number: usize) -> Vec<u8> {
 }
 
 fn nic() -> Export {
-    export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"))
+    exported::corundum_nic(&TINY).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn build(nic: &Export, board: &Board) -> Result<Model, ModelError> {

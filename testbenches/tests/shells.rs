@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tessera_abi::params::Config;
 use tessera_rtl::emit::{Direction, Export};
-use tessera_rtl::export;
+use tessera_sim::exported;
 use tessera_sim::tb::{self, cycle, Agent, AxisDriver, AxisMonitor, Pattern};
 use tessera_sim::tools::{self, ToolOptions};
 use tessera_sim::verilator::{Design, Dut, Port, PortId};
@@ -18,7 +18,7 @@ const LITEX: &str = include_str!("../../fpga/shells/litex.py");
 
 fn axi(name: &str) -> Export {
     let config = Config::by_name(name).unwrap_or_else(|| panic!("there is no {name}"));
-    export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"))
+    exported::axi_nic(config).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn folder(test: &str) -> PathBuf {

@@ -17,7 +17,7 @@ use tessera_testbenches::config;
 
 fn export() -> &'static Export {
     static EXPORT: OnceLock<Export> = OnceLock::new();
-    EXPORT.get_or_init(|| tessera_rtl::export::nic(config(), "").unwrap_or_else(|error| panic!("{error}")))
+    EXPORT.get_or_init(|| tessera_sim::exported::nic(config()).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// An empty folder for one test, with the NIC in it as `nic.v`.
@@ -47,7 +47,7 @@ fn kind() -> &'static str {
 #[test]
 fn every_block_has_a_testbench() {
     let mut missing = BTreeMap::new();
-    let axi = tessera_rtl::export::axi_nic(config(), "").unwrap_or_else(|error| panic!("{error}"));
+    let axi = tessera_sim::exported::axi_nic(config()).unwrap_or_else(|error| panic!("{error}"));
     for module in mutate::modules(&export().verilog).chain(mutate::modules(&axi.verilog)) {
         let block = match module {
             // The block that wires a configuration is the same for all of a kind.

@@ -357,7 +357,7 @@ fn widths_are_those_of_the_core() {
     let work = folder(test);
     exported(&work.join("verilog"));
     let tiny = tessera_abi::params::Config::by_name("tiny").expect("there is a tiny one");
-    let nic = tessera_rtl::export::corundum_nic(tiny, "").unwrap_or_else(|error| panic!("{error}"));
+    let nic = tessera_sim::exported::corundum_nic(tiny).unwrap_or_else(|error| panic!("{error}"));
     let verilator =
         tools::pinned_verilator(&ToolOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     for (name, interfaces) in [("u50", 1), ("vcu118", 2)] {

@@ -43,10 +43,11 @@ use collect::{collect, Instance};
 use design::{width_of, Design};
 use names::{objection, snake_case, Names};
 use rust_hdl::prelude::{check_all, AtomKind, Block, TypeKind, Verilog};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A block as Verilog.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {
     /// Name of the top module.
     pub top: String,
@@ -57,7 +58,7 @@ pub struct Export {
 }
 
 /// A port of the top module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
     /// Verilog name.
     pub name: String,
@@ -75,7 +76,7 @@ pub struct Port {
 }
 
 /// Direction of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     /// Driven from outside.
     In,
@@ -84,7 +85,7 @@ pub enum Direction {
 }
 
 /// A field of a port that is a `LogicStruct`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Rust field name.
     pub name: String,

@@ -79,6 +79,9 @@ struct Manner {
     headers: Option<[PathBuf; 2]>,
 }
 
+/// Flags of Verilator's run-time, in which no model spends its time.
+const RUNTIME: &[&str] = &["-O1"];
+
 /// Flags of what runs once.
 const SLOW: &[&str] = &["-O0"];
 
@@ -276,7 +279,8 @@ impl Compiler<'_> {
             for _ in 0..self.workers().min(total) {
                 scope.spawn(|| {
                     while let Some(job) = next() {
-                        let flags = manner.flags(job.effort).iter().copied();
+                        let flags = if job.own { manner.flags(job.effort) } else { RUNTIME };
+                        let flags = flags.iter().copied();
                         let header = manner.header(job.effort).filter(|_| job.own);
                         let header = header.and_then(|header| header.to_str()).map(|file| ["-include", file]);
                         let flags = flags.chain(header.into_iter().flatten());

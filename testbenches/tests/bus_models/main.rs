@@ -18,8 +18,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use tessera_abi::params::{Config, TINY};
-use tessera_rtl::export;
 use tessera_sim::corundum::{design, Board};
+use tessera_sim::exported;
 use tessera_sim::tools::{self, Cocotb, ToolError, ToolOptions};
 use tessera_sim::verilator::{Design, Direction};
 
@@ -199,7 +199,7 @@ fn outcomes(xml: &str) -> Vec<(String, Option<String>)> {
 }
 
 fn axi_top(name: &str, config: &'static Config, faults: &[Fault]) -> Result<Bench, ToolError> {
-    let export = export::axi_nic(config, "").unwrap_or_else(|error| panic!("{error}"));
+    let export = exported::axi_nic(config).unwrap_or_else(|error| panic!("{error}"));
     Bench::new(name, "axi_top", &Design::from(&export), faults)
 }
 
@@ -229,7 +229,7 @@ fn a_broken_axi_bus_is_noticed() {
 }
 
 fn block(name: &str, board: &Board, faults: &[Fault]) -> Result<Bench, ToolError> {
-    let export = export::corundum_nic(&TINY, "").unwrap_or_else(|error| panic!("{error}"));
+    let export = exported::corundum_nic(&TINY).unwrap_or_else(|error| panic!("{error}"));
     Bench::new(name, "corundum_block", &design(&export, board), faults)
 }
 

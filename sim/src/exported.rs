@@ -1,0 +1,133 @@
+//! Whole NICs as Verilog, for simulation: exported once, and kept in the cache.
+//!
+//! An export takes seconds, and whoever simulates a NIC needs its text to find the model that was compiled of it. What
+//! is kept goes by a hash of the sources that it was made from ([`export::SOURCES`]) and by all of the configuration.
+//! A file that cannot be read is made anew; one that cannot be written is done without.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use tessera_abi::params::Config;
+use tessera_rtl::emit::{EmitError, Export};
+use tessera_rtl::export;
+
+use crate::tools::cache_dir;
+
+type Exporter = fn(&'static Config, &str) -> Result<Export, EmitError>;
+
+/// [`export::nic`] without a revision.
+///
+/// # Errors
+/// Of that.
+pub fn nic(config: &'static Config) -> Result<Export, EmitError> {
+    kept(&folder(), "nic", config, export::nic)
+}
+
+/// [`export::axi_nic`] without a revision.
+///
+/// # Errors
+/// Of that.
+pub fn axi_nic(config: &'static Config) -> Result<Export, EmitError> {
+    kept(&folder(), "axi", config, export::axi_nic)
+}
+
+/// [`export::corundum_nic`] without a revision.
+///
+/// # Errors
+/// Of that.
+pub fn corundum_nic(config: &'static Config) -> Result<Export, EmitError> {
+    kept(&folder(), "corundum", config, export::corundum_nic)
+}
+
+fn folder() -> PathBuf {
+    cache_dir().join("exports")
+}
+
+fn kept(
+    folder: &Path,
+    shell: &str,
+    config: &'static Config,
+    exporter: Exporter,
+) -> Result<Export, EmitError> {
+    let key = Sha256::digest(format!("{} {shell} {config:?}", export::SOURCES));
+    let key: String = key.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let name = format!("{}-{shell}-", config.name);
+    let file = folder.join(format!("{name}{key}.json"));
+    if let Some(export) = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+        return Ok(export);
+    }
+    let export = exporter(config, "")?;
+    let _ = keep(folder, &name, &file, &export);
+    Ok(export)
+}
+
+/// In place of those of other sources.
+fn keep(folder: &Path, name: &str, file: &Path, export: &Export) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|old| old.to_string_lossy().starts_with(name)) {
+            // Another process may have done so.
+            let _ = fs::remove_file(path);
+        }
+    }
+    // Whole or not at all, beside others who do the same.
+    let partial = folder.join(format!("{}.partial", std::process::id()));
+    fs::write(&partial, serde_json::to_vec(export)?)?;
+    fs::rename(&partial, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tessera_abi::params::{NIC64, TINY};
+
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+
+    fn exporter(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+        assert_eq!(revision, "");
+        MADE.fetch_add(1, Ordering::Relaxed);
+        let verilog = format!("module {} ();\nendmodule\n", config.name);
+        Ok(Export { top: config.name.into(), verilog, ports: Vec::new() })
+    }
+
+    fn made() -> usize {
+        MADE.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn an_export_is_made_once() {
+        let folder = std::env::temp_dir().join(format!("tessera-exports-{}", std::process::id()));
+        let get = |shell, config| kept(&folder, shell, config, exporter).unwrap();
+        let first = get("nic", &TINY);
+        assert_eq!((get("nic", &TINY), made()), (first.clone(), 1));
+        // Neither another configuration nor another shell is taken for it.
+        assert_eq!((get("nic", &NIC64).top.as_str(), made()), ("nic64", 2));
+        assert_eq!((get("axi", &TINY).top.as_str(), made()), ("tiny", 3));
+        get("nic", &TINY);
+        get("nic", &NIC64);
+        assert_eq!(made(), 3);
+        // One that is broken is made anew.
+        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 3);
+        files.iter().for_each(|file| fs::write(file, "{").unwrap());
+        assert_eq!((get("nic", &TINY), made()), (first.clone(), 4));
+        // Of other sources: gone once there is a new one.
+        let mine = files.iter().find(|file| file.to_string_lossy().contains("tiny-nic-")).unwrap();
+        fs::rename(mine, folder.join("tiny-nic-0123456789abcdef.json")).unwrap();
+        assert_eq!((get("nic", &TINY), made()), (first, 5));
+        assert!(!folder.join("tiny-nic-0123456789abcdef.json").exists());
+        fs::remove_dir_all(&folder).unwrap();
+        // Where nothing can be written.
+        assert!(kept(Path::new("/proc/no such folder"), "nic", &TINY, exporter).is_ok());
+    }
+
+    #[test]
+    fn what_is_kept_is_what_is_exported() {
+        let made = export::axi_nic(&TINY, "").unwrap();
+        // Made there, or by whoever asked before.
+        assert!(axi_nic(&TINY).unwrap() == made && axi_nic(&TINY).unwrap() == made);
+    }
+}
