@@ -14,7 +14,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::NicOptions;
 use tessera_sim::progress::Progress;
 use tessera_sim::session::Session;
-use tessera_sim::verilator::{Model, Trace};
+use tessera_sim::verilator::Model;
 
 use crate::args;
 use crate::demo::collectives;
@@ -238,7 +238,7 @@ pub fn run(args: &IntervalArgs) -> Result<(), Failure> {
     for name in args.svg.iter().flat_map(|folder| PLOTS.map(|name| folder.join(name))) {
         output::check_writable(&name)?;
     }
-    let model = args.model.build(&model::export(args.model.config()?)?, Trace::Off)?;
+    let model = args.model.build(&model::export(args.model.config()?)?)?;
     let progress = Progress::start("interval");
     let all = policies(&args.fixed);
     let all =

@@ -49,9 +49,15 @@ impl ModelArgs {
         config(&self.config)
     }
 
-    /// Compiles the model, or loads it when it has been compiled before.
-    pub fn build(&self, export: &Export, trace: Trace) -> Result<Model, Failure> {
-        let options = BuildOptions { trace, tools: self.tools.options(), ..BuildOptions::default() };
+    /// Compiles the model, or loads it when it has been compiled before: for simulations of minutes and more.
+    pub fn build(&self, export: &Export) -> Result<Model, Failure> {
+        let options = BuildOptions { tools: self.tools.options(), ..BuildOptions::default() };
+        Ok(Model::build(&Design::from(export), &options)?)
+    }
+
+    /// One that is there sooner and runs a sixth slower: for simulations of seconds.
+    pub fn build_hurried(&self, export: &Export, trace: Trace) -> Result<Model, Failure> {
+        let options = BuildOptions { trace, tools: self.tools.options(), ..BuildOptions::hurried() };
         Ok(Model::build(&Design::from(export), &options)?)
     }
 }

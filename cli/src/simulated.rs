@@ -117,7 +117,7 @@ impl FabricArgs {
         };
         let paths = options.path_delays.len();
         let config = self.model.config()?;
-        let model = self.model.build(&model::export(config)?, Trace::Off)?;
+        let model = self.model.build_hurried(&model::export(config)?, Trace::Off)?;
         let nic = NicOptions { seed: self.seed, ..NicOptions::default() };
         let mut cluster = Cluster::new(&model, self.nics.into(), &nic, options)?;
         if let Some(path) = &self.pcap {

@@ -86,14 +86,14 @@ pub fn nic_design() -> &'static Design {
     DESIGN.get_or_init(|| Design::from(&exported::nic(config()).unwrap_or_else(|e| panic!("{e}"))))
 }
 
-/// The same under Verilator, built once.
+/// The same under Verilator, built once: compiled in a hurry, for tests run it for seconds.
 ///
 /// # Panics
 /// When Verilator refuses it.
 pub fn nic_model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
-        Model::build(nic_design(), &BuildOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+        Model::build(nic_design(), &BuildOptions::hurried()).unwrap_or_else(|e| panic!("{e}"))
     })
 }
 

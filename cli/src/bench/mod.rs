@@ -23,7 +23,7 @@ use tessera_sim::nic::{DmaOptions, NicEvent, NicOptions};
 use tessera_sim::progress::Progress;
 use tessera_sim::tb::Rng;
 use tessera_sim::tools::ToolOptions;
-use tessera_sim::verilator::{Design, Model, Trace};
+use tessera_sim::verilator::{Design, Model};
 
 use crate::args;
 use crate::model::{self, ModelArgs};
@@ -430,7 +430,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     }
     let config = args.model.config()?;
     let export = model::export(config)?;
-    let model = args.model.build(&export, Trace::Off)?;
+    let model = args.model.build(&export)?;
     let wanted = |row: Row| args.rows.contains(&row) || (args.rows.is_empty() && row != Row::Cocotb);
     println!("{} at {CLOCK_MHZ} MHz, seed {}", config.name, args.seed);
     let tools = args.model.tools.options();

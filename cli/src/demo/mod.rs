@@ -235,7 +235,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         let tensor = own_tensor(TENSOR_ELEMENTS);
         inputs.push(Input::new("tensor.f32", tensor.iter().flat_map(|v| v.to_le_bytes()).collect()));
     }
-    let model = args.model.build(&export, trace)?;
+    let model = args.model.build_hurried(&export, trace)?;
     let progress = Progress::start("demo");
     let begun = Instant::now();
     let cluster = cluster(args, &model)?;

@@ -16,7 +16,7 @@ use std::time::Instant;
 use clap::Args;
 use tessera_abi::params::Config;
 use tessera_sim::progress::Progress;
-use tessera_sim::verilator::{Model, Trace};
+use tessera_sim::verilator::Model;
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure};
@@ -171,7 +171,7 @@ pub fn run(args: &SoakArgs) -> Result<(), Failure> {
         )));
     }
     let export = model::export(config)?;
-    let model = args.model.build(&export, Trace::Off)?;
+    let model = args.model.build(&export)?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let new = Report::none(config.name, model::revision(), model::digest(&export), args.seed);
     let report = match &args.json {
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_round_is_run_judged_and_counted() {
         let model = model::export(&NIC512)
-            .and_then(|export| Ok(Model::build(&(&export).into(), &BuildOptions::default())?))
+            .and_then(|export| Ok(Model::build(&(&export).into(), &BuildOptions::hurried())?))
             .unwrap_or_else(|failure| panic!("{failure}"));
         // Fixed: this is about the soak itself; what fresh seeds find, it says when it is run.
         // In this one, frames overflowed behind packets that waited for receives (RO-13).

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use tessera_abi::params::CLOCK_MHZ;
 use tessera_abi::regs::Reg;
 use tessera_sim::progress::Progress;
-use tessera_sim::verilator::{Model, Trace};
+use tessera_sim::verilator::Model;
 
 use crate::model::{self, ModelArgs};
 use crate::output::{self, Failure, RunError};
@@ -300,7 +300,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let begun = Instant::now();
     if !points.is_empty() {
-        let model = args.model.build(&model::export(config)?, Trace::Off)?;
+        let model = args.model.build(&model::export(config)?)?;
         let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let sweep = Sweep {
             model: &model,
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn the_quick_grid_delivers() {
         let model = model::export(&NIC512).and_then(|export| {
-            Ok(Model::build(&(&export).into(), &tessera_sim::verilator::BuildOptions::default())?)
+            Ok(Model::build(&(&export).into(), &tessera_sim::verilator::BuildOptions::hurried())?)
         });
         let model = model.unwrap_or_else(|failure| panic!("{failure}"));
         let seed = tessera_sim::tb::seed("sweep::quick");
