@@ -42,7 +42,7 @@ fn main() {
 /// All that decides what is exported: the blocks, the numbers they share with software, which rust-hdl it is, and
 /// what is put behind them.
 fn say_sources(mut files: Vec<PathBuf>) {
-    for beside in ["../abi/src", "../fpga/corundum/widths.v", "../Cargo.toml", "Cargo.toml"] {
+    for beside in ["../abi/src", "../fpga/corundum/widths.v", "../Cargo.toml", "Cargo.toml", "build.rs"] {
         println!("cargo::rerun-if-changed={beside}");
         match Path::new(beside) {
             folder if folder.is_dir() => sources(folder, &mut files),
