@@ -21,7 +21,7 @@ type Exporter = fn(&'static Config, &str) -> Result<Export, EmitError>;
 /// # Errors
 /// Of that.
 pub fn nic(config: &'static Config) -> Result<Export, EmitError> {
-    kept(&folder(), "nic", config, export::nic)
+    kept(&folder(), export::SOURCES, "nic", config, export::nic)
 }
 
 /// [`export::axi_nic`] without a revision.
@@ -29,7 +29,7 @@ pub fn nic(config: &'static Config) -> Result<Export, EmitError> {
 /// # Errors
 /// Of that.
 pub fn axi_nic(config: &'static Config) -> Result<Export, EmitError> {
-    kept(&folder(), "axi", config, export::axi_nic)
+    kept(&folder(), export::SOURCES, "axi", config, export::axi_nic)
 }
 
 /// [`export::corundum_nic`] without a revision.
@@ -37,7 +37,7 @@ pub fn axi_nic(config: &'static Config) -> Result<Export, EmitError> {
 /// # Errors
 /// Of that.
 pub fn corundum_nic(config: &'static Config) -> Result<Export, EmitError> {
-    kept(&folder(), "corundum", config, export::corundum_nic)
+    kept(&folder(), export::SOURCES, "corundum", config, export::corundum_nic)
 }
 
 fn folder() -> PathBuf {
@@ -46,11 +46,12 @@ fn folder() -> PathBuf {
 
 fn kept(
     folder: &Path,
+    sources: &str,
     shell: &str,
     config: &'static Config,
     exporter: Exporter,
 ) -> Result<Export, EmitError> {
-    let key = Sha256::digest(format!("{} {shell} {config:?}", export::SOURCES));
+    let key = Sha256::digest(format!("{sources} {shell} {config:?}"));
     let key: String = key.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let name = format!("{}-{shell}-", config.name);
     let file = folder.join(format!("{name}{key}.json"));
@@ -84,6 +85,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tessera_abi::params::{NIC64, TINY};
 
+    /// Another configuration by a name that is taken.
+    static OTHER: Config = Config { name: TINY.name, ..NIC64 };
+
     static MADE: AtomicUsize = AtomicUsize::new(0);
 
     fn exporter(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn an_export_is_made_once() {
         let folder = std::env::temp_dir().join(format!("tessera-exports-{}", std::process::id()));
-        let get = |shell, config| kept(&folder, shell, config, exporter).unwrap();
+        let get = |shell, config| kept(&folder, "these", shell, config, exporter).unwrap();
         let first = get("nic", &TINY);
         assert_eq!((get("nic", &TINY), made()), (first.clone(), 1));
         // Neither another configuration nor another shell is taken for it.
@@ -109,19 +113,20 @@ mod tests {
         get("nic", &TINY);
         get("nic", &NIC64);
         assert_eq!(made(), 3);
+        get("nic", &OTHER);
+        assert_eq!(made(), 4);
         // One that is broken is made anew.
-        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(files.len(), 3);
-        files.iter().for_each(|file| fs::write(file, "{").unwrap());
-        assert_eq!((get("nic", &TINY), made()), (first.clone(), 4));
-        // Of other sources: gone once there is a new one.
-        let mine = files.iter().find(|file| file.to_string_lossy().contains("tiny-nic-")).unwrap();
-        fs::rename(mine, folder.join("tiny-nic-0123456789abcdef.json")).unwrap();
-        assert_eq!((get("nic", &TINY), made()), (first, 5));
-        assert!(!folder.join("tiny-nic-0123456789abcdef.json").exists());
+        let files = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        assert_eq!(files().len(), 3);
+        files().iter().for_each(|file| fs::write(file, "{").unwrap());
+        assert_eq!((get("nic", &OTHER), made()), (first.clone(), 5));
+        // Of other sources: made anew, and what was of these is gone.
+        let anew = || kept(&folder, "others", "nic", &OTHER, exporter).unwrap();
+        assert_eq!((anew(), made()), (first.clone(), 6));
+        assert_eq!((anew(), made(), files().len()), (first, 6, 3));
         fs::remove_dir_all(&folder).unwrap();
         // Where nothing can be written.
-        assert!(kept(Path::new("/proc/no such folder"), "nic", &TINY, exporter).is_ok());
+        assert!(kept(Path::new("/proc/no such folder"), "these", "nic", &TINY, exporter).is_ok());
     }
 
     #[test]
