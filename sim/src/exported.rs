@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use tessera_abi::params::Config;
@@ -68,13 +69,16 @@ fn keep(folder: &Path, name: &str, file: &Path, export: &Export) -> std::io::Res
     fs::create_dir_all(folder)?;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.file_name().is_some_and(|old| old.to_string_lossy().starts_with(name)) {
+        let old = path.file_name().unwrap_or_default().to_string_lossy();
+        if old.starts_with(name) && old.ends_with(".json") {
             // Another process may have done so.
             let _ = fs::remove_file(path);
         }
     }
-    // Whole or not at all, beside others who do the same.
-    let partial = folder.join(format!("{}.partial", std::process::id()));
+    // Whole or not at all, beside other processes and threads that do the same.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let partial = folder.join(format!("{}-{number}.partial", std::process::id()));
     fs::write(&partial, serde_json::to_vec(export)?)?;
     fs::rename(&partial, file)
 }
@@ -82,8 +86,8 @@ fn keep(folder: &Path, name: &str, file: &Path, export: &Export) -> std::io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tessera_abi::params::{NIC64, TINY};
+    use std::sync::atomic::AtomicUsize;
+    use tessera_abi::params::{CONFIGS, NIC64, TINY};
 
     /// Another configuration by a name that is taken.
     static OTHER: Config = Config { name: TINY.name, ..NIC64 };
@@ -127,6 +131,25 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
         // Where nothing can be written.
         assert!(kept(Path::new("/proc/no such folder"), "these", "nic", &TINY, exporter).is_ok());
+    }
+
+    #[test]
+    fn threads_keep_their_own() {
+        let folder = std::env::temp_dir().join(format!("tessera-exports-threads-{}", std::process::id()));
+        let long: Exporter = |config, _| {
+            let verilog = config.name.repeat(100_000);
+            Ok(Export { top: config.name.into(), verilog, ports: Vec::new() })
+        };
+        let none: Exporter = |config, _| panic!("{} was not kept", config.name);
+        for round in 0..20 {
+            let sources = round.to_string();
+            let get = |config, exporter| kept(&folder, &sources, "nic", config, exporter).unwrap().top;
+            std::thread::scope(|scope| {
+                CONFIGS.iter().for_each(|config| drop(scope.spawn(move || get(config, long))));
+            });
+            CONFIGS.iter().for_each(|config| assert_eq!(get(config, none), config.name));
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
