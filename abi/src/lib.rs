@@ -9,6 +9,7 @@
 //! | [`corundum`] | the NIC as an application block of Corundum: BAR 2 |
 //! | [`pci`] | vendor, device and BAR 0 of a NIC on PCI |
 //! | [`params`] | named configurations and defaults, in bytes, clocks and ticks |
+//! | [`parts`] | what a configuration can leave out, and the names of those that do |
 //! | [`document`] | the texts of docs/registers.md and docs/wire.md, made from the constants |
 //! | [`status`] | completion statuses and drop reasons, in code order |
 //!
@@ -21,6 +22,7 @@ pub mod corundum;
 pub mod document;
 pub mod icrc;
 pub mod params;
+pub mod parts;
 pub mod pci;
 pub mod queue;
 pub mod regs;

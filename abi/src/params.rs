@@ -2,6 +2,7 @@
 //!
 //! A configuration is data: one source, one Verilog export per configuration.
 
+use crate::parts::Part;
 use crate::regs::{self, Reg};
 use crate::wire;
 
@@ -337,27 +338,13 @@ impl Config {
 
     /// The bits of SIZES2 for parts that are left out.
     const fn left_out(&self) -> u32 {
-        let mut bits = 0;
-        if !self.ipv6 {
-            bits |= regs::sizes2::NO_IPV6;
-        }
-        if !self.vlan {
-            bits |= regs::sizes2::NO_VLAN;
-        }
-        if !self.rounds {
-            bits |= regs::sizes2::NO_ROUNDS;
-        }
-        if !self.classes {
-            bits |= regs::sizes2::NO_CLASSES;
-        }
-        if !self.path_tables {
-            bits |= regs::sizes2::NO_PATH_TABLES;
-        }
-        if !self.recycle {
-            bits |= regs::sizes2::NO_RECYCLE;
-        }
-        if !self.datagrams {
-            bits |= regs::sizes2::NO_DATAGRAMS;
+        let (mut bits, mut number) = (0, 0);
+        while number < Part::ALL.len() {
+            let part = Part::ALL[number];
+            if !self.has(part) {
+                bits |= part.left_out_bit();
+            }
+            number += 1;
         }
         bits
     }
@@ -397,7 +384,7 @@ impl Config {
         }
     }
 
-    /// The configuration of a name.
+    /// The configuration of a name, of those in [`CONFIGS`]; [`Self::named`] knows more.
     pub fn by_name(name: &str) -> Option<&'static Config> {
         CONFIGS.iter().find(|config| config.name == name)
     }

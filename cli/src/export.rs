@@ -15,7 +15,8 @@ use crate::output::{self, Failure};
 /// Export a configuration as Verilog.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    /// Configuration of the NIC [default: nic512]
+    /// Configuration of the NIC; NAME_no_PART leaves a part out, NAME_plain all parts
+    /// [default: nic512]
     #[arg(long, value_name = "NAME")]
     config: Option<String>,
     /// What host memory is behind

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use clap::Args;
 use sha2::{Digest, Sha256};
-use tessera_abi::params::{Config, CONFIGS};
+use tessera_abi::params::Config;
 use tessera_rtl::emit::Export;
 use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
@@ -15,7 +15,7 @@ use crate::output::Failure;
 /// Which hardware, and which Verilator compiles it.
 #[derive(Args, Debug)]
 pub struct ModelArgs {
-    /// Configuration of the NIC
+    /// Configuration of the NIC; NAME_no_PART leaves a part out, NAME_plain all parts
     #[arg(long, default_value = "nic512", value_name = "NAME")]
     pub config: String,
     #[command(flatten)]
@@ -38,10 +38,7 @@ impl ToolArgs {
 
 /// A configuration by name.
 pub fn config(name: &str) -> Result<&'static Config, Failure> {
-    Config::by_name(name).ok_or_else(|| {
-        let known: Vec<_> = CONFIGS.iter().map(|config| config.name).collect();
-        Failure::new(format!("there is no configuration {name}; there is {}", known.join(", ")))
-    })
+    Ok(tessera_sim::exported::config(name)?)
 }
 
 impl ModelArgs {

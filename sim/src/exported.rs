@@ -10,10 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use tessera_abi::params::Config;
+use tessera_abi::parts::UnknownConfig;
 use tessera_rtl::emit::{EmitError, Export};
 use tessera_rtl::export;
 
 use crate::tools::cache_dir;
+
+/// The configuration of a name, parts left out included ([`Config::named`]).
+///
+/// # Errors
+/// [`UnknownConfig`]. One that is found is kept for as long as the program runs: it is asked for once or twice.
+pub fn config(name: &str) -> Result<&'static Config, UnknownConfig<'static>> {
+    if let Some(config) = Config::by_name(name) {
+        return Ok(config);
+    }
+    Ok(Box::leak(Box::new(Config::named(String::leak(name.to_owned()))?)))
+}
 
 type Exporter = fn(&'static Config, &str) -> Result<Export, EmitError>;
 

@@ -16,7 +16,7 @@ pub mod tabulation;
 
 use std::sync::OnceLock;
 
-use tessera_abi::params::{Config, CONFIGS, NIC512};
+use tessera_abi::params::{Config, NIC512};
 use tessera_abi::wire::Form;
 use tessera_driver::{CreateError, EndpointKind, EndpointOptions};
 use tessera_rtl::emit;
@@ -45,10 +45,9 @@ pub fn seed(test: &str) -> u64 {
 /// If there is no configuration of that name.
 pub fn config() -> &'static Config {
     match std::env::var("TESSERA_CONFIG") {
-        Ok(name) if !name.is_empty() => Config::by_name(&name).unwrap_or_else(|| {
-            let known: Vec<_> = CONFIGS.iter().map(|config| config.name).collect();
-            panic!("TESSERA_CONFIG={name}: there is {}", known.join(", "))
-        }),
+        Ok(name) if !name.is_empty() => {
+            exported::config(&name).unwrap_or_else(|error| panic!("TESSERA_CONFIG: {error}"))
+        }
         _ => &NIC512,
     }
 }

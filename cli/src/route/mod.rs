@@ -34,7 +34,8 @@ use xray::Xray;
 /// Place and route a block, or any Verilog, in a Lattice ECP5, a Gowin GW5AST or an Artix-7: the clock it closes
 #[derive(Args, Debug)]
 pub struct RouteArgs {
-    /// Configuration of the NIC [default: tiny]
+    /// Configuration of the NIC; NAME_no_PART leaves a part out, NAME_plain all parts
+    /// [default: tiny]
     #[arg(long, value_name = "NAME", conflicts_with = "verilog")]
     config: Option<String>,
     /// What the NIC is to be joined to
