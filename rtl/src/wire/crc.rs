@@ -6,6 +6,17 @@
 //! two matrices: one for the data (no feedback, can be pipelined) and one for
 //! the state. Zero bytes in front or behind are powers of Z alone, and can be
 //! taken back with powers of its inverse.
+//!
+//! Blocks keep the state in a basis of its own (decision 0090): bit k is bit 0 of what the state was 4k bytes before,
+//! had these been zeros. With T = Z^-32 that is `y[k] = e0 T^k s`, so that four bytes back are a shift by a bit:
+//!
+//! ```text
+//!  y[0] <- y[1] <- y[2] ... y[30] <- y[31] <- y[32], the sum of some of y[0 .. 32]
+//! ```
+//!
+//! and n times four bytes back are a window on `y[n .. n + 32]`. A dense matrix for each number of bytes would be a
+//! hundred tables; beats forward, 4 or 16 steps of T, have as many dense rows and no more. What leaves the chip, and
+//! nothing else, is turned into the CRC again ([`ended_rows`]).
 
 use super::xor::{self, Rows};
 use tessera_abi::icrc::{POLYNOMIAL, RESIDUE, STATE_AFTER_PREFIX};
@@ -35,24 +46,60 @@ fn rows_of(columns: &[u32]) -> Rows {
     (0..32).map(|bit| (0..columns.len()).filter(|at| columns[*at] >> bit & 1 == 1).collect()).collect()
 }
 
-fn map_rows(step: fn(u32) -> u32, times: usize) -> Rows {
-    let columns: Vec<u32> = (0..32).map(|bit| repeat(step, times, 1 << bit)).collect();
-    rows_of(&columns)
+/// Four zero bytes taken back.
+fn four_back(state: u32) -> u32 {
+    repeat(backward, 32, state)
+}
+
+/// A state in the basis of the blocks.
+fn turned(state: u32) -> u32 {
+    let bit = |(turned, state): (u32, u32), k| (turned | (state & 1) << k, four_back(state));
+    (0..32).fold((0, state), bit).0
+}
+
+/// The states whose `turned` are the unit vectors.
+fn units() -> [u32; 32] {
+    // Pairs of a state and what it turns into, eliminated until the latter are units.
+    let mut pairs: [(u32, u32); 32] = core::array::from_fn(|bit| (1 << bit, turned(1 << bit)));
+    for k in 0..32 {
+        let pivot = (k..32).find(|&at| pairs[at].1 >> k & 1 == 1).expect("Z^-32 generates the field");
+        pairs.swap(k, pivot);
+        let (state, turned) = pairs[k];
+        for (at, pair) in pairs.iter_mut().enumerate() {
+            if at != k && pair.1 >> k & 1 == 1 {
+                *pair = (pair.0 ^ state, pair.1 ^ turned);
+            }
+        }
+    }
+    pairs.map(|(state, _)| state)
+}
+
+/// Rows of a map of states, from the basis of the blocks to what `to` makes of it.
+fn map_rows(map: impl Fn(u32) -> u32) -> Rows {
+    rows_of(&units().map(map))
 }
 
 /// The state after a beat of `beat` zero bits.
 pub fn state_rows(beat: usize) -> Rows {
-    map_rows(forward, beat)
+    map_rows(|state| turned(repeat(forward, beat, state)))
 }
 
-/// The state before `bytes` zero bytes, from the one after them.
-pub fn rewind_rows(bytes: usize) -> Rows {
-    map_rows(backward, 8 * bytes)
+/// The state, and behind it the bits that come in where four zero bytes are taken back `most` times: what the state
+/// was n times four bytes before is in bits `n .. n + 32`.
+pub fn back_rows(most: usize) -> Rows {
+    let before = |words| map_rows(|state| turned(repeat(four_back, words, state)));
+    let comes_in = (1..=most).filter_map(|words| before(words).pop());
+    state_rows(0).into_iter().chain(comes_in).collect()
+}
+
+/// The CRC state, as the standard has it, before two zero bytes.
+pub fn ended_rows() -> Rows {
+    map_rows(|state| repeat(backward, 16, state))
 }
 
 /// What each bit of a beat adds to the state at the beat's end.
 fn data_columns(beat: usize) -> Vec<u32> {
-    (0..beat).map(|bit| repeat(forward, beat - bit, 1)).collect()
+    (0..beat).map(|bit| turned(repeat(forward, beat - bit, 1))).collect()
 }
 
 /// What a beat adds to the state at its end.
@@ -76,14 +123,14 @@ pub fn beat_parts(beat: usize) -> (Rows, Rows) {
 /// `STATE_AFTER_PREFIX`.
 pub fn first_beat_state(beat: usize) -> u32 {
     let start = repeat(backward, 8 * IP_AT, STATE_AFTER_PREFIX);
-    repeat(forward, beat, start)
+    turned(repeat(forward, beat, start))
 }
 
 /// The state behind a correct frame whose last beat, of `beat` bytes, was filled
 /// up with zeros; indexed by the bytes of the frame modulo 64.
 pub fn residues(beat: usize) -> Vec<u64> {
     let missing = |bytes: usize| (beat - bytes % beat) % beat;
-    (0..64).map(|bytes| u64::from(repeat(forward, 8 * missing(bytes), RESIDUE))).collect()
+    (0..64).map(|bytes| u64::from(turned(repeat(forward, 8 * missing(bytes), RESIDUE)))).collect()
 }
 
 #[cfg(test)]
@@ -106,7 +153,7 @@ mod tests {
         let serial = beat.iter().fold(start, |state, byte| step(state, *byte));
         let bit = |j: usize| beat[j / 8] >> (j % 8) & 1 == 1;
         let data = times(&beat_rows(512), bit);
-        assert_eq!(data ^ times(&state_rows(512), |j| start >> j & 1 == 1), serial);
+        assert_eq!(data ^ times(&state_rows(512), |j| turned(start) >> j & 1 == 1), turned(serial));
         let (parts, sums) = beat_parts(512);
         assert_eq!(parts.len(), PARTS);
         let parts: Vec<bool> =
@@ -127,16 +174,29 @@ mod tests {
 
     #[test]
     fn rewinding_undoes_zero_bytes() {
-        for bytes in [1usize, 2, 4, 32] {
-            let end = (0..bytes).fold(0xDEAD_BEEF, |state, _| step(state, 0));
-            assert_eq!(times(&rewind_rows(bytes), |j| end >> j & 1 == 1), 0xDEAD_BEEF);
+        let rows = back_rows(15);
+        for words in 0..=15 {
+            let end = (0..4 * words + 2).fold(0xDEAD_BEEF, |state, _| step(state, 0));
+            let window: Vec<bool> = rows[words..words + 32]
+                .iter()
+                .map(|row| row.iter().filter(|k| turned(end) >> **k & 1 == 1).count() % 2 == 1)
+                .collect();
+            assert_eq!(times(&ended_rows(), |k| window[k]), 0xDEAD_BEEF, "{words}");
+        }
+    }
+
+    #[test]
+    fn steps_are_shifts_with_few_dense_rows() {
+        assert!(back_rows(0).iter().enumerate().all(|(k, row)| *row == [k]));
+        for (beat, dense) in [(512, 16), (128, 4)] {
+            assert_eq!(state_rows(beat).iter().filter(|row| row.len() > 1).count(), dense);
         }
     }
 
     #[test]
     fn the_ethernet_header_is_neutral() {
         let fifty = (0..50).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0));
-        assert_eq!(first_beat_state(512), fifty);
-        assert_eq!(first_beat_state(128), (0..2).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0)));
+        assert_eq!(first_beat_state(512), turned(fifty));
+        assert_eq!(first_beat_state(128), turned((0..2).fold(STATE_AFTER_PREFIX, |state, _| step(state, 0))));
     }
 }

@@ -9,7 +9,7 @@
 //! - One beat per clock. A last beat of 62 bytes leaves no place for the ICRC:
 //!   the frame grows by a beat, and `frame_ready` is low for the clock after.
 //! - Frames are 2 modulo 4 bytes long, as headers and padding make them. Bytes of a
-//!   beat outside `tkeep` are zeros: `tx_beats` makes them so.
+//!   beat outside `tkeep` are zeros: `tx_beats` makes them so. On `m_axis` they mean nothing.
 //! - Nothing waits inside: a beat is accepted only when the FIFO has a place
 //!   for everything on its way. A beat accepted at clock 0 is on `m_axis` at
 //!   clock 9; beats of a frame that come without a gap leave without one.
@@ -19,10 +19,13 @@
 use super::cells::{Delay, KeepCount};
 use super::crc;
 use super::icrc::Icrc;
-use super::xor::XorRegister;
+use super::xor::{XorMatrix, XorRegister};
 use crate::prelude::*;
 use crate::stream::LateFifo;
 use crate::types::Beat;
+
+/// What a last beat may be filled up with, in words of 32 bits: its first two bytes and its last two are none.
+const BACK: usize = 15;
 
 #[derive(LogicBlock)]
 pub struct IcrcInsert {
@@ -51,13 +54,12 @@ pub struct IcrcInsert {
     late_bytes: Delay<Bits<6>>,
     valids: Dff<Bits<5>>,
     lasts: Dff<Bits<5>>,
-    /// Filling bytes to take back, beside each stage.
-    filling: [Dff<Bits<6>>; 5],
-    /// The state 2, 6, 10 and 14 bytes before.
-    near_end: [XorRegister<32, 32>; 4],
-    /// That, and 16, 32 and 48 bytes before it.
-    plain: Dff<Bits<32>>,
-    far_end: [XorRegister<32, 32>; 3],
+    /// Bytes to take back, by four, beside each stage.
+    filling: [Dff<Bits<4>>; 4],
+    /// The state, and what came before it; the window on that at the frame's end.
+    back: XorRegister<32, { 32 + BACK }>,
+    rewound: Dff<Bits<32>>,
+    ended: XorMatrix<32, 32>,
     put: Dff<Bit>,
     word: Dff<Bits<544>>,
     word_last: Dff<Bit>,
@@ -69,10 +71,11 @@ pub struct IcrcInsert {
     go: Signal<Local, Bit>,
     grows: Signal<Local, Bit>,
     added: Signal<Local, Bits<6>>,
-    rewound: [Signal<Local, Bits<32>>; 2],
+    window: Signal<Local, Bits<{ 32 + BACK }>>,
     crc: Signal<Local, Bits<32>>,
     spread: Signal<Local, Bits<544>>,
     sealed: [Signal<Local, Bits<544>>; 17],
+    lowest: Signal<Local, Bits<16>>,
     bytes: Signal<Local, Bits<7>>,
     shifts: [Constant<Bits<10>>; 16],
     limit: Constant<Bits<6>>,
@@ -106,9 +109,9 @@ impl IcrcInsert {
             valids: Default::default(),
             lasts: Default::default(),
             filling: Default::default(),
-            near_end: core::array::from_fn(|i| XorRegister::new(crc::rewind_rows(2 + 4 * i))),
-            plain: Default::default(),
-            far_end: core::array::from_fn(|i| XorRegister::new(crc::rewind_rows(16 + 16 * i))),
+            back: XorRegister::new(crc::back_rows(BACK)),
+            rewound: Default::default(),
+            ended: XorMatrix::new(crc::ended_rows()),
             put: Default::default(),
             word: Default::default(),
             word_last: Default::default(),
@@ -119,10 +122,11 @@ impl IcrcInsert {
             go: Default::default(),
             grows: Default::default(),
             added: Default::default(),
-            rewound: Default::default(),
+            window: Default::default(),
             crc: Default::default(),
             spread: Default::default(),
             sealed: Default::default(),
+            lowest: Default::default(),
             bytes: Default::default(),
             shifts: core::array::from_fn(|i| Constant::new((32 * i as u64 + 16).into())),
             // Two per clock may be added before the count shows the first.
@@ -136,7 +140,7 @@ impl Logic for IcrcInsert {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clk, beat, beat_valid, beat_last, beat_bytes, first, skip, occupied);
-        dff_setup!(self, clk, valids, lasts, plain, put, word, word_last, word_bytes, extra, extra_bytes);
+        dff_setup!(self, clk, valids, lasts, rewound, put, word, word_last, word_bytes, extra, extra_bytes);
         self.icrc.clk.next = self.clk.val();
         self.late_beat.clock.next = self.clk.val();
         self.late_bytes.clock.next = self.clk.val();
@@ -168,34 +172,21 @@ impl Logic for IcrcInsert {
         self.valids.d.next = (self.valids.q.val() << 1) | bit_cast::<5, 1>(self.beat_valid.q.val().into());
         self.lasts.d.next = (self.lasts.q.val() << 1) | bit_cast::<5, 1>(self.beat_last.q.val().into());
 
-        // The state is there after 3 clocks. A frame ends 2 modulo 4, so its
-        // filling is 2 bytes and a multiple of four: two steps take it back.
+        // The state is there after 3 clocks. A frame ends 2 modulo 4, so its filling is a multiple of four, taken
+        // back as a window, and 2 bytes.
         self.filling[0].clock.next = self.clk.val();
-        self.filling[0].d.next = !self.beat_bytes.q.val() + 1;
-        for i in 0..4 {
+        self.filling[0].d.next = !self.beat_bytes.q.val().get_bits::<4>(2);
+        for i in 0..3 {
             self.filling[i + 1].clock.next = self.clk.val();
             self.filling[i + 1].d.next = self.filling[i].q.val();
         }
-        self.rewound[0].next = self.near_end[0].q.val();
-        for i in 0..4 {
-            self.near_end[i].clock.next = self.clk.val();
-            self.near_end[i].enable.next = self.valids.q.val().get_bit(2) & self.lasts.q.val().get_bit(2);
-            self.near_end[i].d.next = self.icrc.state.val();
-            if self.filling[3].q.val().get_bits::<2>(2).index() == i {
-                self.rewound[0].next = self.near_end[i].q.val();
-            }
-        }
-        self.plain.d.next = self.rewound[0].val();
-        self.rewound[1].next = self.plain.q.val();
-        for i in 0..3 {
-            self.far_end[i].clock.next = self.clk.val();
-            self.far_end[i].enable.next = self.valids.q.val().get_bit(3) & self.lasts.q.val().get_bit(3);
-            self.far_end[i].d.next = self.rewound[0].val();
-            if self.filling[4].q.val().get_bits::<2>(4).index() == i + 1 {
-                self.rewound[1].next = self.far_end[i].q.val();
-            }
-        }
-        self.crc.next = !self.rewound[1].val();
+        self.back.clock.next = self.clk.val();
+        self.back.enable.next = self.valids.q.val().get_bit(2) & self.lasts.q.val().get_bit(2);
+        self.back.d.next = self.icrc.state.val();
+        self.window.next = self.back.q.val() >> self.filling[3].q.val();
+        self.rewound.d.next = self.window.val().get_bits::<32>(0);
+        self.ended.d.next = self.rewound.q.val();
+        self.crc.next = !self.ended.q.val();
 
         // Clock 5: the ICRC goes behind the last byte.
         self.put.d.next = self.valids.q.val().get_bit(4);
@@ -211,22 +202,21 @@ impl Logic for IcrcInsert {
             }
         }
         self.word.d.next = self.sealed[16].val();
-        // Zeros where there is no beat: the clock of an extra one is such.
-        if !self.valids.q.val().get_bit(4) {
-            self.word.d.next = 0.into();
-        }
 
         // Clock 6: into the FIFO, and once more for what stuck out.
         self.extra.d.next = self.put.q.val() & self.word_last.q.val() & (self.word_bytes.q.val() == 62);
         self.extra_bytes.d.next = self.word.q.val().get_bits::<16>(512);
         self.bytes.next = bit_cast::<7, 6>(self.word_bytes.q.val()) + 4;
         self.out.in_valid.next = self.put.q.val() | self.extra.q.val();
-        self.out.in_data.next.tdata = self.word.q.val().get_bits::<512>(0);
+        self.lowest.next = self.word.q.val().get_bits::<16>(0);
+        if self.extra.q.val() {
+            self.lowest.next = self.extra_bytes.q.val();
+        }
+        self.out.in_data.next.tdata = (bit_cast::<512, 496>(self.word.q.val().get_bits::<496>(16)) << 16)
+            | bit_cast::<512, 16>(self.lowest.val());
         self.out.in_data.next.tkeep = self.all_bytes.val();
         self.out.in_data.next.tlast = false;
         if self.extra.q.val() {
-            self.out.in_data.next.tdata =
-                self.word.q.val().get_bits::<512>(0) | bit_cast::<512, 16>(self.extra_bytes.q.val());
             self.out.in_data.next.tkeep = 3.into();
             self.out.in_data.next.tlast = true;
         } else if self.word_last.q.val() & (self.word_bytes.q.val() != 62) {

@@ -56,9 +56,9 @@ pub struct NarrowIcrcInsert {
     /// A last beat, and its `fours`, beside the state's pipeline.
     ends: Dff<Bits<3>>,
     fours: [Dff<Bits<2>>; 3],
-    /// The state two bytes before the filling's end; then four more, so many times.
-    two_back: XorMatrix<32, 32>,
-    four_back: XorMatrix<32, 32>,
+    /// The state, four bytes back so many times; then two bytes, and as the wire has it.
+    back: XorMatrix<32, 33>,
+    ended: XorMatrix<32, 32>,
     code: Dff<Bits<32>>,
     rewinding: Dff<Bit>,
     to_rewind: Dff<Bits<2>>,
@@ -100,8 +100,8 @@ impl NarrowIcrcInsert {
             ripe: Default::default(),
             ends: Default::default(),
             fours: Default::default(),
-            two_back: XorMatrix::new(crc::rewind_rows(2)),
-            four_back: XorMatrix::new(crc::rewind_rows(4)),
+            back: XorMatrix::new(crc::back_rows(1)),
+            ended: XorMatrix::new(crc::ended_rows()),
             code: Default::default(),
             rewinding: Default::default(),
             to_rewind: Default::default(),
@@ -165,19 +165,19 @@ impl Logic for NarrowIcrcInsert {
 
         // The state is there after 3 clocks; the filling is 2 bytes and at most
         // three times four. Frames of four beats or more leave the time.
-        self.two_back.d.next = self.icrc.state.val();
-        self.four_back.d.next = self.code.q.val();
+        self.back.d.next = self.code.q.val();
+        self.ended.d.next = self.code.q.val();
         self.codes.in_valid.next = self.rewinding.q.val() & (self.to_rewind.q.val() == 0);
-        self.codes.in_data.next = !self.code.q.val();
+        self.codes.in_data.next = !self.ended.q.val();
         if self.codes.in_valid.val() {
             self.rewinding.d.next = false;
         }
         if self.ends.q.val().get_bit(2) {
             self.rewinding.d.next = true;
-            self.code.d.next = self.two_back.q.val();
+            self.code.d.next = self.icrc.state.val();
             self.to_rewind.d.next = !self.fours[2].q.val();
         } else if self.to_rewind.q.val().any() {
-            self.code.d.next = self.four_back.q.val();
+            self.code.d.next = self.back.q.val().get_bits::<32>(1);
             self.to_rewind.d.next = self.to_rewind.q.val() - 1;
         }
 
