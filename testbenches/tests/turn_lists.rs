@@ -10,7 +10,7 @@ const SLOTS_LOG2: usize = 5;
 const SLOTS: u64 = 1 << SLOTS_LOG2;
 
 fn design() -> Design {
-    tessera_testbenches::design("turn_lists", || TurnLists::new(SLOTS_LOG2))
+    tessera_testbenches::design("turn_lists", || TurnLists::new(SLOTS_LOG2, true))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

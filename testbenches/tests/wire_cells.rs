@@ -3,6 +3,7 @@
 
 use tessera_rtl::emit::with_big_stack;
 use tessera_rtl::prelude::*;
+use tessera_rtl::stream::Lowest;
 use tessera_rtl::wire::{
     Delay, FeedbackWord, FromWire, KeepBytes, KeepCount, Rom, Rows, ToWire, XorMatrix, XorRegister,
 };
@@ -31,6 +32,8 @@ struct Cells {
     limit: Signal<Out, Bits<24>>,
     bitmap: Signal<Out, Bits<256>>,
     bytes: Signal<Out, Bits<480>>,
+    alone: Signal<Out, Bits<8>>,
+    narrow_alone: Signal<Out, Bits<4>>,
     keep_bytes: KeepBytes,
     keep_count: KeepCount,
     narrow_keep_bytes: KeepBytes<128, 16>,
@@ -44,6 +47,8 @@ struct Cells {
     delay_most: Delay<Bits<64>>,
     from_wire: FromWire<FeedbackWord, 480>,
     to_wire: ToWire<FeedbackWord, 480>,
+    lowest: Lowest<8>,
+    narrow_lowest: Lowest<4>,
 }
 
 /// Rows of every kind: empty, one bit, far apart, all, dense.
@@ -80,6 +85,8 @@ impl Cells {
             limit: Default::default(),
             bitmap: Default::default(),
             bytes: Default::default(),
+            alone: Default::default(),
+            narrow_alone: Default::default(),
             keep_bytes: Default::default(),
             keep_count: Default::default(),
             narrow_keep_bytes: Default::default(),
@@ -94,6 +101,8 @@ impl Cells {
             delay_most: Delay::new(8).in_block(),
             from_wire: Default::default(),
             to_wire: Default::default(),
+            lowest: Default::default(),
+            narrow_lowest: Default::default(),
         }
     }
 }
@@ -134,6 +143,10 @@ impl Logic for Cells {
         self.bitmap.next = self.from_wire.q.val().bitmap;
         self.to_wire.d.next = self.from_wire.q.val();
         self.bytes.next = self.to_wire.q.val();
+        self.lowest.d.next = self.data.val().get_bits::<8>(64) & self.data.val().get_bits::<8>(300);
+        self.alone.next = self.lowest.q.val();
+        self.narrow_lowest.d.next = self.data.val().get_bits::<4>(64) & self.data.val().get_bits::<4>(300);
+        self.narrow_alone.next = self.narrow_lowest.q.val();
     }
 }
 
@@ -160,7 +173,7 @@ fn read(dut: &Dut, name: &str) -> Vec<u64> {
     words
 }
 
-fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 14] {
+fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 16] {
     [
         ("kept", words(cells.kept.val())),
         ("count", words(cells.count.val())),
@@ -176,6 +189,8 @@ fn outputs(cells: &Cells) -> [(&'static str, Vec<u64>); 14] {
         ("limit", words(cells.limit.val())),
         ("bitmap", words(cells.bitmap.val())),
         ("bytes", words(cells.bytes.val())),
+        ("alone", words(cells.alone.val())),
+        ("narrow_alone", words(cells.narrow_alone.val())),
     ]
 }
 
@@ -219,6 +234,10 @@ fn kernel_and_text_agree() {
                 }
                 assert_eq!(read(dut, "bytes"), words(bits::<480>(&data)), "to and fro");
                 assert_eq!(read(dut, "count")[0], u64::from(keep.count_ones()) % 64);
+                let both = data[1] & (data[4] >> 44 | data[5] << 20);
+                for (name, of) in [("alone", both & 0xFF), ("narrow_alone", both & 0xF)] {
+                    assert_eq!(read(dut, name)[0], of & of.wrapping_neg(), "{name} of {of:#x}");
+                }
                 let narrow = u64::from((keep as u16).count_ones()) % 16;
                 assert_eq!(read(dut, "narrow_count")[0], narrow);
             }

@@ -26,9 +26,13 @@
 //! which is ignored while `head_valid` is low. A take in the clock of a push into a list,
 //! or in the next one, is as if the push came later; who goes on is offered in the next.
 //!
+//! Of a NIC whose messages all wait in list 0 (`Config::classes` false) the others are not there: what names one of
+//! them comes to list 0.
+//!
 //! Verified by `testbenches/tests/turn_lists.rs`.
 
 use crate::prelude::*;
+use crate::stream::Lowest;
 
 #[derive(LogicBlock)]
 pub struct TurnLists {
@@ -88,12 +92,16 @@ pub struct TurnLists {
     last: Signal<Local, Bit>,
     /// Lists that somebody waits in after the take.
     stays: Signal<Local, Bits<8>>,
+    first_of_some: Lowest<8>,
+    first_of_others: Lowest<8>,
     one: Constant<Bits<8>>,
+    /// Lists that are there.
+    lists: Constant<Bits<8>>,
 }
 
 impl TurnLists {
-    /// Lists of `2^slots_log2` slots.
-    pub fn new(slots_log2: usize) -> Self {
+    /// Lists of `2^slots_log2` slots: eight, or one.
+    pub fn new(slots_log2: usize, several: bool) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -135,7 +143,10 @@ impl TurnLists {
             its_tail: Default::default(),
             last: Default::default(),
             stays: Default::default(),
+            first_of_some: Default::default(),
+            first_of_others: Default::default(),
             one: Constant::new(1u64.into()),
+            lists: Constant::new(if several { 0xFFu64 } else { 1 }.into()),
         }
     }
 }
@@ -169,16 +180,18 @@ impl Logic for TurnLists {
         }
 
         // Whose first is next.
-        self.lowest.next = self.some.q.val() & (!self.some.q.val() + 1);
+        self.first_of_some.d.next = self.some.q.val();
+        self.lowest.next = self.first_of_some.q.val();
         self.others.next = self.some.q.val() & !self.lowest.val();
         self.next_others.next = self.others.val();
         if (self.others.val() & self.above.q.val()).any() {
             self.next_others.next = self.others.val() & self.above.q.val();
         }
+        self.first_of_others.d.next = self.next_others.val();
         self.pick.next = self.lowest.val();
         self.leads.d.next = true;
         if (self.row.q.val() == 3) & self.others.val().any() {
-            self.pick.next = self.next_others.val() & (!self.next_others.val() + 1);
+            self.pick.next = self.first_of_others.q.val();
             self.leads.d.next = false;
         }
         self.picked.next = 0.into();
@@ -221,7 +234,7 @@ impl Logic for TurnLists {
         // first, without a look at that. Nobody asks for them if the one leaves, or the other goes on.
         self.named.next = 0.into();
         if self.push.val() {
-            self.named.next = self.one.val() << self.push_list.val();
+            self.named.next = (self.one.val() << self.push_list.val()) & self.lists.val();
         }
         self.comes.next = 0.into();
         if self.goes_last.val() {
@@ -232,7 +245,7 @@ impl Logic for TurnLists {
                 | (self.take_head.val()
                     & self.last.val()
                     & !(self.some.q.val() & !self.offer.q.val()).any()));
-        self.some.d.next = self.stays.val() | self.comes.val();
+        self.some.d.next = (self.stays.val() | self.comes.val()) & self.lists.val();
         self.links.write_enable.next = (self.named.val() & self.some.q.val()).any();
         self.link_at.next = 0.into();
         self.links.write_data.next = self.push_slot.val();

@@ -192,9 +192,11 @@ impl Logic for Chunks {
         // One that is written in this clock is not: it is served in a later one.
         self.may.next = self.dirty.q.val() & !self.open.q.val() & !self.blocked.val();
         self.may_behind.next = self.may.val() & self.behind.q.val();
-        self.pick.next = self.may.val() & (!self.may.val() + 1);
+        self.first_of_may.d.next = self.may.val();
+        self.first_behind.d.next = self.may_behind.val();
+        self.pick.next = self.first_of_may.q.val();
         if self.may_behind.val().any() {
-            self.pick.next = self.may_behind.val() & (!self.may_behind.val() + 1);
+            self.pick.next = self.first_behind.q.val();
         }
         self.taken.next = 0.into();
         self.words.read_address.next = 0.into();

@@ -65,7 +65,7 @@
 mod engine;
 
 use crate::prelude::*;
-use crate::stream::{Fifo, LateFifo};
+use crate::stream::{Fifo, LateFifo, Lowest};
 use crate::types::{Beat, ChunkBits, ChunkHeader, DmaDescriptor, DmaStatus, PlaceFence};
 use tessera_abi::params::{Config, NARROW_BITS};
 use tessera_abi::queue::area;
@@ -214,6 +214,8 @@ pub struct Chunks {
     keep: Signal<Local, Bits<64>>,
     handle: Signal<Local, Bits<32>>,
 
+    first_of_may: Lowest<8>,
+    first_behind: Lowest<8>,
     one: Constant<Bits<8>>,
     number: [Constant<Bits<3>>; 8],
     /// The host may recover messages: else no fence is of one, nothing is told, and no place is ever taken.
@@ -386,6 +388,8 @@ impl Chunks {
             even32: every_other(32),
             even64: every_other(64),
             smallest: Constant::new(area::ALIGN.into()),
+            first_of_may: Default::default(),
+            first_behind: Default::default(),
             one: Constant::new(1u64.into()),
             number: std::array::from_fn(|i| Constant::new((i as u64).into())),
             recovers: Constant::new(config.host_recovery),

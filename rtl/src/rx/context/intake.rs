@@ -107,6 +107,8 @@ pub struct Intake {
     grants: Signal<Local, Bit>,
     orders: Signal<Local, Bit>,
     others: Signal<Local, Bit>,
+    named_same: Signal<Local, Bit>,
+    fence_same: Signal<Local, Bit>,
     take_work: Signal<Local, Bit>,
     take_fence: Signal<Local, Bit>,
     take_expiry: Signal<Local, Bit>,
@@ -182,6 +184,8 @@ impl Intake {
             grants: Default::default(),
             orders: Default::default(),
             others: Default::default(),
+            named_same: Default::default(),
+            fence_same: Default::default(),
             take_work: Default::default(),
             take_fence: Default::default(),
             take_expiry: Default::default(),
@@ -275,9 +279,6 @@ impl Logic for Intake {
         self.expiry_ready.next = self.take_expiry.val();
         self.freed_ready.next = self.take_freed.val();
         self.named.next = self.work_data.val().context;
-        if self.take_fence.val() {
-            self.named.next = self.fence_data.val().context;
-        }
         if self.take_expiry.val() {
             self.named.next = self.expiry_data.val().context;
         }
@@ -290,7 +291,18 @@ impl Logic for Intake {
         if self.take_grant.val() {
             self.named.next = self.grant_context.val();
         }
+        self.worked_on.next = self.store_at.val();
+        if self.take.val() {
+            self.worked_on.next = self.event_owner.q.val();
+        }
+        // A fence comes latest, out of a memory: it is compared beside the others and not behind them.
+        self.named_same.next = (self.named.val() & self.contexts_mask.val()) == self.worked_on.val();
+        self.fence_same.next =
+            (self.fence_data.val().context & self.contexts_mask.val()) == self.worked_on.val();
         self.chosen.next = self.named.val() & self.contexts_mask.val();
+        if self.take_fence.val() {
+            self.chosen.next = self.fence_data.val().context & self.contexts_mask.val();
+        }
 
         self.fixed_words.read_address.next = self.chosen.val();
         self.fixed_words.write_enable.next = self.store.val() & self.store_opened.val();
@@ -325,10 +337,6 @@ impl Logic for Intake {
             }
         }
 
-        self.worked_on.next = self.store_at.val();
-        if self.take.val() {
-            self.worked_on.next = self.event_owner.q.val();
-        }
         if self.takes.val() {
             self.reading.d.next = true;
             self.other_turn.d.next = self.take_work.val();
@@ -336,7 +344,10 @@ impl Logic for Intake {
             self.event_packet.d.next = self.work_data.val();
             self.event_expiry.d.next = self.expiry_data.val();
             self.event_failed.d.next = self.fence_data.val().error;
-            self.is_same.d.next = self.chosen.val() == self.worked_on.val();
+            self.is_same.d.next = self.named_same.val();
+            if self.take_fence.val() {
+                self.is_same.d.next = self.fence_same.val();
+            }
             // A word written in this clock is not read by it; whether it is this one shows in the next.
             self.event_live.d.next = self.store_live.val();
             self.event_fixed.d.next = self.store_fixed.val();

@@ -73,7 +73,7 @@ impl Logic for GrantOrder {
             self.rest_at.next = self.next_rest.q.val();
         }
         if self.step.q.val() == GrantStep::Enter {
-            self.rest_at.next = bits::<8>(1) << self.entering.q.val().rest_list;
+            self.rest_at.next = (bits::<8>(1) << self.entering.q.val().rest_list) & self.rest_lists.val();
         }
         self.rest_some.next = (self.waits.q.val() & self.rest_at.val()).any();
         self.rest_head.next = 0.into();
@@ -131,15 +131,18 @@ impl Logic for GrantOrder {
 
         // GR-7: which of the lists of no round is next. A clock passes between what changes
         // them and a pick.
-        self.lowest.next = self.waits.q.val() & (!self.waits.q.val() + 1);
+        self.first_of_waits.d.next = self.waits.q.val();
+        self.lowest.next = self.first_of_waits.q.val();
         self.higher.next = self.waits.q.val() & !self.lowest.val();
         self.higher_above.next = self.higher.val() & self.above.q.val();
+        self.first_of_higher.d.next = self.higher.val();
+        self.first_above.d.next = self.higher_above.val();
         self.next_rest.d.next = self.lowest.val();
         self.next_is_lowest.d.next = (self.rest_turn.q.val() != 3) | !self.higher.val().any();
         if (self.rest_turn.q.val() == 3) & self.higher.val().any() {
-            self.next_rest.d.next = self.higher.val() & (!self.higher.val() + 1);
+            self.next_rest.d.next = self.first_of_higher.q.val();
             if self.higher_above.val().any() {
-                self.next_rest.d.next = self.higher_above.val() & (!self.higher_above.val() + 1);
+                self.next_rest.d.next = self.first_above.q.val();
             }
         }
 
@@ -237,7 +240,7 @@ impl Logic for GrantOrder {
                 } else {
                     self.enters_rest.next = true;
                     self.rest_ringed.d.next = true;
-                    self.waits.d.next = self.waits.q.val() | self.rest_at.val();
+                    self.waits.d.next = self.waits.q.val() | (self.rest_at.val() & self.rest_lists.val());
                 }
                 if !self.place.val().some {
                     self.left.next.head = self.entering.q.val().context;

@@ -44,7 +44,7 @@ mod engine;
 use crate::host::cleared_ram::ClearedRam;
 use crate::host::registers::DOORBELL_KIND_ROUND;
 use crate::prelude::*;
-use crate::stream::{Fifo, LateFifo};
+use crate::stream::{Fifo, LateFifo, Lowest};
 use crate::types::Doorbell;
 use tessera_abi::params::Config;
 
@@ -206,6 +206,11 @@ pub struct GrantOrder {
     this_doorbell: Constant<Bits<2>>,
     /// Rounds may be registered.
     has_rounds: Constant<Bit>,
+    first_of_waits: Lowest<8>,
+    first_of_higher: Lowest<8>,
+    first_above: Lowest<8>,
+    /// Lists of no round that are there: all, or where grants go by nothing else, the first.
+    rest_lists: Constant<Bits<8>>,
 }
 
 impl GrantOrder {
@@ -296,6 +301,10 @@ impl GrantOrder {
             no_round: Constant::new(256u64.into()),
             this_doorbell: Constant::new(DOORBELL_KIND_ROUND.into()),
             has_rounds: Constant::new(config.rounds),
+            first_of_waits: Default::default(),
+            first_of_higher: Default::default(),
+            first_above: Default::default(),
+            rest_lists: Constant::new(if config.classes { 0xFFu64 } else { 1 }.into()),
         }
     }
 }

@@ -15,6 +15,7 @@
 
 use super::{LookupHeld, LookupName, LookupWay};
 use crate::prelude::*;
+use crate::stream::Lowest;
 
 #[derive(LogicBlock)]
 pub struct LookupTables {
@@ -62,8 +63,8 @@ pub struct LookupTables {
     vacant1: Signal<Local, Bits<4>>,
     room0: Signal<Local, Bits<3>>,
     room1: Signal<Local, Bits<3>>,
-    lowest0: Signal<Local, Bits<4>>,
-    lowest1: Signal<Local, Bits<4>>,
+    lowest0: Lowest<4>,
+    lowest1: Lowest<4>,
     /// At most one way: the one hit, or else the one named.
     asked: Signal<Local, Bits<8>>,
     generation: Signal<Local, Bits<20>>,
@@ -194,16 +195,16 @@ impl Logic for LookupTables {
             + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(1))
             + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(2))
             + bit_cast::<3, 1>(self.vacant1.val().get_bits::<1>(3));
-        self.lowest0.next = self.vacant0.val() & (!self.vacant0.val() + 1);
-        self.lowest1.next = self.vacant1.val() & (!self.vacant1.val() + 1);
+        self.lowest0.d.next = self.vacant0.val();
+        self.lowest1.d.next = self.vacant1.val();
         if self.choose.val() | self.choose_way.val() {
             self.is_found.d.next = self.asked.val();
             self.its_generation.d.next = self.generation_of_hit.val();
             self.its_held.d.next = self.of_asked.val();
             if self.room0.val() >= self.room1.val() {
-                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest0.val());
+                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest0.q.val());
             } else {
-                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest1.val()) << 4;
+                self.is_vacant.d.next = bit_cast::<8, 4>(self.lowest1.q.val()) << 4;
             }
         }
 

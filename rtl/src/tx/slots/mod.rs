@@ -275,7 +275,7 @@ impl Slots {
             outlet: Outlet::new(),
             intake: RequestIntake::new(),
             free: FreeList::new(log2),
-            ring: TurnLists::new(log2),
+            ring: TurnLists::new(log2, config.classes),
             finished: SlotRing::new(log2),
             failures: Fifo::new(8),
             fails: Default::default(),
