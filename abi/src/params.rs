@@ -366,6 +366,11 @@ impl Config {
         }
     }
 
+    /// Whether it is for devices with UltraRAM, which tables of 4096 entries lie in.
+    pub const fn has_ultra_ram(&self) -> bool {
+        self.rx_contexts_log2 >= 12
+    }
+
     /// Tagged receives in place at most.
     pub const fn tagged(&self) -> usize {
         if self.tagged_log2 == 0 {

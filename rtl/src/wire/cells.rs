@@ -9,14 +9,22 @@ use rust_hdl::prelude::*;
 /// `q` is `d` as it was `depth` clocks ago: a shift register without reset.
 ///
 /// Carries data beside a pipeline whose valid bits live elsewhere; without
-/// reset and taps it maps to one LUT per bit, or lies in a block RAM.
+/// reset and taps it maps to one LUT per bit, or lies in a memory of eight words.
 #[derive(Clone, Debug, LogicBlock)]
 pub struct Delay<T: Synth> {
     pub clock: Signal<In, Clock>,
     pub d: Signal<In, T>,
     pub q: Signal<Out, T>,
     _held: std::collections::VecDeque<T>,
-    _block: bool,
+    _lies: Lies,
+}
+
+/// What a delay is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Lies {
+    Registers,
+    Block,
+    Ultra,
 }
 
 impl<T: Synth> Delay<T> {
@@ -28,7 +36,7 @@ impl<T: Synth> Delay<T> {
             d: Default::default(),
             q: Default::default(),
             _held: vec![T::default(); depth - 1].into(),
-            _block: false,
+            _lies: Lies::Registers,
         }
     }
 
@@ -39,7 +47,21 @@ impl<T: Synth> Delay<T> {
     pub fn in_block(self) -> Self {
         let depth = self._held.len() + 1;
         assert!(depth <= 8, "a delay of {depth} clocks is no block RAM of eight words");
-        Self { _block: true, ..self }
+        Self { _lies: Lies::Block, ..self }
+    }
+
+    /// The same in an UltraRAM of eight words and a register behind it: where LUTs and block RAMs are scarce, on
+    /// devices that have UltraRAM ([`Config::has_ultra_ram`](tessera_abi::params::Config::has_ultra_ram)).
+    ///
+    /// # Panics
+    /// For less than three clocks or more than nine.
+    pub fn in_ultra(self) -> Self {
+        let depth = self._held.len() + 1;
+        assert!(
+            (3..=9).contains(&depth),
+            "a delay of {depth} clocks is no UltraRAM of eight words and a register"
+        );
+        Self { _lies: Lies::Ultra, ..self }
     }
 }
 
@@ -57,21 +79,30 @@ impl<T: Synth> Logic for Delay<T> {
 
     fn hdl(&self) -> Verilog {
         let (msb, last) = (T::BITS - 1, self._held.len());
-        if self._block {
+        let memory = |style: &str, word: &str, last: usize, behind: &str| {
             // Never the word that is being written: `last` is 1 to 7.
-            return Verilog::Custom(format!(
-                "// cell: delay_block_{}x{}\n\
-                 (* ram_style = \"block\"{UNCHECKED} *) reg [{msb}:0] mem [0:7];\n\
+            Verilog::Custom(format!(
+                "// cell: delay_{style}_{}x{}\n\
+                 (* ram_style = \"{style}\"{UNCHECKED} *) reg [{msb}:0] mem [0:7];\n\
                  reg [2:0] at;\n\
                  initial at = 3'h0;\n\
+                 {behind}\
                  always @(posedge clock) begin\n\
                  \x20 at <= at + 3'h1;\n\
                  \x20 mem[at] <= d;\n\
-                 \x20 q <= mem[at - 3'h{last}];\n\
+                 \x20 {word} <= mem[at - 3'h{last}];\n\
                  end\n",
                 T::BITS,
-                last + 1
-            ));
+                self._held.len() + 1
+            ))
+        };
+        match self._lies {
+            Lies::Registers => (),
+            Lies::Block => return memory("block", "q", last, ""),
+            Lies::Ultra => {
+                let behind = format!("reg [{msb}:0] word;\nalways @(posedge clock) q <= word;\n");
+                return memory("ultra", "word", last - 1, &behind);
+            }
         }
         let mut text = format!("// cell: delay_{}x{}\n", T::BITS, last + 1);
         for stage in 1..=last {

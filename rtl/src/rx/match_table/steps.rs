@@ -44,7 +44,7 @@ impl Part<Steps> for MatchTable {
             }
             State::Read => {
                 self.state.d.next = State::Compare;
-                if self.kind.q.val() != 3 {
+                if (self.kind.q.val() != 3) | !self.exists.val() {
                     self.life.d.next = self.tenants.life.val();
                 } else {
                     if self.tenants.life.val() == self.life.q.val() {
