@@ -11,7 +11,7 @@ impl Logic for Registers {
         dff_setup!(self, clk, reclaim_step, marked, mark_out);
         dff_setup!(self, clk, to_order, order, order_waits, met);
         dff_setup!(self, clk, to_reset, resetting, reset_out);
-        dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command, data);
+        dff_setup!(self, clk, to_file, to_data, to_command, to_doorbell, b_failed, command);
         dff_setup!(self, clk, asked, answered, all_ready, settle, write_out, bell, reading, ar_at);
         dff_setup!(
             self,
@@ -100,19 +100,37 @@ impl Logic for Registers {
         self.obey.next = self.known_entry.val() & !self.busy.val();
         self.copy_at.next = (bit_cast::<10, 4>(self.entry_table.val()) << self.table_log2.val())
             | bit_cast::<10, 8>(self.w_data.q.val().get_bits::<8>(0));
+        self.entry.next = 0.into();
+        for i in 0..16 {
+            self.word.next = self.data[i].q.val();
+            self.entry.next =
+                self.entry.val() | (bit_cast::<512, 32>(self.word.val()) << self.shifts[i].val());
+        }
         self.copies.write_enable.next = false;
         self.copies.write_address.next = self.copy_at.val();
-        self.copies.write_data.next = self.data.q.val();
+        self.copies.write_data.next = self.entry.val();
         self.copies.read_address.next = self.copy_at.val();
         self.asked.d.next = false;
         self.answered.d.next = self.asked.q.val();
-        if self.asked.q.val() {
-            self.data.d.next = self.copies.read_data.val() & self.entry_bits.val();
+        // A word's own enable, so that a bit takes a table of three inputs. Neither comes in a clock of the other.
+        self.kept_copy.next = self.copies.read_data.val() & self.entry_bits.val();
+        for i in 0..16 {
+            self.data[i].clock.next = self.clk.val();
+            self.data[i].d.next = self.data[i].q.val();
+            if self.asked.q.val()
+                | ((self.writing.q.val() == Writing::Act)
+                    & self.to_data.q.val()
+                    & (self.aw_at.q.val().get_bits::<4>(2).index() == i))
+            {
+                self.data[i].d.next = self.w_data.q.val() & self.word_bits[i].val();
+                if self.asked.q.val() {
+                    self.data[i].d.next = self.kept_copy.val().get_bits::<32>(32 * i);
+                }
+            }
+            if self.rst.val() | self.core_rst.val() {
+                self.data[i].d.next = 0.into();
+            }
         }
-        self.word_at.next = bit_cast::<9, 4>(self.aw_at.q.val().get_bits::<4>(2)) << 5;
-        self.window.next = self.word_ones.val() << self.word_at.val();
-        self.placed.next =
-            (bit_cast::<512, 32>(self.w_data.q.val()) << self.word_at.val()) & self.entry_bits.val();
         self.write_out.d.next.valid = false;
         self.bell.d.next.valid = false;
         self.fence_out.d.next = false;
@@ -220,10 +238,6 @@ impl Logic for Registers {
                     self.settle.d.next = 15.into();
                     self.all_ready.d.next = false;
                 }
-                if self.to_data.q.val() {
-                    self.data.d.next =
-                        (self.data.q.val() & !self.window.val() & self.entry_bits.val()) | self.placed.val();
-                }
                 if self.to_command.q.val() {
                     self.command.d.next = self.w_data.q.val();
                     if self.w_data.q.val().get_bit(31) {
@@ -235,7 +249,7 @@ impl Logic for Registers {
                 }
                 self.write_out.d.next.table = self.entry_table.val();
                 self.write_out.d.next.index = self.w_data.q.val().get_bits::<8>(0);
-                self.write_out.d.next.entry = self.data.q.val();
+                self.write_out.d.next.entry = self.entry.val();
                 self.bell.d.next.valid = self.to_doorbell.q.val();
                 self.bell.d.next.kind = self.aw_at.q.val().get_bits::<2>(2);
                 self.bell.d.next.index = self.page.val();
@@ -336,7 +350,7 @@ impl Logic for Registers {
                 | ((self.r_page_at.val() == self.cq_at.val())
                     & ((bit_cast::<16, 8>(self.r_page.val()) & self.beyond_cqs.val()) == 0)));
         self.r_word_at.next = bit_cast::<9, 4>(self.ar_at.q.val().get_bits::<4>(2)) << 5;
-        self.shifted.next = self.data.q.val() >> self.r_word_at.val();
+        self.shifted.next = self.entry.val() >> self.r_word_at.val();
         self.counters.read.next = false;
         self.counters.read_index.next = self.ar_at.q.val().get_bits::<6>(2);
 
@@ -404,7 +418,6 @@ impl Logic for Registers {
         if self.rst.val() | self.core_rst.val() {
             self.command.d.next = 0.into();
             self.settle.d.next = 0.into();
-            self.data.d.next = 0.into();
             self.asked.d.next = false;
             self.answered.d.next = false;
             self.all_ready.d.next = false;

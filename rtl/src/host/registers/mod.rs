@@ -206,7 +206,7 @@ pub struct Registers {
     fence_out: Dff<Bit>,
     b_failed: Dff<Bit>,
     command: Dff<Bits<32>>,
-    data: Dff<Bits<512>>,
+    data: [Dff<Bits<32>>; 16],
     /// A table read: asked of the copy, then answered by it.
     asked: Dff<Bit>,
     answered: Dff<Bit>,
@@ -247,9 +247,9 @@ pub struct Registers {
     entry_table: Signal<Local, Bits<4>>,
     obey: Signal<Local, Bit>,
     copy_at: Signal<Local, Bits<10>>,
-    word_at: Signal<Local, Bits<9>>,
-    window: Signal<Local, Bits<512>>,
-    placed: Signal<Local, Bits<512>>,
+    word: Signal<Local, Bits<32>>,
+    entry: Signal<Local, Bits<512>>,
+    kept_copy: Signal<Local, Bits<512>>,
     r_word_at: Signal<Local, Bits<9>>,
     shifted: Signal<Local, Bits<512>>,
     r_aligned: Signal<Local, Bit>,
@@ -289,9 +289,10 @@ pub struct Registers {
     /// Rounds may be registered; paths have places and counters.
     has_rounds: Constant<Bit>,
     has_places: Constant<Bit>,
-    word_ones: Constant<Bits<512>>,
-    /// Of an entry, the bits that are kept.
+    /// Of an entry, the bits that are kept; of its words.
     entry_bits: Constant<Bits<512>>,
+    word_bits: [Constant<Bits<32>>; 16],
+    shifts: [Constant<Bits<9>>; 16],
     all_bytes: Constant<Bits<4>>,
     slverr: Constant<Bits<2>>,
 }
@@ -428,9 +429,9 @@ impl Registers {
             entry_table: Default::default(),
             obey: Default::default(),
             copy_at: Default::default(),
-            word_at: Default::default(),
-            window: Default::default(),
-            placed: Default::default(),
+            word: Default::default(),
+            entry: Default::default(),
+            kept_copy: Default::default(),
             r_word_at: Default::default(),
             shifted: Default::default(),
             r_aligned: Default::default(),
@@ -469,8 +470,11 @@ impl Registers {
             path_table: Constant::new(u64::from(regs::table::PATH).into()),
             has_rounds: Constant::new(config.rounds),
             has_places: Constant::new(config.path_tables),
-            word_ones: Constant::new(u64::from(u32::MAX).into()),
             entry_bits: Constant::new(ones(32 * config.table_words)),
+            word_bits: core::array::from_fn(|word| {
+                Constant::new(if word < config.table_words { u64::from(u32::MAX) } else { 0 }.into())
+            }),
+            shifts: core::array::from_fn(|word| Constant::new((32 * word as u64).into())),
             all_bytes: Constant::new(0xFu64.into()),
             slverr: Constant::new(2u64.into()),
         }
