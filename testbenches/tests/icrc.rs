@@ -1,5 +1,6 @@
 //! `wire::IcrcInsert` (and with it `wire::Icrc`) and their narrow siblings against `abi::icrc`.
 
+use tessera_abi::params::NIC512;
 use tessera_abi::wire::{Form, ICRC_LEN};
 use tessera_rtl::wire::narrow::NarrowIcrcInsert;
 use tessera_rtl::wire::IcrcInsert;
@@ -17,8 +18,8 @@ fn latency(size: usize) -> u64 {
 
 fn design(size: usize) -> Design {
     match size {
-        WIDE => tessera_testbenches::design("icrc_insert", IcrcInsert::new),
-        _ => tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new),
+        WIDE => tessera_testbenches::design("icrc_insert", || IcrcInsert::new(&NIC512)),
+        _ => tessera_testbenches::design("narrow_icrc_insert", || NarrowIcrcInsert::new(&NIC512)),
     }
 }
 

@@ -40,13 +40,13 @@ impl Loop {
         let (build, insert, parse) = if size == WIDE {
             (
                 tessera_testbenches::design("tx_build", || TxBuild::new(&NIC512)),
-                tessera_testbenches::design("icrc_insert", IcrcInsert::new),
+                tessera_testbenches::design("icrc_insert", || IcrcInsert::new(&NIC512)),
                 tessera_testbenches::design("rx_parse", || RxParse::new(&NIC512)),
             )
         } else {
             (
                 tessera_testbenches::design("narrow_tx_build", || NarrowTxBuild::new(&NIC512)),
-                tessera_testbenches::design("narrow_icrc_insert", NarrowIcrcInsert::new),
+                tessera_testbenches::design("narrow_icrc_insert", || NarrowIcrcInsert::new(&NIC512)),
                 tessera_testbenches::design("narrow_rx_parse", || NarrowRxParse::new(&NIC512)),
             )
         };

@@ -27,10 +27,21 @@ impl Target {
         }
     }
 
-    /// What maps a design as one, as Yosys does it for the family.
+    /// What maps a design as one, as Yosys does it for the family: of Xilinx's but for `xilinx_dffopt`, which puts
+    /// clock enables of thousands of registers into the tables in front of them. Control sets are saved by that, but
+    /// tables of three inputs, of which two share one, have six then; a vendor's tool does it to a few.
     pub fn whole(self, top: &str) -> String {
-        let xilinx =
-            |family: &str| format!("synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten");
+        let xilinx = |family: &str| {
+            format!(
+                "{}synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten -run begin:map_luts\n\
+                 opt_expr -mux_undef -noclkinv\n\
+                 read_verilog -icells -lib -specify +/xilinx/abc9_model.v\n\
+                 abc9 -W 300\n\
+                 {}",
+                without_constants(top),
+                xilinx_cells("")
+            )
+        };
         match self {
             Self::UltrascalePlus => xilinx("xcup"),
             Self::Series7 => xilinx("xc7"),
@@ -46,12 +57,8 @@ impl Target {
                 "synth_xilinx -family {family} -top {top} -noclkbuf -noiopad -flatten -run begin:map_luts\n\
                  opt_expr -mux_undef -noclkinv\n\
                  abc -luts 2:2,3,6:5,10,20\n\
-                 clean\n\
-                 xilinx_srl -fixed -minlen 3\n\
-                 techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6\n\
-                 xilinx_dffopt\n\
-                 opt_lut_ins -tech xilinx\n\
-                 clean"
+                 {}",
+                xilinx_cells("xilinx_dffopt\n")
             )
         };
         match self {
@@ -73,6 +80,18 @@ impl Target {
     pub fn is_timed(self) -> bool {
         self != Self::Ecp5
     }
+}
+
+/// What makes cells of mapped tables, as Yosys does it for Xilinx's families.
+fn xilinx_cells(then: &str) -> String {
+    format!(
+        "clean\n\
+         xilinx_srl -fixed -minlen 3\n\
+         techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6\n\
+         {then}\
+         opt_lut_ins -tech xilinx\n\
+         clean"
+    )
 }
 
 /// How often constants may go from a memory to the next: what a packet says is kept in six, one after another.

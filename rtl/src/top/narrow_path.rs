@@ -215,7 +215,7 @@ impl NarrowPath {
             payload_reader: NarrowPayloadReader::new(config),
             answers: SliceFifo::new(config.answers_log2),
             tx_build: NarrowTxBuild::new(config),
-            icrc_insert: NarrowIcrcInsert::new(),
+            icrc_insert: NarrowIcrcInsert::new(config),
             vlan_insert: NarrowVlanInsert::new(config),
         }
     }

@@ -215,7 +215,7 @@ impl WidePath {
             payload_reader: PayloadReader::new(config),
             answers: PairFifo::new(config.answers_log2),
             tx_build: TxBuild::new(config),
-            icrc_insert: IcrcInsert::new(),
+            icrc_insert: IcrcInsert::new(config),
             vlan_insert: VlanInsert::new(config),
         }
     }

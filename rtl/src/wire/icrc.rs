@@ -41,12 +41,14 @@ pub struct Icrc {
     running: Dff<Bits<32>>,
     /// The beat before was the first of an IPv6 frame.
     second6: Dff<Bit>,
+    six: Signal<Local, Bit>,
     ones: Signal<Local, Bits<512>>,
     covered: Constant<Bits<512>>,
     masked4: Constant<Bits<512>>,
     masked6: Constant<Bits<512>>,
     masked6_second: Constant<Bits<512>>,
     ethertype6: Constant<Bits<16>>,
+    has_v6: Constant<Bit>,
     first_state: Constant<Bits<32>>,
 }
 
@@ -73,7 +75,8 @@ pub(super) fn masked(form: Form, byte: usize) -> u8 {
 }
 
 impl Icrc {
-    pub fn new() -> Self {
+    /// Of frames over IPv4, and over IPv6 if there are such.
+    pub fn new(ipv6: bool) -> Self {
         let [v4, _, v6, _] = Form::ALL;
         let (parts, sums) = crc::beat_parts(512);
         Self {
@@ -92,12 +95,14 @@ impl Icrc {
             sum: Default::default(),
             running: Default::default(),
             second6: Default::default(),
+            six: Default::default(),
             ones: Default::default(),
             covered: Constant::new(bits_where(0, |byte| if byte >= IP_AT { 0xFF } else { 0 })),
             masked4: Constant::new(bits_where(0, |byte| masked(v4, byte))),
             masked6: Constant::new(bits_where(0, |byte| masked(v6, byte))),
             masked6_second: Constant::new(bits_where(1, |byte| masked(v6, byte))),
             ethertype6: Constant::new(u64::from(ETHERTYPE_IPV6.swap_bytes()).into()),
+            has_v6: Constant::new(ipv6),
             first_state: Constant::new(u64::from(crc::first_beat_state(512)).into()),
         }
     }
@@ -111,18 +116,18 @@ impl Logic for Icrc {
 
         self.parts.enable.next = self.valid.val();
         self.ones.next = self.masked4.val();
-        if self.data.val().get_bits::<16>(96) == self.ethertype6.val() {
+        self.six.next = self.has_v6.val() & (self.data.val().get_bits::<16>(96) == self.ethertype6.val());
+        if self.six.val() {
             self.ones.next = self.masked6.val();
         }
         self.parts.d.next = self.data.val();
         if self.first.val() {
             self.parts.d.next = (self.data.val() & self.covered.val()) | self.ones.val();
-        } else if self.second6.q.val() {
+        } else if self.has_v6.val() & self.second6.q.val() {
             self.parts.d.next = self.data.val() | self.masked6_second.val();
         }
         if self.valid.val() {
-            self.second6.d.next =
-                self.first.val() & (self.data.val().get_bits::<16>(96) == self.ethertype6.val());
+            self.second6.d.next = self.first.val() & self.six.val();
         }
         self.valid1.d.next = self.valid.val();
         self.first1.d.next = self.first.val();

@@ -23,6 +23,7 @@ use super::xor::{XorMatrix, XorRegister};
 use crate::prelude::*;
 use crate::stream::LateFifo;
 use crate::types::Beat;
+use tessera_abi::params::Config;
 
 /// What a last beat may be filled up with, in words of 32 bits: its first two bytes and its last two are none.
 const BACK: usize = 15;
@@ -83,7 +84,8 @@ pub struct IcrcInsert {
 }
 
 impl IcrcInsert {
-    pub fn new() -> Self {
+    /// Of a configuration it asks for IPv6 alone.
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -103,7 +105,7 @@ impl IcrcInsert {
             first: Default::default(),
             skip: Default::default(),
             occupied: Default::default(),
-            icrc: Icrc::new(),
+            icrc: Icrc::new(config.ipv6),
             late_beat: Delay::new(5).in_block(),
             late_bytes: Delay::new(5),
             valids: Default::default(),

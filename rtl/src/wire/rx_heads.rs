@@ -163,7 +163,7 @@ impl Logic for RxHeads {
         self.datagrams.read_address.next = self.index.val() & self.reach.val();
         self.start.next.v6 = self.is_six.val();
         self.fresh.d.next = self.beat_valid.val() & (self.number.val() == 1);
-        self.is_ud.next = self.kind.q.val();
+        self.is_ud.next = self.has_datagrams.val() & self.kind.q.val();
         if self.fresh.q.val() {
             self.is_ud.next = self.has_datagrams.val() & self.datagrams.read_data.val();
         }

@@ -202,7 +202,7 @@ impl RxParse {
             tag: Default::default(),
             number: Default::default(),
             bytes: Default::default(),
-            icrc: Icrc::new(),
+            icrc: Icrc::new(config.ipv6),
             ended: Default::default(),
             ended_bad: Default::default(),
             last_beat: Default::default(),

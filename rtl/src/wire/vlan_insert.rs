@@ -107,7 +107,7 @@ impl Logic for VlanInsert {
         self.frame_ready.next = self.room.val() & self.known.val() & !self.grows.q.val();
         self.take.next = self.frame_valid.val() & self.frame_ready.val();
         self.tags.out_ready.next = self.take.val() & !self.begun.q.val();
-        self.moves.next = self.has_tag.q.val();
+        self.moves.next = self.has_tags.val() & self.has_tag.q.val();
         if !self.begun.q.val() {
             self.moves.next = self.has_tags.val() & self.tags.out_data.val().valid;
         }

@@ -240,7 +240,7 @@ impl Logic for GrantOrder {
                 } else {
                     self.enters_rest.next = true;
                     self.rest_ringed.d.next = true;
-                    self.waits.d.next = self.waits.q.val() | (self.rest_at.val() & self.rest_lists.val());
+                    self.waits.d.next = (self.waits.q.val() | self.rest_at.val()) & self.rest_lists.val();
                 }
                 if !self.place.val().some {
                     self.left.next.head = self.entering.q.val().context;
@@ -278,7 +278,7 @@ impl Logic for GrantOrder {
                     self.shrank.d.next = self.alone.val() | self.serves_round.val();
                     self.search.next = self.is_oldest.val();
                     if !self.serves_round.val() {
-                        self.waits.d.next = self.waits.q.val() & !self.rest_at.val();
+                        self.waits.d.next = self.waits.q.val() & !self.rest_at.val() & self.rest_lists.val();
                     }
                 }
                 self.left.next.head = self.links.read_data.val();

@@ -55,6 +55,7 @@ pub struct NarrowIcrc {
     masked6: [Constant<Bits<128>>; MASKED],
     past: Constant<Bits<3>>,
     ethertype6: Constant<Bits<16>>,
+    has_v6: Constant<Bit>,
     first_state: Constant<Bits<32>>,
 }
 
@@ -72,7 +73,8 @@ fn masks(form: Form) -> [Constant<Bits<128>>; MASKED] {
 }
 
 impl NarrowIcrc {
-    pub fn new() -> Self {
+    /// Of frames over IPv4, and over IPv6 if there are such.
+    pub fn new(ipv6: bool) -> Self {
         let [v4, _, v6, _] = Form::ALL;
         Self {
             clk: Default::default(),
@@ -101,6 +103,7 @@ impl NarrowIcrc {
             masked6: masks(v6),
             past: Constant::new((MASKED as u64).into()),
             ethertype6: Constant::new(u64::from(ETHERTYPE_IPV6.swap_bytes()).into()),
+            has_v6: Constant::new(ipv6),
             first_state: Constant::new(u64::from(crc::first_beat_state(128)).into()),
         }
     }
@@ -113,10 +116,10 @@ impl Logic for NarrowIcrc {
         self.share.clock.next = self.clk.val();
 
         self.at.next = self.number.q.val();
-        self.six.next = self.is6.q.val();
+        self.six.next = self.has_v6.val() & self.is6.q.val();
         if self.first.val() {
             self.at.next = 0.into();
-            self.six.next = self.data.val().get_bits::<16>(96) == self.ethertype6.val();
+            self.six.next = self.has_v6.val() & (self.data.val().get_bits::<16>(96) == self.ethertype6.val());
         }
         self.ones.next = self.none.val();
         for i in 0..5 {

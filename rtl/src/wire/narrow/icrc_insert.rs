@@ -24,6 +24,7 @@ use super::NarrowIcrc;
 use crate::prelude::*;
 use crate::stream::Fifo;
 use crate::types::NarrowBeat;
+use tessera_abi::params::Config;
 
 /// A beat that waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
@@ -81,7 +82,8 @@ pub struct NarrowIcrcInsert {
 }
 
 impl NarrowIcrcInsert {
-    pub fn new() -> Self {
+    /// Of a configuration it asks for IPv6 alone.
+    pub fn new(config: &Config) -> Self {
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -93,7 +95,7 @@ impl NarrowIcrcInsert {
             m_axis_tvalid: Default::default(),
             m_axis_tready: Default::default(),
             m_axis_tlast: Default::default(),
-            icrc: NarrowIcrc::new(),
+            icrc: NarrowIcrc::new(config.ipv6),
             beats: Fifo::new(4),
             first: Default::default(),
             accepted: Default::default(),

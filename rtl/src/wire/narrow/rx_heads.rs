@@ -231,7 +231,7 @@ impl Logic for NarrowRxHeads {
         self.datagrams.write_data.next = self.table_write.val().entry.get_bit(2);
         self.datagrams.read_address.next = self.turned.val().get_bits::<8>(120);
         self.fresh.d.next = self.comes.val().get_bit(3);
-        self.is_ud.next = self.kind.q.val();
+        self.is_ud.next = self.has_datagrams.val() & self.kind.q.val();
         if self.fresh.q.val() {
             self.is_ud.next = self.has_datagrams.val() & self.datagrams.read_data.val();
         }

@@ -224,7 +224,7 @@ impl NarrowRxParse {
             tag: Default::default(),
             number: Default::default(),
             bytes: Default::default(),
-            icrc: NarrowIcrc::new(),
+            icrc: NarrowIcrc::new(config.ipv6),
             ended: Default::default(),
             ended_bad: Default::default(),
             ended_arrival: Default::default(),
