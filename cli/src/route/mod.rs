@@ -18,7 +18,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use tessera_place::{Effort, Refined};
+use tessera_place::Effort;
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, placer, synthesis, Family, Placer, ToolOptions};
 
@@ -28,7 +28,7 @@ use crate::synth::quoted;
 use device::Device;
 use fit::{excess, taken};
 use harness::{harness, TOP};
-use result::{hold_violations, median, Report, Routed, Run};
+use result::{hold_violations, median, Placed, Report, Routed, Run};
 use xray::Xray;
 
 /// Place and route a block, or any Verilog, in a Lattice ECP5, a Gowin GW5AST or an Artix-7: the clock it closes
@@ -82,7 +82,8 @@ pub struct RouteArgs {
     /// Where placement begins
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
-    /// So many seeds, from that one on: best and median
+    /// So many seeds, from that one on: best and median; with --refine all are placed, and the one with least wire is
+    /// routed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
     /// Write the best of them as a bitstream; pins are where the tool puts them
@@ -164,8 +165,9 @@ impl Mapped<'_> {
         command
     }
 
-    /// One placement, refined if that is asked for: the design to route, and what refining it came to.
-    fn place(&self, seed: u32, rounds: u32) -> Result<(String, Refined), Failure> {
+    /// One placement, refined.
+    fn place(&self, seed: u32, rounds: u32) -> Result<Placed, Failure> {
+        let begun = Instant::now();
         let (placed, refined) = (format!("{seed}.placed.json"), format!("{seed}.refined.json"));
         {
             let _progress = Progress::start(format!("placing, seed {seed}"));
@@ -176,15 +178,14 @@ impl Mapped<'_> {
         let effort = Effort { rounds, seed: u64::from(seed) };
         let made =
             refine::refine(&self.folder.join(placed), &self.folder.join(&refined), effort, self.args.router)?;
-        Ok((refined, made))
+        Ok(Placed { seed, design: refined, refined: made, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    fn route(&self, seed: u32) -> Result<(Run, Report), Failure> {
+    fn route(&self, seed: u32, placed: Option<&Placed>) -> Result<(Run, Report), Failure> {
         let begun = Instant::now();
-        let placed = self.args.refine.map(|rounds| self.place(seed, rounds)).transpose()?;
-        let mut command = match &placed {
-            Some((design, _)) => {
-                let mut command = self.nextpnr(design, seed);
+        let mut command = match placed {
+            Some(placed) => {
+                let mut command = self.nextpnr(&placed.design, seed);
                 command.args(["--no-pack", "--no-place"]);
                 command
             }
@@ -202,8 +203,9 @@ impl Mapped<'_> {
         let report: Report = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let mhz = report.fmax.values().map(|clock| clock.achieved).reduce(f64::min);
         let mhz = mhz.ok_or_else(|| wrong("there is no clock in it".into()))?;
-        let refined = placed.map(|(_, refined)| refined);
-        Ok((Run { seed, mhz, hold_violations, refined, seconds: begun.elapsed().as_secs_f64() }, report))
+        let refined = placed.map(|placed| placed.refined);
+        let seconds = begun.elapsed().as_secs_f64() + placed.map_or(0.0, |placed| placed.seconds);
+        Ok((Run { seed, mhz, hold_violations, refined, seconds }, report))
     }
 
     fn pack(&self, seed: u32, xray: Option<&Xray>, to: &Path) -> Result<(), Failure> {
@@ -339,8 +341,20 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let mapped = Mapped { placer: &placer, folder: &folder, args };
     let mut runs: Vec<Run> = Vec::new();
     let mut used = BTreeMap::new();
-    for seed in args.seed..args.seed.saturating_add(args.seeds) {
-        let (run, report) = mapped.route(seed)?;
+    let seeds = args.seed..args.seed.saturating_add(args.seeds);
+    // Routing what is full takes as long as placing it three times, and more wire is the less likely to be routed.
+    let placements = args
+        .refine
+        .map(|rounds| seeds.clone().map(|seed| mapped.place(seed, rounds)).collect::<Result<Vec<_>, _>>())
+        .transpose()?
+        .unwrap_or_default();
+    let least = placements.iter().min_by_key(|placed| placed.refined.after.wire);
+    let to_route = match least {
+        Some(placed) => vec![(placed.seed, Some(placed))],
+        None => seeds.map(|seed| (seed, None)).collect(),
+    };
+    for (seed, placed) in to_route {
+        let (run, report) = mapped.route(seed, placed)?;
         for (what, cells) in device.resources().into_iter().zip(device.reported()) {
             let of = |(cell, each): &(&str, usize)| Some(report.utilization.get(*cell)?.used * each);
             used.insert(what, cells.iter().filter_map(of).sum());
@@ -369,6 +383,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         best_mhz: best.1,
         median_mhz: median(runs.iter().map(|run| run.mhz).collect()),
         runs,
+        placements,
         seconds: begun.elapsed().as_secs_f64(),
     };
     result.print();
@@ -467,7 +482,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tessera-refine-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
-        let args = RouteArgs { refine: Some(2), seeds: 1, ..args(&folder) };
+        let args = RouteArgs { refine: Some(2), seeds: 2, ..args(&folder) };
         let gowin = RouteArgs { device: Device::Gw5ast138, ..RouteArgs { refine: Some(2), ..args } };
         let refused = run(&gowin).unwrap_err().to_string();
         assert!(refused.contains("--refine") && refused.contains("GW5AST"), "{refused}");
@@ -475,8 +490,11 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
         assert_eq!(json["used"]["FF"], 17 + 16 + 9 + 3 + 1);
-        let refined = &json["runs"][0]["refined"];
+        // Both are placed, the one with less wire is routed.
+        let after = |placed: usize| json["placements"][placed]["refined"]["after"]["wire"].as_u64().unwrap();
+        let (runs, refined) = (json["runs"].as_array().unwrap(), &json["runs"][0]["refined"]);
         let wire = |which: &str| refined[which]["wire"].as_u64().unwrap();
+        assert_eq!((runs.len(), wire("after")), (1, after(0).min(after(1))));
         assert!(refined["units"].as_u64().unwrap() > 30 && wire("after") < 2 * wire("before"), "{refined}");
         assert!(std::fs::metadata(folder.join("pair.bit")).unwrap().len() > 100_000);
         std::fs::remove_dir_all(folder).unwrap();

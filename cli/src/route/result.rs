@@ -26,6 +26,17 @@ pub struct Used {
     pub used: usize,
 }
 
+/// A placement that was refined.
+#[derive(Debug, Serialize)]
+pub struct Placed {
+    pub seed: u32,
+    /// The design as it is to be routed, in the folder.
+    #[serde(skip)]
+    pub design: String,
+    pub refined: Refined,
+    pub seconds: f64,
+}
+
 #[derive(Debug, Serialize)]
 pub struct Run {
     pub seed: u32,
@@ -54,6 +65,8 @@ pub struct Routed {
     pub harness: Own,
     /// After routing, register to register.
     pub runs: Vec<Run>,
+    /// Where all were placed before one of them was routed.
+    pub placements: Vec<Placed>,
     pub best_mhz: f64,
     pub median_mhz: f64,
     pub seconds: f64,
@@ -96,11 +109,15 @@ impl Routed {
         }
         let tables = self.device.resources()[0];
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
+        for placed in &self.placements {
+            let Refined { before, after, .. } = placed.refined;
+            println!(
+                "  seed {:<3} placed with {before}; refined to {after}  {:.0} s",
+                placed.seed, placed.seconds
+            );
+        }
         for run in &self.runs {
             println!("  seed {:<3} {:>7.1} MHz  {:.0} s", run.seed, run.mhz, run.seconds);
-            if let Some(refined) = &run.refined {
-                println!("           placed with {}; refined to {}", refined.before, refined.after);
-            }
             if run.hold_violations != 0 {
                 println!(
                     "           {} ends have their data too early (hold), see its log",
