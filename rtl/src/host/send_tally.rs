@@ -9,6 +9,8 @@
 //! What is counted is all that may still read the endpoint's memory or write a
 //! completion for it: messages, datagrams, refused entries.
 //!
+//! A take is counted a clock later, as a give is: it is known late in its own.
+//!
 //! Contract: takes are three clocks apart, gives two; both may come in one clock.
 //! `left` follows `endpoint` by a clock, and a change by four.
 //!
@@ -35,6 +37,8 @@ pub struct SendTally {
     counts: ClearedRam<Bits<16>, 8>,
     /// The same, to be asked.
     shown: ClearedRam<Bits<16>, 8>,
+    taken: Dff<Bit>,
+    taken_by: Dff<Bits<8>>,
     /// A give that waits for its clock.
     owed: Dff<Bit>,
     owed_to: Dff<Bits<8>>,
@@ -68,6 +72,8 @@ impl SendTally {
             ready: Default::default(),
             counts: ClearedRam::new(config.endpoints_log2, "distributed"),
             shown: ClearedRam::new(config.endpoints_log2, "distributed"),
+            taken: Default::default(),
+            taken_by: Default::default(),
             owed: Default::default(),
             owed_to: Default::default(),
             changing: Default::default(),
@@ -86,7 +92,9 @@ impl SendTally {
 impl Logic for SendTally {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, owed, owed_to, changing, at, up, changed, changed_at, changed_to);
+        dff_setup!(
+            self, clk, taken, taken_by, owed, owed_to, changing, at, up, changed, changed_at, changed_to
+        );
         self.counts.clk.next = self.clk.val();
         self.counts.rst.next = self.rst.val();
         self.shown.clk.next = self.clk.val();
@@ -94,11 +102,13 @@ impl Logic for SendTally {
         self.ready.next = self.counts.ready.val() & self.shown.ready.val();
 
         // One count is read per clock, a take's first.
+        self.taken.d.next = self.take.val();
+        self.taken_by.d.next = self.taker.val();
         self.now_at.next = self.owed_to.q.val();
-        if self.take.val() {
-            self.now_at.next = self.taker.val();
+        if self.taken.q.val() {
+            self.now_at.next = self.taken_by.q.val();
         }
-        if !self.take.val() {
+        if !self.taken.q.val() {
             self.owed.d.next = false;
         }
         if self.sent.val() | self.refused.val() {
@@ -109,9 +119,9 @@ impl Logic for SendTally {
             }
         }
         self.counts.read_address.next = self.now_at.val();
-        self.changing.d.next = self.take.val() | self.owed.q.val();
+        self.changing.d.next = self.taken.q.val() | self.owed.q.val();
         self.at.d.next = self.now_at.val();
-        self.up.d.next = self.take.val();
+        self.up.d.next = self.taken.q.val();
 
         // And written in the next.
         self.count.next = self.counts.read_data.val();
@@ -136,6 +146,7 @@ impl Logic for SendTally {
         self.left.next = self.shown.read_data.val().any();
 
         if self.rst.val() {
+            self.taken.d.next = false;
             self.owed.d.next = false;
             self.changing.d.next = false;
             self.changed.d.next = false;
