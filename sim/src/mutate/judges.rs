@@ -31,6 +31,8 @@ pub const JUDGES: &[Judge] = &[
             "rom",
             "delay",
             "delay_block",
+            "delay_ultra",
+            "lowest",
         ],
     },
     Judge {
