@@ -228,8 +228,8 @@ impl Flow<'_> {
     }
 }
 
-/// What `nic512`, with all parts or without some, is to take at most: a tenth of an Alveo U55C's block RAMs, and a clock of 250 MHz by
-/// the estimate (docs/fpga.md).
+/// What `nic512`, with all parts or without some, is to take at most: a tenth of an Alveo U55C's block RAMs, and a
+/// clock of 250 MHz by the estimate (docs/fpga.md).
 fn aims(config: &str, target: Target, total: &Area, tables: Option<f64>, way: Option<&Way>) -> Vec<Aim> {
     if config.split('_').next() != Some("nic512") || target != Target::UltrascalePlus {
         return Vec::new();

@@ -26,8 +26,8 @@
 //! which is ignored while `head_valid` is low. A take in the clock of a push into a list,
 //! or in the next one, is as if the push came later; who goes on is offered in the next.
 //!
-//! Of a NIC whose messages all wait in list 0 (`Config::classes` false) the others are not there: what names one of
-//! them comes to list 0.
+//! Of a NIC whose messages all wait in list 0 (`Config::classes` false: TURN_POLICY stays zero) the others are not
+//! there, and nothing may name one of them.
 //!
 //! Verified by `testbenches/tests/turn_lists.rs`.
 
