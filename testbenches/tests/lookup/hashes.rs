@@ -171,7 +171,8 @@ fn numbered_keys_spread_under_every_seed() {
         }
     }
     eprintln!("{worst} of 512 sets at least, {refused} conflicts of {} keys", 300 * 6 * 2048);
-    // Random keys leave 9.4 of 512 sets out, 22 and more once in 20,000 times.
-    assert!(worst > 400, "{worst} of 512 sets");
-    assert!(refused < 20, "{refused} conflicts");
+    // Random keys leave 9.4 of 512 sets out. Three hashes of five are independent, not all: one seed of some
+    // thousands leaves a hundred out, and of 30 runs of 300 seeds one had 21 conflicts.
+    assert!(worst > 320, "{worst} of 512 sets");
+    assert!(refused < 100, "{refused} conflicts");
 }
