@@ -16,6 +16,7 @@
 //! Verified by the testbenches of the blocks that hold one.
 
 use crate::prelude::*;
+use tessera_abi::params::Config;
 
 #[derive(LogicBlock)]
 pub struct ClearedRam<T: Synth, const A: usize> {
@@ -59,6 +60,18 @@ impl<T: Synth, const A: usize> ClearedRam<T, A> {
             last: Constant::new(((1u64 << depth_log2) - 1).into()),
             gated: Constant::new(true),
             zero: Constant::new(T::default()),
+        }
+    }
+
+    /// A word for each endpoint, of which a read of the address being written returns the old one. Where
+    /// block RAMs are plenty it lies in one, whose output is late in the clock: what is read goes to a register
+    /// or near it. Small FPGAs have more LUTs to spare.
+    pub fn of_endpoints(config: &Config) -> Self {
+        let ram = Self::new(config.endpoints_log2, "distributed").reads_old();
+        if config.has_ultra_ram() {
+            ram.in_block()
+        } else {
+            ram
         }
     }
 

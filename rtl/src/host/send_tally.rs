@@ -12,7 +12,7 @@
 //! A take is counted a clock later, as a give is: it is known late in its own.
 //!
 //! Contract: takes are three clocks apart, gives two; both may come in one clock.
-//! `left` follows `endpoint` by a clock, and a change by four.
+//! `left` follows `endpoint` by a clock, and a change by five.
 //!
 //! Verified by `testbenches/tests/send_tally.rs`.
 
@@ -35,8 +35,8 @@ pub struct SendTally {
     pub left: Signal<Out, Bit>,
     pub ready: Signal<Out, Bit>,
     counts: ClearedRam<Bits<16>, 8>,
-    /// The same, to be asked.
-    shown: ClearedRam<Bits<16>, 8>,
+    /// Whether it is not zero, to be asked.
+    shown: ClearedRam<Bit, 8>,
     taken: Dff<Bit>,
     taken_by: Dff<Bits<8>>,
     /// A give that waits for its clock.
@@ -71,7 +71,7 @@ impl SendTally {
             left: Default::default(),
             ready: Default::default(),
             counts: ClearedRam::new(config.endpoints_log2, "distributed"),
-            shown: ClearedRam::new(config.endpoints_log2, "distributed"),
+            shown: ClearedRam::of_endpoints(config),
             taken: Default::default(),
             taken_by: Default::default(),
             owed: Default::default(),
@@ -135,15 +135,15 @@ impl Logic for SendTally {
         self.counts.write_enable.next = self.changing.q.val();
         self.counts.write_address.next = self.at.q.val();
         self.counts.write_data.next = self.new_count.val();
-        self.shown.write_enable.next = self.changing.q.val();
-        self.shown.write_address.next = self.at.q.val();
-        self.shown.write_data.next = self.new_count.val();
         self.changed.d.next = self.changing.q.val();
         self.changed_at.d.next = self.at.q.val();
         self.changed_to.d.next = self.new_count.val();
 
+        self.shown.write_enable.next = self.changed.q.val();
+        self.shown.write_address.next = self.changed_at.q.val();
+        self.shown.write_data.next = self.changed_to.q.val().any();
         self.shown.read_address.next = self.endpoint.val();
-        self.left.next = self.shown.read_data.val().any();
+        self.left.next = self.shown.read_data.val();
 
         if self.rst.val() {
             self.taken.d.next = false;

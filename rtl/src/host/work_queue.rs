@@ -8,8 +8,8 @@
 //!                                                     neither: no longer queued <─┘
 //! ```
 //!
-//! A visitor that finishes without `again` may have looked before a mark came;
-//! `touched` catches that, so no mark is ever lost. Endpoints take turns because
+//! A visitor that finishes without `again` may have looked before a mark came, and the clock before its visit at the
+//! earliest; `touched` catches that, so no mark is ever lost. Endpoints take turns because
 //! one that has more work goes to the end of the FIFO. The next one stands in a
 //! register: it addresses memories of the visitor's, and the FIFO is a block RAM.
 //!
@@ -36,6 +36,8 @@ pub struct WorkQueue {
     pub skip_valid: Signal<In, Bit>,
     pub skip_index: Signal<In, Bits<8>>,
     pub skip_ready: Signal<Out, Bit>,
+    /// `visit_index` stands until it is visited.
+    pub stands: Signal<Out, Bit>,
     /// Low while a visit is unfinished.
     pub visit_valid: Signal<Out, Bit>,
     pub visit_index: Signal<Out, Bits<8>>,
@@ -81,6 +83,7 @@ impl WorkQueue {
             skip_valid: Default::default(),
             skip_index: Default::default(),
             skip_ready: Default::default(),
+            stands: Default::default(),
             visit_valid: Default::default(),
             visit_index: Default::default(),
             visit_ready: Default::default(),
@@ -155,6 +158,7 @@ impl Logic for WorkQueue {
         self.line.in_valid.next = false;
         self.line.in_data.next = self.current.q.val();
         self.finish_ready.next = !self.mark.val();
+        self.stands.next = self.waits.q.val();
         self.visit_valid.next = self.waits.q.val() & !self.visited.q.val();
         self.visit_index.next = self.ahead.q.val();
         self.line.out_ready.next = !self.waits.q.val();
@@ -166,7 +170,8 @@ impl Logic for WorkQueue {
             self.waits.d.next = false;
             self.visited.d.next = true;
             self.current.d.next = self.ahead.q.val();
-            self.touched.d.next = false;
+            // The visitor may have looked a clock ago.
+            self.touched.d.next = self.mark.val() & (self.at.val() == self.ahead.q.val());
         }
 
         if self.mark.val() {

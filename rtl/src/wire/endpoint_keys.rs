@@ -10,6 +10,7 @@
 use crate::host::cleared_ram::ClearedRam;
 use crate::prelude::*;
 use crate::types::TableWrite;
+use tessera_abi::params::Config;
 use tessera_abi::regs::{endpoint, table};
 
 // The kernel slices by literals; these are what they must be.
@@ -51,7 +52,9 @@ pub struct EndpointKeys {
 }
 
 impl EndpointKeys {
-    pub fn new(endpoints_log2: usize) -> Self {
+    /// The endpoints of a configuration.
+    pub fn new(config: &Config) -> Self {
+        let endpoints_log2 = config.endpoints_log2;
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -61,7 +64,7 @@ impl EndpointKeys {
             entry: Default::default(),
             ready: Default::default(),
             ram: SdpRam::new(endpoints_log2),
-            exists: ClearedRam::new(endpoints_log2, "distributed").reads_old(),
+            exists: ClearedRam::of_endpoints(config),
             known: Default::default(),
             write: Default::default(),
             endpoint_table: Constant::new(u64::from(table::ENDPOINT).into()),

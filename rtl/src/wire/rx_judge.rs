@@ -164,7 +164,7 @@ impl RxJudge {
             done: Default::default(),
             verdict: Default::default(),
             trh: Default::default(),
-            keys: EndpointKeys::new(config.endpoints_log2),
+            keys: EndpointKeys::new(config),
             residues: Rom::new(crc::residues(beat)),
             places: Rom::new(places(beat)),
             valid2: Default::default(),

@@ -107,7 +107,7 @@ impl TxChoice {
             endpoint: Default::default(),
             stamp: Default::default(),
             keys: Default::default(),
-            key_table: EndpointKeys::new(config.endpoints_log2),
+            key_table: EndpointKeys::new(config),
             full: Default::default(),
             feedback: Default::default(),
             held: Default::default(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   doorbell ──> tail ─┐
-//!                head ─┼─> work queue ─> visit: look, size, issue ──> read_desc
+//!                head ─┼─> work queue ─> visit: (look,) weigh, size, issue ──> read_desc
 //!   table_write ─ ring ┘                                  └─> records (64)
 //!   read_beat ──> beats ────────────────────────────────> beat
 //!   read_status > errors ───────────────────> with its ─> record
@@ -13,7 +13,7 @@
 //! A table write sets head and tail to 0; records of reads made before it are
 //! marked `stale` and their entries are not to be used.
 //!
-//! Contract: one visit per four clocks, of an endpoint alone one per five; the beats of `ring_beats_log2` in flight, of as many
+//! Contract: one visit per four clocks, of an endpoint alone one per six; the beats of `ring_beats_log2` in flight, of as many
 //! reads, but 66 at most; no further clock is lost between beats. `doorbell` and `table_write` come at
 //! least three clocks apart (`host/registers` keeps four). `record` and `stale`
 //! hold until taken; `stale` shows a table write two clocks later.
@@ -67,6 +67,7 @@ pub struct ReadRecord {
 enum Visit {
     Idle,
     Look,
+    Weigh,
     Size,
     Issue,
 }
@@ -84,15 +85,18 @@ pub struct RingReader {
     pub look_index: Signal<In, Bits<8>>,
     pub unread: Signal<Out, Bit>,
     pub read_to: Signal<Out, Bits<8>>,
-    /// The endpoint looked at next clock, or being visited.
+    /// The endpoint to be visited next. When `looks` is high, what the owner says below is of the one that it showed
+    /// a clock ago, and taken.
     pub visit_index: Signal<Out, Bits<8>>,
-    /// Running count of entries the endpoint looked at has freed.
+    pub looks: Signal<Out, Bit>,
+    /// Running count of entries it has freed.
     pub freed: Signal<In, Bits<8>>,
     /// Where the owner counts: how many it has, and may have (0: any number).
     pub held_now: Signal<In, Bits<16>>,
     pub most_held: Signal<In, Bits<16>>,
-    /// So many entries of `visit_index` will be read.
+    /// So many entries of the endpoint visited will be read.
     pub issued: Signal<Out, Bit>,
+    pub issued_index: Signal<Out, Bits<8>>,
     pub issued_count: Signal<Out, Bits<4>>,
     /// The endpoint has freed an entry.
     pub poke_valid: Signal<In, Bit>,
@@ -113,6 +117,8 @@ pub struct RingReader {
     pub record_valid: Signal<Out, Bit>,
     pub record_data: Signal<Out, ReadRecord>,
     pub record_ready: Signal<In, Bit>,
+    /// The next clock has it at the front, and `stale` is of it in this one.
+    pub record_stands: Signal<Out, Bit>,
     /// The read failed; belongs to `record`.
     pub failed: Signal<Out, Bit>,
     /// The endpoint was written anew since; belongs to `record`.
@@ -136,13 +142,20 @@ pub struct RingReader {
     errors: Fifo<Bit, 7>,
     state: Dff<Visit>,
     current: Dff<Bits<8>>,
+    /// What the tables show is of the endpoint that waits.
+    stood: Dff<Bit>,
     /// The endpoint visited was written meanwhile.
     rewritten: Dff<Bit>,
     live: Dff<Bit>,
     base: Dff<Bits<64>>,
     stamp: Dff<Bits<16>>,
     parts: Dff<Bit>,
+    log2: Dff<Bits<4>>,
     head: Dff<Bits<16>>,
+    tail: Dff<Bits<16>>,
+    /// What the owner says of it: entries freed, or as it counts those held; and how many it may have.
+    held: Dff<Bits<16>>,
+    may_hold: Dff<Bits<16>>,
     place: Dff<Bits<16>>,
     pending: Dff<Bits<16>>,
     /// Entries behind it up to the ring's end.
@@ -170,7 +183,6 @@ pub struct RingReader {
     hit: Signal<Local, Bit>,
     mask: Signal<Local, Bits<16>>,
     holds: Signal<Local, Bits<16>>,
-    may_hold: Signal<Local, Bits<16>>,
     /// Entries that lie in one piece, that there are, and that there is room for; up to a visit's
     /// most each.
     reach: Signal<Local, Bits<4>>,
@@ -234,7 +246,9 @@ impl RingReader {
             freed: Default::default(),
             held_now: Default::default(),
             most_held: Default::default(),
+            looks: Default::default(),
             issued: Default::default(),
+            issued_index: Default::default(),
             issued_count: Default::default(),
             poke_valid: Default::default(),
             poke_index: Default::default(),
@@ -252,6 +266,7 @@ impl RingReader {
             record_valid: Default::default(),
             record_data: Default::default(),
             record_ready: Default::default(),
+            record_stands: Default::default(),
             failed: Default::default(),
             stale: Default::default(),
             beat_valid: Default::default(),
@@ -260,22 +275,26 @@ impl RingReader {
             ready: Default::default(),
             work: WorkQueue::new(),
             rings: ClearedRam::new(endpoints, "block").reads_old().fed_zeros(),
-            stamps: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
-            tails: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
-            heads: ClearedRam::new(endpoints, "distributed").reads_old(),
-            tails_look: ClearedRam::new(endpoints, "distributed").reads_old().fed_zeros(),
-            heads_look: ClearedRam::new(endpoints, "distributed").reads_old(),
+            stamps: ClearedRam::of_endpoints(config).fed_zeros(),
+            tails: ClearedRam::of_endpoints(config).fed_zeros(),
+            heads: ClearedRam::of_endpoints(config),
+            tails_look: ClearedRam::of_endpoints(config).fed_zeros(),
+            heads_look: ClearedRam::of_endpoints(config),
             records: Fifo::new(config.ring_beats_log2.clamp(4, 6)),
             beats: LateFifo::new(config.ring_beats_log2),
             errors: Fifo::new(7),
             state: Default::default(),
             current: Default::default(),
+            stood: Default::default(),
             rewritten: Default::default(),
             live: Default::default(),
             base: Default::default(),
             stamp: Default::default(),
             parts: Default::default(),
+            log2: Default::default(),
             head: Default::default(),
+            tail: Default::default(),
+            held: Default::default(),
             place: Default::default(),
             pending: Default::default(),
             rest: Default::default(),

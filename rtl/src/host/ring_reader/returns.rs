@@ -36,6 +36,7 @@ impl Part<Returns> for RingReader {
         self.record_taken.next = self.record_there.val() & self.record_ready.val();
         self.settled.d.next = self.records.out_valid.val() & !self.record_taken.val();
         self.record_valid.next = self.record_there.val();
+        self.record_stands.next = self.settled.q.val() & !self.record_taken.val();
         self.record_data.next = self.records.out_data.val();
         self.failed.next = self.errors.out_data.val();
         self.records.out_ready.next = self.record_taken.val();

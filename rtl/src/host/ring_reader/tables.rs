@@ -10,8 +10,9 @@ impl Part<Tables> for RingReader {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, state, current, rewritten, live, base, stamp, parts, head, place, pending, rest
+            self, clk, state, current, rewritten, live, base, stamp, parts, log2, head, tail, held, may_hold
         );
+        dff_setup!(self, clk, place, pending, rest, stood);
         dff_setup!(
             self, clk, room, limited, address, count, go, more, desc, desc_valid, credit, writes, settled
         );

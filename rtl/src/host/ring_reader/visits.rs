@@ -10,17 +10,17 @@ pub(super) struct Visits;
 impl Part<Visits> for RingReader {
     #[hdl_gen]
     fn update(&mut self) {
-        // A visit. The tables answer in `Look`, one clock after `Idle`.
+        // A visit. The tables show the endpoint that waits, a clock later: in `Idle` already if it stood there in
+        // the clock before, in `Look` if not. That is late in the clock where they are block RAMs, so all that is
+        // made of them is made in the next.
         self.rings.read_address.next = self.work.visit_index.val();
         self.tails.read_address.next = self.work.visit_index.val();
         self.heads.read_address.next = self.work.visit_index.val();
-        // No sum stands between the ring, which comes out of a memory late, and its registers.
-        self.mask.next = !(self.ones.val() << self.rings.read_data.val().log2);
-        self.holds.next = bit_cast::<16, 8>(self.heads.read_data.val().get_bits::<8>(0) - self.freed.val());
-        self.may_hold.next = self.capacity.val();
+        self.mask.next = !(self.ones.val() << self.log2.q.val());
+        self.holds.next =
+            bit_cast::<16, 8>(self.head.q.val().get_bits::<8>(0) - self.held.q.val().get_bits::<8>(0));
         if self.owner_counts.val() {
-            self.holds.next = self.held_now.val();
-            self.may_hold.next = self.most_held.val();
+            self.holds.next = self.held.q.val();
         }
         // The least of three, each by itself up to a visit's most before they are compared.
         self.reach.next = self.most.val();
@@ -59,7 +59,27 @@ impl Part<Visits> for RingReader {
         if self.state.q.val() == Visit::Idle {
             self.visited.next = self.work.visit_index.val();
         }
-        self.visit_index.next = self.visited.val();
+        self.visit_index.next = self.work.visit_index.val();
+        self.issued_index.next = self.current.q.val();
+        self.looks.next = (self.state.q.val() == Visit::Idle) | (self.state.q.val() == Visit::Look);
+        self.stood.d.next = self.work.stands.val()
+            & !((self.state.q.val() == Visit::Idle) & self.enable.val() & self.work.visit_valid.val())
+            & !self.endpoint_write.val();
+        if self.looks.val() {
+            self.live.d.next = self.rings.read_data.val().live;
+            self.base.d.next = self.rings.read_data.val().base;
+            self.stamp.d.next = self.rings.read_data.val().stamp;
+            self.parts.d.next = self.rings.read_data.val().parts;
+            self.log2.d.next = self.rings.read_data.val().log2;
+            self.head.d.next = self.heads.read_data.val();
+            self.tail.d.next = self.tails.read_data.val();
+            self.held.d.next = bit_cast::<16, 8>(self.freed.val());
+            self.may_hold.d.next = self.capacity.val();
+            if self.owner_counts.val() {
+                self.held.d.next = self.held_now.val();
+                self.may_hold.d.next = self.most_held.val();
+            }
+        }
         self.hit.next = self.endpoint_write.val() & (self.table_write.val().index == self.visited.val());
         self.work.visit_ready.next = false;
         self.work.finish_valid.next = false;
@@ -72,21 +92,22 @@ impl Part<Visits> for RingReader {
                     self.current.d.next = self.work.visit_index.val();
                     if self.work.visit_valid.val() {
                         self.state.d.next = Visit::Look;
+                        if self.stood.q.val() {
+                            self.state.d.next = Visit::Weigh;
+                        }
                     }
                 }
             }
             Visit::Look => {
-                self.live.d.next = self.rings.read_data.val().live;
-                self.base.d.next = self.rings.read_data.val().base;
-                self.stamp.d.next = self.rings.read_data.val().stamp;
-                self.parts.d.next = self.rings.read_data.val().parts;
-                self.head.d.next = self.heads.read_data.val();
-                self.place.d.next = self.heads.read_data.val() & self.mask.val();
-                self.pending.d.next = self.tails.read_data.val() - self.heads.read_data.val();
-                self.rest.d.next = !self.heads.read_data.val() & self.mask.val();
+                self.state.d.next = Visit::Weigh;
+            }
+            Visit::Weigh => {
+                self.place.d.next = self.head.q.val() & self.mask.val();
+                self.pending.d.next = self.tail.q.val() - self.head.q.val();
+                self.rest.d.next = !self.head.q.val() & self.mask.val();
                 self.room.d.next =
-                    bit_cast::<17, 16>(self.may_hold.val()) - bit_cast::<17, 16>(self.holds.val());
-                self.limited.d.next = self.may_hold.val().any();
+                    bit_cast::<17, 16>(self.may_hold.q.val()) - bit_cast::<17, 16>(self.holds.val());
+                self.limited.d.next = self.may_hold.q.val().any();
                 self.state.d.next = Visit::Size;
             }
             Visit::Size => {

@@ -31,7 +31,8 @@ impl Part<Asking> for RqFetch {
             | bit_cast::<14, 8>(self.place_take.val());
         self.there.d.next = self.puts_ask.read_data.val() != self.take.val();
         self.freed_ask.next = self.take.val() + self.skips_ask.read_data.val();
-        self.left.d.next = self.reader.unread.val() | (self.reader.read_to.val() != self.freed_ask.val());
+        self.unread.d.next = self.reader.unread.val();
+        self.held_back.d.next = self.reader.read_to.val() != self.freed_ask.val();
         self.looked.d.next = self.asked.q.val();
         self.looked_at.d.next = self.asked_at.q.val();
         self.looked_take.d.next = self.take.val();
@@ -49,7 +50,9 @@ impl Part<Asking> for RqFetch {
             self.given.d.next.available = self.there.q.val()
                 & !self.looked_dead.q.val()
                 & !(self.endpoint_write.val() & (self.table_write.val().index == self.looked_at.q.val()));
-            self.given.d.next.coming = self.left.q.val() & !self.there.q.val() & !self.looked_dead.q.val();
+            self.given.d.next.coming = (self.unread.q.val() | self.held_back.q.val())
+                & !self.there.q.val()
+                & !self.looked_dead.q.val();
             self.given.d.next.address = self.held.val().address;
             self.given.d.next.length = bit_cast::<32, 13>(self.held.val().length);
             self.given.d.next.entry = self.held.val().entry;

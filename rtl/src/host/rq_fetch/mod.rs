@@ -151,8 +151,9 @@ pub struct RqFetch {
     looked_dead: Dff<Bit>,
     looked_take: Dff<Bits<8>>,
     there: Dff<Bit>,
-    /// An entry posted is neither consumed nor refused.
-    left: Dff<Bit>,
+    /// An entry posted is not asked for, or was and is neither consumed nor refused.
+    unread: Dff<Bit>,
+    held_back: Dff<Bit>,
     /// The answer, and what to consume.
     answered: Dff<Bit>,
     given: Dff<Receive>,
@@ -229,6 +230,7 @@ const _: () = assert!(queue::RECV_ENTRY_LEN == 32);
 impl RqFetch {
     pub fn new(config: &Config) -> Self {
         let endpoints = config.endpoints_log2;
+        // Those a sum is made of before a register stay in LUTs.
         let counts = || ClearedRam::new(endpoints, "distributed").reads_old();
         let at = |byte: usize| Constant::new((8 * byte as u64).into());
         Self {
@@ -260,10 +262,10 @@ impl RqFetch {
             keys: KeyCheck::new(config, Right::LocalWrite),
             entries: SdpRam::new(endpoints + config.rq_prefetch_log2),
             puts_store: counts(),
-            puts_ask: counts(),
-            takes_visit: counts(),
+            puts_ask: ClearedRam::of_endpoints(config),
+            takes_visit: ClearedRam::of_endpoints(config),
             takes_ask: counts(),
-            skips_visit: counts(),
+            skips_visit: ClearedRam::of_endpoints(config),
             skips_store: counts(),
             skips_ask: counts(),
             wipe: Default::default(),
@@ -287,7 +289,8 @@ impl RqFetch {
             looked_dead: Default::default(),
             looked_take: Default::default(),
             there: Default::default(),
-            left: Default::default(),
+            unread: Default::default(),
+            held_back: Default::default(),
             answered: Default::default(),
             given: Default::default(),
             last_at: Default::default(),

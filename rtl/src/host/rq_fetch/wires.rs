@@ -11,7 +11,10 @@ impl Part<Wires> for RqFetch {
     fn update(&mut self) {
         dff_setup!(self, clk, wipe, wiped, state, raw, misfit, upper, step, out, out_valid, asked, asked_at);
         dff_setup!(self, clk, asked_dead, ahead, ahead_take, looked, looked_at, looked_dead, looked_take);
-        dff_setup!(self, clk, there, left, answered, given, last_at, last_take, last_valid, wiping, stale);
+        dff_setup!(
+            self, clk, there, unread, held_back, answered, given, last_at, last_take, last_valid, wiping,
+            stale
+        );
         self.reader.clk.next = self.clk.val();
         self.reader.rst.next = self.rst.val();
         self.keys.clk.next = self.clk.val();

@@ -28,7 +28,8 @@ impl Part<Steps> for SqFetch {
                 self.gather.next = self.first_valid.q.val()
                     & self.reader.beat_valid.val()
                     & self.reader.record_valid.val()
-                    & (!self.reader.stale.val() | !self.dropped.q.val());
+                    & self.known.q.val()
+                    & (!self.stale.q.val() | !self.dropped.q.val());
                 self.second.d.next = self.reader.beat_data.val();
                 self.endpoint.d.next = self.reader.record_data.val().endpoint;
                 self.entry.d.next =
@@ -44,7 +45,7 @@ impl Part<Steps> for SqFetch {
                         self.step.d.next = 0.into();
                     }
                     self.state.d.next = Step::Weigh;
-                    if self.reader.stale.val() {
+                    if self.stale.q.val() {
                         self.dropped.d.next = true;
                         self.dropped_at.d.next = self.reader.record_data.val().endpoint;
                         self.first_valid.d.next = false;
@@ -147,7 +148,13 @@ impl Part<Steps> for SqFetch {
             }
         }
 
-        self.taken.next = self.gather.val() & !self.reader.stale.val();
+        // Whether a record's ring was written anew is late in the clock: its entries wait until the next knows.
+        self.anew.next = self.endpoint_write.val()
+            & (self.table_write.val().index == self.reader.record_data.val().endpoint);
+        self.renewed.d.next = self.anew.val();
+        self.stale.d.next = self.reader.stale.val() | self.anew.val() | self.renewed.q.val();
+        self.known.d.next = self.reader.record_stands.val();
+        self.taken.next = self.gather.val() & !self.stale.q.val();
         self.taker.next = self.reader.record_data.val().endpoint;
         self.request_valid.next = self.out_valid.q.val() & self.out_good.q.val();
         self.request_data.next = self.out.q.val();
@@ -182,6 +189,7 @@ impl Part<Steps> for SqFetch {
             self.refusal.d.next = false;
             self.dropped.d.next = false;
             self.counting.d.next = false;
+            self.known.d.next = false;
             self.state.d.next = Step::Gather;
             self.first_valid.d.next = false;
             self.step.d.next = 0.into();

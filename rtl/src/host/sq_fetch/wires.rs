@@ -26,7 +26,7 @@ impl Part<Wires> for SqFetch {
         dff_setup!(self, clk, count, out, out_status, out_good, out_valid, is_datagram);
         dff_setup!(self, clk, is_limited, share);
         dff_setup!(self, clk, over, over_at, refusal, refusal_at, dropped, dropped_at, counting);
-        dff_setup!(self, clk, counted_at);
+        dff_setup!(self, clk, counted_at, has_read, stale, known, renewed);
         self.reads.clk.next = self.clk.val();
         self.reads.rst.next = self.rst.val();
         self.ends_visit.clk.next = self.clk.val();
@@ -80,9 +80,12 @@ impl Part<Wires> for SqFetch {
         self.reader.held_now.next = self.reads.read_data.val() - self.ends_visit.read_data.val();
         self.reader.most_held.next = self.quotas.read_data.val();
         self.reads.write_enable.next = self.reader.issued.val();
-        self.reads.write_address.next = self.reader.visit_index.val();
+        self.reads.write_address.next = self.reader.issued_index.val();
+        if self.reader.looks.val() {
+            self.has_read.d.next = self.reads.read_data.val();
+        }
         self.reads.write_data.next =
-            self.reads.read_data.val() + bit_cast::<16, 4>(self.reader.issued_count.val());
+            self.has_read.q.val() + bit_cast::<16, 4>(self.reader.issued_count.val());
         // One end is counted in two clocks: read, write.
         self.counting.d.next = false;
         self.counts.next = self.dropped_at.q.val();

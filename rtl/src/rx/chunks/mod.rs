@@ -304,7 +304,8 @@ impl Chunks {
             dma_error: Default::default(),
             crowded: Default::default(),
             pending,
-            words: SdpRam::new(3).with_style("distributed"),
+            // Eight wide words: a few LUTs a bit, or block RAMs that are nearly empty, where those are plenty.
+            words: SdpRam::new(3).with_style(if config.has_ultra_ram() { "block" } else { "distributed" }),
             dirty: Default::default(),
             open: Default::default(),
             heads: Default::default(),

@@ -61,13 +61,13 @@ pub struct LookupTenants {
     pub ready: Signal<Out, Bit>,
 
     tenants: ClearedRam<LookupTenant, 8>,
-    /// Contexts each may hold, 0 = as many as there are.
-    quotas: ClearedRam<Bits<16>, 8>,
+    /// Contexts each may hold, inverted: 0 = as many as there are.
+    quotas: ClearedRam<Bits<13>, 8>,
     counts: ClearedRam<Bits<13>, 8>,
     /// The same, for gives.
     counts_give: ClearedRam<Bits<13>, 8>,
-    /// And to be watched.
-    counts_shown: ClearedRam<Bits<13>, 8>,
+    /// Whether it is not zero, to be watched.
+    counts_shown: ClearedRam<Bit, 8>,
 
     at_hand: Dff<LookupTenant>,
     /// A give that is not written yet.
@@ -83,17 +83,21 @@ pub struct LookupTenants {
     took_at: Dff<Bits<8>>,
     /// What it held.
     had: Dff<Bits<13>>,
+    /// Against its quota, of its upper six bits and of its lower seven.
     over: Dff<Bit>,
     equal: Dff<Bit>,
+    over_low: Dff<Bit>,
+    equal_low: Dff<Bit>,
     /// A give one and two clocks ago, of the endpoint at hand.
     gave: Dff<Bit>,
     gave_before: Dff<Bit>,
 
     endpoint_write: Signal<Local, Bit>,
+    quota: Signal<Local, Bits<16>>,
     count: Signal<Local, Bits<13>>,
     count_give: Signal<Local, Bits<13>>,
     count_take: Signal<Local, Bits<13>>,
-    limit: Signal<Local, Bits<16>>,
+    limit: Signal<Local, Bits<13>>,
     writes: Signal<Local, Bit>,
     write_at: Signal<Local, Bits<8>>,
     write_count: Signal<Local, Bits<13>>,
@@ -127,12 +131,12 @@ impl LookupTenants {
             watched: Default::default(),
             holds: Default::default(),
             ready: Default::default(),
-            tenants: ClearedRam::new(endpoints, "distributed").reads_old(),
-            quotas: ClearedRam::new(endpoints, "distributed").reads_old(),
+            tenants: ClearedRam::of_endpoints(config),
+            quotas: ClearedRam::of_endpoints(config),
             at_hand: Default::default(),
             counts: ClearedRam::new(endpoints, "distributed").reads_old(),
             counts_give: ClearedRam::new(endpoints, "distributed").reads_old(),
-            counts_shown: ClearedRam::new(endpoints, "distributed").reads_old(),
+            counts_shown: ClearedRam::of_endpoints(config),
             owed: Default::default(),
             owed_to: Default::default(),
             wrote: Default::default(),
@@ -144,9 +148,12 @@ impl LookupTenants {
             had: Default::default(),
             over: Default::default(),
             equal: Default::default(),
+            over_low: Default::default(),
+            equal_low: Default::default(),
             gave: Default::default(),
             gave_before: Default::default(),
             endpoint_write: Default::default(),
+            quota: Default::default(),
             count: Default::default(),
             count_give: Default::default(),
             count_take: Default::default(),
@@ -182,6 +189,8 @@ impl Logic for LookupTenants {
             had,
             over,
             equal,
+            over_low,
+            equal_low,
             gave,
             gave_before
         );
@@ -212,8 +221,13 @@ impl Logic for LookupTenants {
         }
         self.quotas.write_enable.next = self.endpoint_write.val();
         self.quotas.write_address.next = self.table_write.val().index;
-        self.quotas.write_data.next =
-            self.table_write.val().entry.get_bits::<16>(self.at_quota.val().index());
+        // Inverted, so that of a quota of none and of a table that is clear it is more than any count, and
+        // nothing has to ask for it behind the memory. So is what has more bits than a count.
+        self.quota.next = self.table_write.val().entry.get_bits::<16>(self.at_quota.val().index());
+        self.quotas.write_data.next = 0.into();
+        if self.quota.val().any() & !self.quota.val().get_bits::<3>(13).any() {
+            self.quotas.write_data.next = !self.quota.val().get_bits::<13>(0);
+        }
         self.tenants.write_data.next.tags = self.table_write.val().entry.get_bit(self.at_tags.val().index());
 
         // The endpoint of the packet on offer; when it is at hand is known late.
@@ -232,15 +246,17 @@ impl Logic for LookupTenants {
         if self.wrote.q.val() & (self.wrote_at.q.val() == self.asked.q.val()) {
             self.count.next = self.wrote_count.q.val();
         }
-        self.limit.next = self.quotas.read_data.val();
-        self.over.d.next =
-            (self.limit.val() != 0) & (bit_cast::<16, 13>(self.count.val()) > self.limit.val());
-        self.equal.d.next =
-            (self.limit.val() != 0) & (bit_cast::<16, 13>(self.count.val()) == self.limit.val());
+        self.limit.next = !self.quotas.read_data.val();
+        self.over.d.next = self.count.val().get_bits::<6>(7) > self.limit.val().get_bits::<6>(7);
+        self.equal.d.next = self.count.val().get_bits::<6>(7) == self.limit.val().get_bits::<6>(7);
+        self.over_low.d.next = self.count.val().get_bits::<7>(0) > self.limit.val().get_bits::<7>(0);
+        self.equal_low.d.next = self.count.val().get_bits::<7>(0) == self.limit.val().get_bits::<7>(0);
         self.gave.d.next = self.give.val() & (self.given.val() == self.endpoint.val());
         self.gave_before.d.next = self.gave.q.val();
-        self.used_up.next =
-            self.over.q.val() | (self.equal.q.val() & !self.gave.q.val() & !self.gave_before.q.val());
+        self.used_up.next = self.over.q.val()
+            | (self.equal.q.val()
+                & (self.over_low.q.val()
+                    | (self.equal_low.q.val() & !self.gave.q.val() & !self.gave_before.q.val())));
 
         // One count is written per clock, a take first.
         self.give_at.next = self.given.val();
@@ -279,11 +295,11 @@ impl Logic for LookupTenants {
         self.counts_give.write_enable.next = self.writes.val();
         self.counts_give.write_address.next = self.write_at.val();
         self.counts_give.write_data.next = self.write_count.val();
-        self.counts_shown.write_enable.next = self.writes.val();
-        self.counts_shown.write_address.next = self.write_at.val();
-        self.counts_shown.write_data.next = self.write_count.val();
+        self.counts_shown.write_enable.next = self.wrote.q.val();
+        self.counts_shown.write_address.next = self.wrote_at.q.val();
+        self.counts_shown.write_data.next = self.wrote_count.q.val().any();
         self.counts_shown.read_address.next = self.watched.val();
-        self.holds.next = self.counts_shown.read_data.val().any();
+        self.holds.next = self.counts_shown.read_data.val();
         self.wrote.d.next = self.writes.val();
         self.wrote_at.d.next = self.write_at.val();
         self.wrote_count.d.next = self.write_count.val();
