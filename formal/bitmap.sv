@@ -8,7 +8,7 @@
 //   Each bit is what the operations before made it, if those of a block are three clocks apart.
 // proof blocks: bounded 15
 //   No block is given out twice before it is freed, none that does not exist; free_count is
-//   that of the blocks not given out.
+//   that of the blocks that were not given out a clock ago.
 // broken count within 8: the sum leaves out a sixteenth
 //   - assign of_two_7 = sum_count_7_q + sum_count_15_q;
 //   + assign of_two_7 = sum_count_7_q;
@@ -141,12 +141,14 @@ module proof (
     if (take) out[alloc_block[2:0]] <= 1;
     if (free_valid) out[freed] <= 0;
   end
+  reg [3:0] given_before = 0;
+  always @(posedge clk) given_before <= given;
   wire [3:0] given = out[0] + out[1] + out[2] + out[3] + out[4] + out[5] + out[6] + out[7];
 
 `ifdef PROVE_blocks
   always @* if (!rst) begin
     if (alloc_available) assert (alloc_block < 8 && !out[alloc_block[2:0]] && ready);
-    if (ready) assert (free_count + given == 8);
+    if (ready) assert (free_count + given_before == 8);
   end
 `endif
 

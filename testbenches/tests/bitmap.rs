@@ -272,6 +272,7 @@ fn pool(dut: &mut Dut, take: Pattern, give: Pattern, rng: &mut Rng) {
     let mut held: Vec<u64> = Vec::new();
     let (mut take, mut give) = (take.gate(rng.fork()), give.gate(rng.fork()));
     let (mut taken, mut dry) = (0, 0);
+    let mut were = free.len() as u64;
     for clock in 0..6000 {
         // Mostly takes for a while, then mostly frees, so that both ends are met.
         let phase = clock / 200 % 3;
@@ -284,7 +285,8 @@ fn pool(dut: &mut Dut, take: Pattern, give: Pattern, rng: &mut Rng) {
             dut.set(freed, block);
         }
         dut.clock();
-        assert_eq!(dut.sampled(count), free.len() as u64, "gauge in clock {clock}");
+        assert_eq!(dut.sampled(count), were, "gauge in clock {clock}");
+        were = free.len() as u64;
         if dut.sampled(available) != 0 {
             assert!(!free.is_empty());
             if wants {

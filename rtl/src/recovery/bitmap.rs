@@ -19,7 +19,7 @@
 //!   that clock. One take and one free per clock, also in the same clock. A
 //!   freed block is offered again three clocks later at the earliest, from a register:
 //!   the bitmap is asked for it in the same clock. Contents of an allocated block are
-//!   undefined until operation 2 initialises it;
+//!   undefined until operation 2 initialises it. `free_count` follows a clock later;
 //! - after reset all blocks are put into the ring, one per clock; `ready` rises
 //!   when they are in. `free_block` may be used from then on.
 //!
@@ -111,6 +111,8 @@ pub struct Bitmap {
 
     fill_at: Dff<Bits<14>>,
     filled: Dff<Bit>,
+    more: Dff<Bit>,
+    fewer: Dff<Bit>,
     free: Dff<Bits<14>>,
     put: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
@@ -191,6 +193,8 @@ impl Bitmap {
             answer: Default::default(),
             fill_at: Default::default(),
             filled: Default::default(),
+            more: Default::default(),
+            fewer: Default::default(),
             free: Default::default(),
             put: Default::default(),
             take: Default::default(),
@@ -234,6 +238,8 @@ impl Logic for Bitmap {
             offered,
             fill_at,
             filled,
+            more,
+            fewer,
             free
         );
         self.ram.clock.next = self.clk.val();
@@ -386,10 +392,13 @@ impl Logic for Bitmap {
         if self.fill_at.q.val() == self.blocks.val() {
             self.filled.d.next = true;
         }
-        if self.put.val() & !self.take.val() {
+        // Whether one is taken is known late: it is counted a clock later.
+        self.more.d.next = self.put.val() & !self.take.val();
+        self.fewer.d.next = !self.put.val() & self.take.val();
+        if self.more.q.val() {
             self.free.d.next = self.free.q.val() + 1;
         }
-        if !self.put.val() & self.take.val() {
+        if self.fewer.q.val() {
             self.free.d.next = self.free.q.val() - 1;
         }
         self.alloc_available.next = self.offers.q.val();
@@ -406,6 +415,8 @@ impl Logic for Bitmap {
             self.offers.d.next = false;
             self.fill_at.d.next = 0.into();
             self.filled.d.next = false;
+            self.more.d.next = false;
+            self.fewer.d.next = false;
             self.free.d.next = 0.into();
         }
     }
