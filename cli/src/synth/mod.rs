@@ -307,7 +307,8 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
         blocks = stat.blocks(&flow.top).map_err(wrong)?;
         sum = Some(stat.total(&flow.top).map_err(wrong)?);
     }
-    let tables = total.as_ref().zip(ways.as_ref()).map(|(total, ways)| total.lut - ways.pairs as f64);
+    let tables =
+        total.as_ref().zip(ways.as_ref()).map(|(total, ways)| total.lut - (ways.pairs + ways.unread) as f64);
     let aims = match (&args.top, &total) {
         (None, Some(total)) => aims(config, args.target, total, tables, longest),
         _ => Vec::new(),

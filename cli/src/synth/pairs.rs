@@ -2,12 +2,13 @@
 //! well, where both have no more than five inputs between them.
 //!
 //! A vendor's tool puts two LUTs into one table where it places them, and its reports count tables. Yosys counts
-//! LUTs. Who compares the two must know how many could share one.
+//! LUTs, and of a memory in LUTs all tables of its cell. Who compares the two must know how many could share one,
+//! and how many nobody reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells;
-use super::netlist::Module;
+use super::netlist::{Cell, Module};
 
 /// Inputs that two LUTs in a table may have between them.
 const TOGETHER: usize = 5;
@@ -89,6 +90,38 @@ pub fn pairs(module: &Module) -> usize {
     pairs
 }
 
+/// Tables of memories of which nobody reads: Yosys takes a cell of seven read ports for one bit too, and a vendor's
+/// tool the tables that are read. The last one is written by and stays.
+pub fn unread(module: &Module) -> usize {
+    let mut read: BTreeSet<u32> = module
+        .ports
+        .values()
+        .filter(|port| port.direction != "input")
+        .flat_map(|port| &port.bits)
+        .filter_map(|bit| bit.0)
+        .collect();
+    for cell in module.cells.values() {
+        for (port, bits) in &cell.connections {
+            if cell.port_directions.get(port).is_none_or(|direction| direction != "output") {
+                read.extend(bits.iter().filter_map(|bit| bit.0));
+            }
+        }
+    }
+    let of_cell = |cell: &Cell| {
+        let ports: &[&str] = match cells::plain(&cell.kind) {
+            "RAM32M16" | "RAM64M8" => &["DOA", "DOB", "DOC", "DOD", "DOE", "DOF", "DOG"],
+            "RAM32M" | "RAM64M" => &["DOA", "DOB", "DOC"],
+            _ => return 0,
+        };
+        let is_read = |port: &&&str| {
+            let mut bits = cell.connections.get(**port).into_iter().flatten();
+            bits.any(|bit| bit.0.is_some_and(|net| read.contains(&net)))
+        };
+        ports.iter().filter(|port| !is_read(port)).count()
+    };
+    module.cells.values().map(of_cell).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::netlist::Netlist;
@@ -96,6 +129,10 @@ mod tests {
 
     /// Pairs of LUTs, given by their inputs, and of what stands beside them. A LUT's output is 100 and its place.
     fn of(luts: &[&[u32]], more: &[String]) -> usize {
+        pairs(&module(luts, more))
+    }
+
+    fn module(luts: &[&[u32]], more: &[String]) -> Module {
         let cells = luts.iter().enumerate().map(|(at, inputs)| {
             let ports =
                 inputs.iter().enumerate().map(|(i, net)| format!("\"I{i}\":[{net}],")).collect::<String>();
@@ -107,8 +144,8 @@ mod tests {
         });
         let cells: Vec<String> = cells.chain(more.iter().cloned()).collect();
         let text = format!("{{\"modules\":{{\"top\":{{\"cells\":{{{}}}}}}}}}", cells.join(","));
-        let netlist: Netlist = serde_json::from_str(&text).unwrap();
-        pairs(&netlist.modules["top"])
+        let mut netlist: Netlist = serde_json::from_str(&text).unwrap();
+        netlist.modules.remove("top").unwrap()
     }
 
     #[test]
@@ -141,5 +178,28 @@ mod tests {
         assert_eq!(of(&luts, &[]), 1);
         assert_eq!(of(&luts, &[carry]), 0);
         assert_eq!(of(&luts, &[choice]), 0);
+    }
+
+    #[test]
+    fn tables_of_a_memory_count_where_they_are_read() {
+        let memory = |kind: &str, outputs: &str| {
+            format!(
+                "\"{kind}\":{{\"type\":\"{kind}\",\"port_directions\":{{{}\"DIA\":\"input\"}},\
+                 \"connections\":{{\"DIA\":[50],{outputs}}}}}",
+                ["DOA", "DOB", "DOC", "DOD", "DOE", "DOF", "DOG", "DOH"]
+                    .map(|port| format!("\"{port}\":\"output\","))
+                    .concat()
+            )
+        };
+        // One bit of seven is read; that written by is no matter.
+        let seven = memory("RAM64M8", "\"DOA\":[2],\"DOB\":[60],\"DOH\":[61]");
+        assert_eq!(unread(&module(&[&[2, 3]], &[seven])), 6);
+        // Of two bits a table one is enough, and a memory may read another.
+        let two = memory("RAM32M16", "\"DOA\":[60,2],\"DOB\":[50,61],\"DOC\":[62,63]");
+        assert_eq!(unread(&module(&[&[2, 3]], &[two])), 5);
+        let three = memory("RAM32M", "\"DOA\":[2],\"DOB\":[3],\"DOC\":[60],\"DOD\":[61]");
+        assert_eq!(unread(&module(&[&[2, 3]], &[three])), 1);
+        // Each of its tables is read.
+        assert_eq!(unread(&module(&[&[2, 3]], &[memory("SRL16E", "\"DOA\":[60]")])), 0);
     }
 }

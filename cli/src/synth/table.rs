@@ -99,7 +99,11 @@ impl Synthesised {
     fn notes(&self) -> Vec<String> {
         let mut notes = self.ways.as_ref().map(Ways::notes).unwrap_or_default();
         notes.extend(self.tables.map(|tables| {
-            format!("tables of six inputs, where two LUTs of five in all share one: {tables:.0}, as vendors count")
+            let unread = self.ways.as_ref().map_or(0, |ways| ways.unread);
+            format!(
+                "tables of six inputs, where two LUTs of five in all share one: {tables:.0}, as vendors count, without \
+                 {unread} of memories that nobody reads"
+            )
         }));
         notes
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::cells::{self, Kind, Times};
 use super::netlist::{Cell, Module, Names, Netlist, Parameters, Place};
-use super::pairs::pairs;
+use super::pairs::{pairs, unread};
 
 /// The longest way of those that end in a block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,6 +46,8 @@ pub struct Ways {
     pub ends_above_3900_ps: usize,
     /// Pairs of LUTs that can share a table of their device.
     pub pairs: usize,
+    /// Tables of memories of which nobody reads.
+    pub unread: usize,
     pub histogram: Vec<Bin>,
     /// Cells of which nothing is known, by type: ways end at their inputs and begin at their outputs.
     pub unknown_cells: BTreeMap<String, usize>,
@@ -416,7 +418,11 @@ impl Ways {
         let graph = Graph::new(module)?;
         let arrivals = Arrivals::new(&graph);
         let names = Names::new(top, module, leaves);
-        Ok(Self { pairs: pairs(module), ..Self::of(&Design { graph, arrivals, names }, details) })
+        Ok(Self {
+            pairs: pairs(module),
+            unread: unread(module),
+            ..Self::of(&Design { graph, arrivals, names }, details)
+        })
     }
 
     fn of(design: &Design, details: usize) -> Self {

@@ -326,3 +326,49 @@ fn ro_6_a_quota_stops_one_endpoint_and_no_other() {
         assert_eq!(open(&mut bench, 2005), Some("busy_quota"));
     });
 }
+
+/// Seven bits of a count are compared apart from those above; a quota of more bits than a count is none.
+#[test]
+fn ro_6_a_quota_is_exact_where_its_halves_meet() {
+    tb::run("lookup::large_quotas", &design("lookup_wide", &WIDE), |dut, rng| {
+        let mut bench = Bench::new(dut, &WIDE, TIME_WAIT, START, ALWAYS, rng);
+        // Who has no quota, or one that is more than there are contexts, gets what it asks for.
+        let quotas: [(u16, usize); 7] =
+            [(127, 127), (128, 128), (129, 129), (255, 255), (0, 60), (0x2000, 60), (0xFFFF, 60)];
+        let mut asks = Vec::new();
+        for (index, (quota, held)) in (10u8..).zip(quotas) {
+            bench.tenant(index, index, quota);
+            for entry in 0..64 {
+                bench.post(index, Posted { address: 0, length: 1 << 20, entry, area: None });
+            }
+            let more = if held == 60 { 0 } else { 8 };
+            asks.push((index, held + more));
+        }
+        let mut posted = 64;
+        for slot in 0..asks.iter().map(|(_, times)| *times).max().unwrap() {
+            for &(index, times) in &asks {
+                if slot < times {
+                    let endpoint = u128::from(index);
+                    let mut packet = bench.some_packet((endpoint, 3, slot as u128), 0, 0, rng);
+                    packet.set("endpoint", endpoint);
+                    bench.offer(packet);
+                }
+            }
+            if slot + 8 > posted {
+                bench.settle();
+                for &(index, _) in &asks {
+                    for entry in 0..32 {
+                        bench.post(index, Posted { address: 0, length: 1 << 20, entry, area: None });
+                    }
+                }
+                posted += 32;
+            }
+        }
+        bench.settle();
+        for (index, (quota, held)) in (10u8..).zip(quotas) {
+            assert_eq!(bench.reference.held_by(index), held, "endpoint {index} with a quota of {quota}");
+        }
+        assert_eq!(bench.reference.events["busy_receive"], 0);
+        assert_eq!(bench.reference.events["busy_resources"], 0);
+    });
+}
