@@ -170,6 +170,45 @@ fn an_entry_on_its_way_is_told() {
     });
 }
 
+/// So many reads are in flight that none can be begun for a ring: what is posted there is on its way all the same.
+#[test]
+fn an_entry_that_waits_to_be_read_is_told() {
+    tb::run("rq_fetch::unread", &design(), |dut, rng| {
+        let mut bench = Bench::new(dut, Pattern::Always, Pattern::Always, rng);
+        bench.dma.latency = 2000..2001;
+        let others = 10..20u8;
+        bench.endpoint(3, 0x10_0000, 8);
+        for other in others.clone() {
+            bench.endpoint(other, 0x20_0000 + 0x1_0000 * u64::from(other), 8);
+        }
+        bench.asker.endpoints = vec![3];
+        (bench.asker.take, bench.asker.haste) = (1.0, 1.0);
+        for other in others.clone() {
+            for _ in 0..64 {
+                let entry = plain(rng);
+                bench.post(other, entry, false);
+            }
+            bench.ring(other);
+        }
+        for _ in 0..800 {
+            bench.clock();
+        }
+        let reads = bench.dma.log.len();
+        let (nothing, coming) = ((false, false), (false, true));
+        assert_eq!(bench.asker.told, [nothing]);
+        let entry = plain(rng);
+        bench.post(3, entry, false);
+        bench.ring(3);
+        for _ in 0..200 {
+            bench.clock();
+        }
+        assert_eq!(bench.dma.log.len(), reads, "there was room for a read");
+        assert_eq!(bench.asker.told, [nothing, coming]);
+        bench.asker.endpoints = others.chain([3]).collect();
+        bench.drain(50_000);
+    });
+}
+
 #[test]
 fn no_more_is_prefetched_than_there_are_places() {
     tb::run("rq_fetch::places", &design(), |dut, rng| {

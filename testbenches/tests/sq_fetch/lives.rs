@@ -78,9 +78,9 @@ fn writing_the_table_entry_forgets_what_was_read() {
     });
 }
 
-/// A visit takes four clocks from looking up head and tail to asking for the
-/// entries and moving the head: a table write beside any of them starts the ring
-/// at index 0 all the same, of the endpoint visited and of no other.
+/// A visit takes five clocks from looking up head and tail, of which the first may be that before it begins, to
+/// asking for the entries and moving the head: a table write beside any of them starts the ring at index 0 all the
+/// same, of the endpoint visited and of no other.
 #[test]
 fn a_table_write_beside_any_clock_of_a_visit_starts_the_ring_over() {
     tb::run("sq_fetch::beside", &design(), |dut, rng| {
@@ -97,7 +97,11 @@ fn a_table_write_beside_any_clock_of_a_visit_starts_the_ring_over() {
                 bench.clock();
             }
         };
-        for (phase, index) in (0..16).flat_map(|phase| [(phase, 6), (phase, 7)]) {
+        let phases = (0..16).flat_map(|phase| [(phase, 6), (phase, 7)]);
+        for (first, phase, index) in [true, false]
+            .into_iter()
+            .flat_map(|first| phases.clone().map(move |(phase, index)| (first, phase, index)))
+        {
             bench.endpoint(6, 0x10_0000, 4, true);
             bench.endpoint(7, 0x20_0000, 4, true);
             // No visit before the doorbell and the queue behind it are done.
@@ -109,14 +113,26 @@ fn a_table_write_beside_any_clock_of_a_visit_starts_the_ring_over() {
             }
             bench.ring(6);
             settle(&mut bench, 10);
-            bench.dut.set(enable, 1u64);
+            // The visit begins as soon as the NIC is enabled: so many clocks before the write, or behind it.
+            if first {
+                bench.dut.set(enable, 1u64);
+            } else {
+                bench.endpoint(index, 0x30_0000, 4, true);
+            }
             for _ in 0..phase {
                 bench.clock();
             }
-            bench.endpoint(index, 0x30_0000, 4, true);
+            if first {
+                bench.endpoint(index, 0x30_0000, 4, true);
+            } else {
+                bench.dut.set(enable, 1u64);
+            }
             settle(&mut bench, 200);
             let left = bench.rings[&6].due.len();
-            assert_eq!(left, 0, "{left} entries are missing with a write of {index} at clock {phase}");
+            assert_eq!(
+                left, 0,
+                "{left} entries are missing with a write of {index} at clock {phase}, visit first: {first}"
+            );
             for _ in 0..3 {
                 let entry = plain(rng);
                 bench.post(6, entry, false);
