@@ -13,7 +13,8 @@
 //! Contract: one descriptor per two clocks, one clock of delay; beats and
 //! statuses pass in the clock they come, `dma_error` a clock after that of a
 //! read that failed. 128 descriptors in flight. Clients
-//! always take their beats: each asks only for what it has room for.
+//! take a beat in the clock it comes, for each asks only for what it has room for: there is no ready
+//! of theirs, so that whose the beat is decides nothing on the host's side.
 //!
 //! Verified by `testbenches/tests/ctrl_read_mux.rs`.
 
@@ -30,7 +31,6 @@ pub struct CtrlReadMux {
     pub sq_desc_ready: Signal<Out, Bit>,
     pub sq_beat_valid: Signal<Out, Bit>,
     pub sq_beat_data: Signal<Out, Beat>,
-    pub sq_beat_ready: Signal<In, Bit>,
     pub sq_status_valid: Signal<Out, Bit>,
     pub sq_status_data: Signal<Out, DmaStatus>,
     pub rq_desc_valid: Signal<In, Bit>,
@@ -38,7 +38,6 @@ pub struct CtrlReadMux {
     pub rq_desc_ready: Signal<Out, Bit>,
     pub rq_beat_valid: Signal<Out, Bit>,
     pub rq_beat_data: Signal<Out, Beat>,
-    pub rq_beat_ready: Signal<In, Bit>,
     pub rq_status_valid: Signal<Out, Bit>,
     pub rq_status_data: Signal<Out, DmaStatus>,
     pub read_desc_valid: Signal<Out, Bit>,
@@ -76,7 +75,6 @@ impl CtrlReadMux {
             sq_desc_ready: Default::default(),
             sq_beat_valid: Default::default(),
             sq_beat_data: Default::default(),
-            sq_beat_ready: Default::default(),
             sq_status_valid: Default::default(),
             sq_status_data: Default::default(),
             rq_desc_valid: Default::default(),
@@ -84,7 +82,6 @@ impl CtrlReadMux {
             rq_desc_ready: Default::default(),
             rq_beat_valid: Default::default(),
             rq_beat_data: Default::default(),
-            rq_beat_ready: Default::default(),
             rq_status_valid: Default::default(),
             rq_status_data: Default::default(),
             read_desc_valid: Default::default(),
@@ -154,8 +151,7 @@ impl Logic for CtrlReadMux {
         self.rq_beat_data.next = self.read_beat_data.val();
         self.sq_beat_valid.next = self.read_beat_valid.val() & self.owners.out_valid.val() & !self.mine.val();
         self.rq_beat_valid.next = self.read_beat_valid.val() & self.owners.out_valid.val() & self.mine.val();
-        self.read_beat_ready.next = self.owners.out_valid.val()
-            & ((self.mine.val() & self.rq_beat_ready.val()) | (!self.mine.val() & self.sq_beat_ready.val()));
+        self.read_beat_ready.next = self.owners.out_valid.val();
         self.moved.next = self.read_beat_valid.val() & self.read_beat_ready.val();
         self.owners.out_ready.next = self.moved.val() & self.read_beat_data.val().tlast;
 

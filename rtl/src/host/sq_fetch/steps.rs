@@ -11,10 +11,9 @@ impl Part<Steps> for SqFetch {
     fn update(&mut self) {
         self.last_of_record.next = (self.step.q.val() + 1) == self.reader.record_data.val().count;
         self.gather.next = false;
-        self.out_free.next = !self.out_valid.q.val()
-            | (self.out_good.q.val() & self.request_ready.val())
-            | (!self.out_good.q.val() & self.refused_ready.val());
-        if self.out_free.val() {
+        // Behind one that is refused there is room a clock later: when the writer of completions takes it is late.
+        self.out_free.next = !self.out_valid.q.val() | (self.out_good.q.val() & self.request_ready.val());
+        if self.out_free.val() | self.refused_ready.val() & !self.out_good.q.val() {
             self.out_valid.d.next = false;
         }
         self.reader.beat_ready.next = !self.first_valid.q.val();

@@ -303,7 +303,6 @@ pub struct Context {
     start: Signal<Local, Bits<64>>,
     loose: Signal<Local, Bit>,
     lends: Signal<Local, Bit>,
-    done_now: Signal<Local, Bit>,
     // What the running event leaves.
     ran_bits: Signal<Local, Bits<256>>,
     ran_chunk_done: Signal<Local, Bit>,

@@ -212,7 +212,6 @@ impl Context {
             start: Default::default(),
             loose: Default::default(),
             lends: Default::default(),
-            done_now: Default::default(),
             ran_bits: Default::default(),
             ran_chunk_done: Default::default(),
             ran_nack_limit: Default::default(),

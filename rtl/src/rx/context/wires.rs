@@ -164,8 +164,7 @@ impl Part<Wires> for Context {
         self.ending.low.next = self.low.val();
 
         // Registered outputs. There is room where nothing stands, whoever takes it now: else what
-        // all of those behind do would be part of what this one may do in the same clock. Only a
-        // completion is waited for as it goes, by a ready that is known early.
+        // all of those behind do would be part of what this one may do in the same clock.
         self.place_valid.next = self.place_full.q.val();
         self.place_data.next = self.place.q.val();
         self.place_room.next = !self.place_full.q.val();
@@ -192,8 +191,7 @@ impl Part<Wires> for Context {
         }
         self.done_valid.next = self.done_full.q.val();
         self.done_data.next = self.done.q.val();
-        self.done_now.next = self.done_full.q.val() & self.done_ready.val();
-        if self.done_now.val() {
+        if self.done_ready.val() {
             self.done_full.d.next = false;
         }
         self.retire_valid.next = self.retire_full.q.val();
@@ -251,7 +249,7 @@ impl Part<Wires> for Context {
             self.place_room.val() & self.job_room.val() & self.feedback.room.val() & self.chunk_room.val();
 
         self.answers.next = (self.state.q.val() == ContextState::Answer)
-            & (!self.done_full.q.val() | self.done_now.val())
+            & !self.done_full.q.val()
             & self.feedback.room.val()
             & !self.retire_full.q.val();
 

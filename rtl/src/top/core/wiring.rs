@@ -120,7 +120,6 @@ impl Logic for Core {
         self.sq_fetch.read_desc_ready.next = self.ctrl_read_mux.sq_desc_ready.val();
         self.sq_fetch.read_beat_valid.next = self.ctrl_read_mux.sq_beat_valid.val();
         self.sq_fetch.read_beat_data.next = self.ctrl_read_mux.sq_beat_data.val();
-        self.ctrl_read_mux.sq_beat_ready.next = self.sq_fetch.read_beat_ready.val();
         self.sq_fetch.read_status_valid.next = self.ctrl_read_mux.sq_status_valid.val();
         self.sq_fetch.read_status_data.next = self.ctrl_read_mux.sq_status_data.val();
         self.ctrl_read_mux.rq_desc_valid.next = self.rq_fetch.read_desc_valid.val();
@@ -128,7 +127,6 @@ impl Logic for Core {
         self.rq_fetch.read_desc_ready.next = self.ctrl_read_mux.rq_desc_ready.val();
         self.rq_fetch.read_beat_valid.next = self.ctrl_read_mux.rq_beat_valid.val();
         self.rq_fetch.read_beat_data.next = self.ctrl_read_mux.rq_beat_data.val();
-        self.ctrl_read_mux.rq_beat_ready.next = self.rq_fetch.read_beat_ready.val();
         self.rq_fetch.read_status_valid.next = self.ctrl_read_mux.rq_status_valid.val();
         self.rq_fetch.read_status_data.next = self.ctrl_read_mux.rq_status_data.val();
         self.ctrl_reads.in_desc_valid.next = self.ctrl_read_mux.read_desc_valid.val();
