@@ -5,6 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::netlist::{Error, Netlist, RamSite, Site, Unit};
 use crate::tile::{Slot, Tile, NONE, PLACES};
+use crate::time::Times;
 use crate::wires::Wires;
 use crate::Figures;
 
@@ -54,7 +55,7 @@ impl Grid {
 pub struct Annealer<'a> {
     units: &'a [Unit],
     chains: &'a [Vec<u32>],
-    /// Where units are, and block RAMs behind them.
+    /// Where units are, block RAMs behind them, and what does not move.
     sites: Vec<Site>,
     rams: Vec<RamSite>,
     grid: Grid,
@@ -62,6 +63,7 @@ pub struct Annealer<'a> {
     /// How many nets reach into each tile.
     pins: Vec<i32>,
     wires: Wires,
+    times: Times,
     /// Units that are no part of a chain.
     free: Vec<u32>,
     random: Pcg64Mcg,
@@ -108,6 +110,8 @@ impl<'a> Annealer<'a> {
             return Err(wrong(&sites[number]));
         }
         sites.extend(netlist.ram_sites.iter().map(|ram| Site { x: ram.x, y: ram.y, shift: 0 }));
+        sites.extend(netlist.fixed_sites.iter().map(|&(x, y)| Site { x, y, shift: 0 }));
+        let times = Times::new(netlist.ways.clone(), &sites);
         let wires = Wires::new(netlist.nets.clone(), sites.len(), &sites);
         let mut pins = vec![0; grid.count];
         for (number, tile) in used.iter().enumerate() {
@@ -123,6 +127,7 @@ impl<'a> Annealer<'a> {
             tiles,
             pins,
             wires,
+            times,
             free,
             random: Pcg64Mcg::seed_from_u64(seed),
             radius: FAR,
@@ -148,6 +153,7 @@ impl<'a> Annealer<'a> {
             wire: self.wires.wire(),
             arrivals: self.wires.arrivals(),
             crowd: self.crowd,
+            longest: self.times.longest(),
             pins: pins.get(pins.len() * 99 / 100).map_or(0, |pins| *pins as u32),
         }
     }
@@ -172,6 +178,7 @@ impl<'a> Annealer<'a> {
         let share = taken as f32 / legal.max(1) as f32;
         self.radius = (self.radius * (1.0 - TAKEN + share)).clamp(NEAR, 2.0 * FAR);
         self.crowd = self.wires.demand();
+        self.times.weigh(&self.sites);
     }
 
     fn accepts(&mut self, change: f32, heat: f32) -> bool {
@@ -183,11 +190,22 @@ impl<'a> Annealer<'a> {
         self.random.random_range(-radius..=radius)
     }
 
-    /// A tile for a unit: near it, or one time in four near the middle of one of its nets.
+    /// The longest way if all wires were as short as they can be, ns.
+    pub fn shortest(&self) -> f32 {
+        self.times.shortest()
+    }
+
+    /// A tile for a unit: near it, or one time in four near the middle of one of its nets, or one in eight near who
+    /// stands beside it on a long way.
     fn somewhere(&mut self, unit: u32) -> (i16, i16) {
         let at = self.sites[unit as usize];
         let far = self.radius as i16;
         let which = self.random.next_u32();
+        let beside = self.times.beside(unit, (which >> 3) as usize).filter(|_| which & 7 == 1);
+        if let Some(other) = beside {
+            let at = self.sites[other as usize];
+            return (at.x + self.near(3), at.y + self.near(3));
+        }
         let (x, y, far) = match self.wires.middle(unit, (which >> 2) as usize) {
             Some((x, y)) if which & 3 == 0 => (x, y, far.min(3)),
             _ => (at.x, at.y, far),
@@ -254,7 +272,7 @@ impl<'a> Annealer<'a> {
         let square = |pins: i32| (pins * pins) as f32;
         let (here, there) = (self.pins[from], self.pins[to]);
         let crowding = square(here - more) + square(there + more) - square(here) - square(there);
-        let change = self.wires.moved(&self.moved, &self.sites) + PINS * crowding;
+        let change = self.change() + PINS * crowding;
         let taken = self.accepts(change, heat);
         if taken {
             self.pins[from] -= more;
@@ -264,6 +282,11 @@ impl<'a> Annealer<'a> {
             self.back();
         }
         Some(taken)
+    }
+
+    /// What the move that is tried changes in cost.
+    fn change(&mut self) -> f32 {
+        self.wires.moved(&self.moved, &self.sites) + self.times.moved(&self.moved, &self.sites)
     }
 
     /// All who moved are where they were.
@@ -318,7 +341,7 @@ impl<'a> Annealer<'a> {
             (site.x, site.y) =
                 if is_from { (old.x - first.x + x, y) } else { (old.x - x + first.x, first.y) };
         }
-        let change = self.wires.moved(&self.moved, &self.sites);
+        let change = self.change();
         if self.accepts(change, heat) {
             for (from, to) in from.into_iter().zip(to) {
                 self.tiles.swap(from, to);
@@ -343,7 +366,7 @@ impl<'a> Annealer<'a> {
         self.moved.push(((first + a) as u32, self.sites[first + a]));
         self.moved.push(((first + b) as u32, self.sites[first + b]));
         self.sites.swap(first + a, first + b);
-        let change = self.wires.moved(&self.moved, &self.sites);
+        let change = self.change();
         if self.accepts(change, heat) {
             self.rams.swap(a, b);
         } else {

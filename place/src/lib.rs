@@ -5,6 +5,7 @@
 //!     netlist: cells that must stay together are one unit, what they are wired to
 //!     tile:    what may lie in one tile of eight tables and eight flip-flops
 //!     wires:   what a placement costs, and what a move changes of it
+//!     time:    which wires are on long ways
 //!     anneal:  the moves
 //! ```
 //!
@@ -14,15 +15,17 @@
 //!
 //! - the half perimeter of each net's box, by a factor for the number of tiles it reaches (Cheng's, as VPR has it);
 //! - how much wire there is in that box: the same length counts more where the mean of all nets' wire is high;
-//! - in how many tiles a net arrives, and the square of how many nets reach into a tile.
+//! - in how many tiles a net arrives, and the square of how many nets reach into a tile;
+//! - the wires of ways that are nearly as long as the longest, by estimate, anew at each temperature.
 //!
-//! Time is not minded. Seeds make it repeatable: the same placement, rounds and seed give the same.
+//! Seeds make it repeatable: the same placement, rounds and seed give the same.
 
 mod anneal;
 mod netlist;
 #[cfg(test)]
 mod sample;
 mod tile;
+mod time;
 mod wires;
 
 use std::fmt;
@@ -58,12 +61,14 @@ pub struct Figures {
     pub crowd: f32,
     /// Nets that reach into the tile that has more than all but a hundredth.
     pub pins: u32,
+    /// The longest way by estimate, ns at speed grade 6.
+    pub longest: f32,
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wire, arrivals, crowd, pins } = self;
-        write!(to, "wire {wire}, {arrivals} arrivals, crowds {crowd:.2}, {pins} pins")
+        let Self { wire, arrivals, crowd, pins, longest } = self;
+        write!(to, "wire {wire}, {arrivals} arrivals, crowds {crowd:.2}, {pins} pins, {longest:.1} ns")
     }
 }
 
@@ -78,6 +83,8 @@ pub struct Refined {
     pub units: usize,
     /// Carry chains over several tiles, whose units move together.
     pub chains: usize,
+    /// The longest way if each wire were as short as a wire can be, ns: no placement has a shorter one.
+    pub shortest: f32,
 }
 
 /// Refines a placed design, the JSON that nextpnr writes, in place; what is not understood is an error, and leaves it
@@ -95,13 +102,15 @@ pub fn refine(
         progress(stage, annealer.figures());
     }
     let (units, chains) = (netlist.units.len(), netlist.chains.len());
-    let refined = Refined { before, after: annealer.figures(), units, chains };
+    let refined = Refined { before, after: annealer.figures(), units, chains, shortest: annealer.shortest() };
     netlist.write(design, annealer.sites(), annealer.ram_sites())?;
     Ok(refined)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::sample::{bels, sample};
 
@@ -126,6 +135,52 @@ mod tests {
         // What is read of it again is as legal as before, and costs what was said.
         let netlist = Netlist::read(&design).unwrap();
         assert_eq!(Annealer::new(&netlist, 3).unwrap().figures(), refined.after);
+    }
+
+    /// A table at the end of many wires and on one long way: where the wires are shorter it makes the way longer.
+    #[test]
+    fn a_long_way_is_worth_some_wire() {
+        let io = |x: usize, y: usize, ports: Value, directions: Value| {
+            json!({"type": "TRELLIS_IO", "parameters": {}, "attributes": {"NEXTPNR_BEL": format!("X{x}/Y{y}/PIOA")},
+                   "port_directions": directions, "connections": ports})
+        };
+        let mut cells = serde_json::Map::new();
+        for (input, x) in [("A", 1), ("B", 60), ("C", 60), ("D", 60)] {
+            let net = 10 + cells.len();
+            cells.insert(input.into(), io(x, cells.len(), json!({"O": [net]}), json!({"O": "output"})));
+        }
+        cells.insert("end".into(), io(1, 9, json!({"I": [20]}), json!({"I": "input"})));
+        // As much wire everywhere, so that none is dear.
+        for (x, y) in (1..60).flat_map(|x| (0..24).map(move |y| (x, y))) {
+            let net = 2000 + 100 * x + y;
+            let ports = |x, y, port: &str, is: &str| io(x, y, json!({port: [net]}), json!({port: is}));
+            cells.insert(format!("from{net}"), ports(x, y, "O", "output"));
+            cells.insert(format!("to{net}"), ports(x + 1, y, "I", "input"));
+        }
+        // Somewhere to go: tables that are wired to nothing, in two rows.
+        let table = |x: usize, y: usize, ports: Value| {
+            let is = |(port, _): (&String, &Value)| {
+                (port.clone(), json!(if port == "F" { "output" } else { "input" }))
+            };
+            let directions: Value = ports.as_object().unwrap().iter().map(is).collect();
+            json!({"type": "TRELLIS_COMB", "parameters": {"MODE": "LOGIC"}, "port_directions": directions,
+                   "attributes": {"NEXTPNR_BEL": format!("X{x}/Y{y}/SLICEA.K0")}, "connections": ports})
+        };
+        for x in 1..61 {
+            cells.insert(format!("other{x}"), table(x, 20, json!({"F": [1000 + x]})));
+        }
+        let wired = json!({"A": [10], "B": [11], "C": [12], "D": [13], "F": [20]});
+        cells.insert("table".into(), table(30, 3, wired));
+        let mut design = json!({"modules": {"top": {"cells": cells, "settings": {}}}});
+        let refined = refine(&mut design, Effort { rounds: 20, seed: 1 }, |_, _| ()).unwrap();
+        let at = design["modules"]["top"]["cells"]["table"]["attributes"]["NEXTPNR_BEL"].as_str().unwrap();
+        let column: usize = at[1..at.find('/').unwrap()].parse().unwrap();
+        // Three wires come from the right, two go to the left: by wire alone it goes to column 60, and the way from the
+        // left and back takes 12.8 ns. In the middle all ways are as long.
+        assert!((20..45).contains(&column), "{at}, {refined:?}");
+        assert!(refined.after.longest < 10.0, "{refined:?}");
+        // By two wires of 0.48 ns and a table.
+        assert!((refined.shortest - 1.196).abs() < 1e-3, "{refined:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::tile::{Kind, Slot, NONE};
+use crate::time::{self, Arc, Ways};
 
 /// A design that is not what nextpnr writes for an ECP5.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +96,11 @@ pub struct Netlist {
     /// Units of each chain, in one row of tiles.
     pub chains: Vec<Vec<u32>>,
     pub ram_sites: Vec<RamSite>,
+    /// What does not move and is wired.
+    pub fixed_sites: Vec<(i16, i16)>,
     pub nets: Vec<Net>,
+    /// Ways between units, block RAMs and what does not move, numbered in this order.
+    pub ways: Ways,
 }
 
 /// What is known of a cell in a tile.
@@ -119,6 +124,69 @@ struct Wire {
     cells: Vec<usize>,
     rams: Vec<usize>,
     fixed: Vec<(i16, i16)>,
+}
+
+/// A cell's pins, for its times.
+struct Pins<'a> {
+    what: &'a str,
+    owner: Owner,
+    ins: Vec<(&'a str, u64)>,
+    outs: Vec<(&'a str, u64)>,
+}
+
+/// Where a cell's place is written.
+#[derive(Clone, Copy)]
+enum Owner {
+    Cell(usize),
+    Ram(usize),
+    Fixed(usize),
+}
+
+/// The ways through cells, by wires that have a driver and are none of a clock.
+fn ways(all: &[Pins], wires: &BTreeMap<u64, Wire>, unit_of: &[u32], units: usize, rams: usize) -> Ways {
+    let of = |owner| match owner {
+        Owner::Cell(cell) => unit_of[cell],
+        Owner::Ram(ram) => (units + ram) as u32,
+        Owner::Fixed(fixed) => (units + rams + fixed) as u32,
+    };
+    let mut made = Ways::default();
+    let mut nets: HashMap<u64, (u32, u32)> = HashMap::new();
+    for pins in all {
+        for (_, net) in pins.outs.iter().filter(|(_, net)| wires.get(net).is_some_and(|wire| !wire.apart)) {
+            let number = made.nets as u32;
+            nets.insert(*net, (number, of(pins.owner)));
+            made.nets += 1;
+            if let Some(at) = time::clocked(pins.what) {
+                made.starts.push((number, at));
+            }
+        }
+    }
+    for pins in all {
+        let sink = of(pins.owner);
+        for (port, net) in &pins.ins {
+            let Some((from, source)) = nets.get(net).copied() else { continue };
+            let tied = match pins.what {
+                "TRELLIS_COMB" => is_tied(Kind::Comb, port),
+                "TRELLIS_FF" => is_tied(Kind::Ff, port),
+                _ => false,
+            };
+            let arc = |to, own| Arc { from, to, source, sink, own, tied };
+            let mut ends = true;
+            for (output, behind) in &pins.outs {
+                let (Some(own), Some((to, _))) = (time::through(pins.what, port, output), nets.get(behind))
+                else {
+                    continue;
+                };
+                made.arcs.push(arc(*to, own));
+                ends = false;
+            }
+            if ends {
+                made.arcs.push(arc(NONE, time::setup(pins.what, port)));
+            }
+        }
+    }
+    made.sort();
+    made
 }
 
 /// `X12/Y34/SLICEA.K0` as its parts.
@@ -263,6 +331,7 @@ impl Netlist {
         let mut tied: Vec<(usize, u64)> = Vec::new();
         let mut stem = String::from("K");
         let mut keys = Keys::default();
+        let (mut pins, mut fixed_sites) = (Vec::new(), Vec::new());
         for (name, cell) in object(&top["cells"], "cells")? {
             let what = cell["type"].as_str().unwrap_or_default();
             let at = cell["attributes"]["NEXTPNR_BEL"].as_str();
@@ -277,9 +346,19 @@ impl Netlist {
             };
             let connections = object(&cell["connections"], "connections")?;
             let is_ram = what == "DP16KD";
+            let owner = match kind {
+                Some(_) => Owner::Cell(cells.len()),
+                None if is_ram => Owner::Ram(rams.len()),
+                None => {
+                    fixed_sites.push((x, y));
+                    Owner::Fixed(fixed_sites.len() - 1)
+                }
+            };
+            let (mut ins, mut outs) = (Vec::new(), Vec::new());
             for (port, bits) in connections {
                 let output = cell["port_directions"][port] == "output";
                 for net in bits.as_array().into_iter().flatten().filter_map(Value::as_u64) {
+                    if output { &mut outs } else { &mut ins }.push((port.as_str(), net));
                     let wire = wires.entry(net).or_default();
                     wire.driven |= output;
                     wire.apart |= output && (what == "DCCA" || what.contains("VCC") || what.contains("GND"));
@@ -297,6 +376,7 @@ impl Netlist {
                     }
                 }
             }
+            pins.push(Pins { what, owner, ins, outs });
             if is_ram {
                 rams.push(name.clone());
                 ram_sites.push(RamSite { x, y, rest: rest.to_owned() });
@@ -312,6 +392,7 @@ impl Netlist {
             }
         }
         let (units, sites, chains, unit_of) = units(&cells, &wires, &tied)?;
+        let ways = ways(&pins, &wires, &unit_of, units.len(), rams.len());
         let mut nets = Vec::new();
         for wire in wires.into_values().filter(|wire| wire.driven && !wire.apart) {
             let mut of: Vec<u32> = wire.cells.iter().map(|&cell| unit_of[cell]).collect();
@@ -326,7 +407,8 @@ impl Netlist {
             }
         }
         let names = cells.iter().map(|cell| cell.name.to_owned()).collect();
-        Ok(Self { module: module.clone(), names, rams, stem, units, sites, chains, ram_sites, nets })
+        let module = module.clone();
+        Ok(Self { module, names, rams, stem, units, sites, chains, ram_sites, fixed_sites, nets, ways })
     }
 
     /// Puts cells where they are now.
@@ -443,6 +525,26 @@ mod tests {
         let ff = crate::sample::bels(&sample(1, 60))["ff0"].clone();
         let row = ff.split('/').nth(1).unwrap();
         assert!(apart("ff0", &format!("X40/{row}/SLICEA.FF0")));
+    }
+
+    #[test]
+    fn ways_go_through_cells() {
+        let netlist = Netlist::read(&sample(1, 60)).unwrap();
+        let (units, rams) = (netlist.units.len() as u32, netlist.ram_sites.len() as u32);
+        let arcs = &netlist.ways.arcs;
+        let count = |of: &dyn Fn(&Arc) -> bool| arcs.iter().filter(|arc| of(arc)).count();
+        // Carries: two chains of 16 and 24, each from the one before it and from two more inputs, to the next and the sum.
+        assert_eq!(count(&|arc| arc.own == 0.071), 38);
+        assert_eq!(count(&|arc| arc.own == 0.447), 80);
+        // Data of flip-flops by the wire from their own table; block RAMs begin ways and end them.
+        assert!(count(&|arc| arc.tied && arc.to == NONE && arc.source == arc.sink) > 10);
+        assert_eq!(count(&|arc| arc.to == NONE && (units..units + rams).contains(&arc.sink)), 4);
+        assert_eq!(netlist.ways.starts.iter().filter(|(_, at)| *at == 5.83).count(), 4);
+        // Four pins, which do not move, and the clock's source; the clock itself is on no way.
+        assert_eq!(netlist.fixed_sites.len(), 5);
+        assert!(
+            count(&|arc| arc.source >= units + rams) > 0 && count(&|arc| arc.source == units + rams) == 0
+        );
     }
 
     #[test]

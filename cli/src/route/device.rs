@@ -8,7 +8,7 @@ use tessera_sim::tools::Family;
 
 use crate::synth::{whole_ecp5, whole_gowin, whole_series7};
 
-/// Devices, each of the slowest speed grade.
+/// Devices, each of the slowest speed grade unless another is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 pub enum Device {
     /// LFE5U-25F
@@ -32,6 +32,19 @@ pub enum Device {
     #[value(name = "xc7a200t")]
     #[serde(rename = "xc7a200t")]
     Xc7a200t,
+}
+
+/// Speed grades of an ECP5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Grade {
+    /// The slowest
+    #[value(name = "6")]
+    Six,
+    #[value(name = "7")]
+    Seven,
+    /// The fastest
+    #[value(name = "8")]
+    Eight,
 }
 
 /// Gowin's block RAMs.
@@ -82,10 +95,14 @@ impl Device {
         }
     }
 
-    /// The speed grade that clocks are told of.
-    pub fn speed(self) -> &'static str {
+    /// The speed grade that clocks are told of: that of those that there are.
+    pub fn speed(self, grade: Option<Grade>) -> &'static str {
         match self.family() {
-            Family::Ecp5 => "6",
+            Family::Ecp5 => match grade {
+                None | Some(Grade::Six) => "6",
+                Some(Grade::Seven) => "7",
+                Some(Grade::Eight) => "8",
+            },
             Family::Gowin => "C1/I0",
             Family::Series7 => "-1",
         }
@@ -163,9 +180,9 @@ impl Device {
     }
 
     /// nextpnr's options for it, beside the design: what it is.
-    pub fn options(self) -> Vec<String> {
+    pub fn options(self, grade: Option<Grade>) -> Vec<String> {
         let package = |option: &str, package: &str| {
-            [option, "--package", package, "--speed", self.speed(), "--lpf-allow-unconstrained"]
+            [option, "--package", package, "--speed", self.speed(grade), "--lpf-allow-unconstrained"]
                 .map(str::to_owned)
                 .to_vec()
         };

@@ -25,7 +25,7 @@ use tessera_sim::tools::{cache_dir, placer, synthesis, Family, Placer, ToolOptio
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 use crate::synth::quoted;
-use device::Device;
+use device::{Device, Grade};
 use fit::{excess, taken};
 use harness::{harness, TOP};
 use result::{hold_violations, median, Placed, Report, Routed, Run};
@@ -64,6 +64,9 @@ pub struct RouteArgs {
     /// share/prjxray/database (Debian's packages prjxray and prjxray-database) [env: TESSERA_PRJXRAY] [default: /usr]
     #[arg(long, value_name = "FOLDER")]
     prjxray: Option<PathBuf>,
+    /// Speed grade of an ECP5 [default: 6, the slowest]
+    #[arg(long, value_name = "GRADE", value_enum)]
+    speed: Option<Grade>,
     /// Clock to try for, MHz
     #[arg(long, value_name = "MHZ", default_value_t = 100.0)]
     frequency: f64,
@@ -158,7 +161,7 @@ impl Mapped<'_> {
         let mut command = self.placer.nextpnr();
         command
             .current_dir(self.folder)
-            .args(self.args.device.options())
+            .args(self.args.device.options(self.args.speed))
             .args(["--json", design, "--seed", &seed.to_string()])
             .args(["--placer", self.args.placer.name(), "--router", self.args.router.name()])
             .args(["--freq", &self.args.frequency.to_string(), "--timing-allow-fail"]);
@@ -279,6 +282,12 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
         return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
     }
+    if args.speed.is_some() && args.device.family() != Family::Ecp5 {
+        return Err(Failure::new(format!(
+            "--speed is a grade of an ECP5, the {} has one only: leave it out",
+            args.device.name()
+        )));
+    }
     if args.refine.is_some() && args.device.family() != Family::Ecp5 {
         return Err(Failure::new(format!(
             "--refine knows an ECP5's tiles only, not those of the {}: leave it out, or take --device 85k",
@@ -372,7 +381,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         design,
         top,
         device,
-        speed_grade: device.speed(),
+        speed_grade: device.speed(args.speed),
         yosys: yosys.version().to_owned(),
         nextpnr: placer.version().to_owned(),
         placer: args.placer,
@@ -418,6 +427,7 @@ mod tests {
             top: Some("pair".into()),
             clock: None,
             device: Device::E25,
+            speed: Some(Grade::Seven),
             nextpnr: None,
             prjxray: None,
             frequency: 100.0,
@@ -445,7 +455,7 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
         // 17 of the design; 16 in, 9 out, then 3 and 1.
-        assert_eq!(json["used"]["FF"], 17 + 16 + 9 + 3 + 1);
+        assert_eq!((&json["used"]["FF"], &json["speed_grade"]), (&(17 + 16 + 9 + 3 + 1).into(), &"7".into()));
         assert_eq!(json["harness"], serde_json::json!({"lut": 3, "ff": 29}));
         let mhz: Vec<f64> =
             json["runs"].as_array().unwrap().iter().map(|run| run["mhz"].as_f64().unwrap()).collect();
@@ -463,7 +473,10 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
         let (placer, router) = (Placing::Heap, Router::Router1);
-        run(&RouteArgs { device: Device::Gw5ast138, seeds: 1, placer, router, ..args(&folder) }).unwrap();
+        let gowin = RouteArgs { device: Device::Gw5ast138, seeds: 1, placer, router, ..args(&folder) };
+        let refused = run(&gowin).unwrap_err().to_string();
+        assert!(refused.contains("--speed") && refused.contains("GW5AST"), "{refused}");
+        run(&RouteArgs { speed: None, ..gowin }).unwrap();
         let json: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(folder.join("pair.json")).unwrap()).unwrap();
         assert_eq!((&json["used"]["FF"], &json["available"]["LUT4"]), (&46.into(), &138_240.into()));
@@ -483,7 +496,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
         let args = RouteArgs { refine: Some(2), seeds: 2, ..args(&folder) };
-        let gowin = RouteArgs { device: Device::Gw5ast138, ..RouteArgs { refine: Some(2), ..args } };
+        let gowin =
+            RouteArgs { device: Device::Gw5ast138, speed: None, ..RouteArgs { refine: Some(2), ..args } };
         let refused = run(&gowin).unwrap_err().to_string();
         assert!(refused.contains("--refine") && refused.contains("GW5AST"), "{refused}");
         run(&RouteArgs { device: Device::E25, ..gowin }).unwrap();
@@ -505,7 +519,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tessera-artix-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
-        let args = RouteArgs { device: Device::Xc7a200t, prjxray: Some(folder.clone()), ..args(&folder) };
+        let args = RouteArgs {
+            device: Device::Xc7a200t,
+            speed: None,
+            prjxray: Some(folder.clone()),
+            ..args(&folder)
+        };
         let refused = run(&args).unwrap_err().to_string();
         assert!(refused.contains("bin/xc7frames2bit") && refused.contains("prjxray-database"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();

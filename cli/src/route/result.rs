@@ -110,10 +110,16 @@ impl Routed {
         let tables = self.device.resources()[0];
         println!("  of these the harness: {} {tables}, {} FF", self.harness.lut, self.harness.ff);
         for placed in &self.placements {
-            let Refined { before, after, .. } = placed.refined;
+            let Refined { before, after, shortest, .. } = placed.refined;
             println!(
                 "  seed {:<3} placed with {before}; refined to {after}  {:.0} s",
                 placed.seed, placed.seconds
+            );
+            println!(
+                "           its longest way {:.1} ns by estimate; {shortest:.1} if every wire were as short as one can be, \
+                 {:.0} MHz",
+                after.longest,
+                1e3 / shortest
             );
         }
         for run in &self.runs {
