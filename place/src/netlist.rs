@@ -536,6 +536,8 @@ mod tests {
         // Carries: two chains of 16 and 24, each from the one before it and from two more inputs, to the next and the sum.
         assert_eq!(count(&|arc| arc.own == 0.071), 38);
         assert_eq!(count(&|arc| arc.own == 0.447), 80);
+        let chained = |unit: &u32| netlist.chains.iter().flatten().any(|of| of == unit);
+        assert_eq!(count(&|arc| arc.to == NONE && chained(&arc.sink)), 0);
         // Data of flip-flops by the wire from their own table; block RAMs begin ways and end them.
         assert!(count(&|arc| arc.tied && arc.to == NONE && arc.source == arc.sink) > 10);
         assert_eq!(count(&|arc| arc.to == NONE && (units..units + rams).contains(&arc.sink)), 4);
