@@ -139,6 +139,7 @@ impl Part<Begins> for Context {
             self.live.d.next = self.next_live.val();
             self.hash.d.next = self.arrival.hash.val();
             self.wants_answer.d.next = self.arrival.wants_answer.val();
+            self.is_empty.d.next = self.next_packet.val().payload_len == 0;
             self.retx.d.next = self.arrival.retx.val();
             self.offset.d.next =
                 bit_cast::<32, 24>(self.next_packet.val().index) << self.next_packet.val().payload_log2;

@@ -179,6 +179,8 @@ pub struct Context {
     opened: Dff<Bit>,
     hash: Dff<Bits<8>>,
     wants_answer: Dff<Bit>,
+    /// The packet has no payload: known with it, for the next event begins by it.
+    is_empty: Dff<Bit>,
     retx: Dff<Bit>,
     is_new: Dff<Bit>,
     is_again: Dff<Bit>,

@@ -108,6 +108,7 @@ impl Context {
             opened: Default::default(),
             hash: Default::default(),
             wants_answer: Default::default(),
+            is_empty: Default::default(),
             retx: Default::default(),
             is_new: Default::default(),
             is_again: Default::default(),

@@ -23,8 +23,8 @@ impl Part<States> for Context {
                     self.place.d.next.address = self.packet.q.val().buffer;
                     self.place.d.next.length = self.packet.q.val().payload_len;
                 }
-                if (self.packet.q.val().payload_len == 0) | self.place_room.val() {
-                    self.place_full.d.next = self.place_waits.val() | (self.packet.q.val().payload_len != 0);
+                if self.is_empty.q.val() | self.place_room.val() {
+                    self.place_full.d.next = self.place_waits.val() | !self.is_empty.q.val();
                     // Behind an abort it was judged before.
                     self.ran_pulse.next.judged = self.step.q.val() == 0;
                     self.ran_pulse.next.duplicate = self.late.q.val();
@@ -204,7 +204,7 @@ impl Part<States> for Context {
                 }
                 if self.complete.val() {
                     self.place.d.next.kind = 3.into();
-                    if self.packet.q.val().payload_len == 0 {
+                    if self.is_empty.q.val() {
                         self.place.d.next.kind = 2.into();
                     }
                 }
@@ -253,7 +253,7 @@ impl Part<States> for Context {
                 if self.commit.val() {
                     self.feedback.make.next = self.answer.val() & !self.complete.val();
                     self.grant.enter.next = self.enters.val() & !self.complete.val();
-                    self.place_full.d.next = self.complete.val() | (self.packet.q.val().payload_len != 0);
+                    self.place_full.d.next = self.complete.val() | !self.is_empty.q.val();
                     if self.chunk_done.q.val() {
                         self.chunk_full.d.next = true;
                     }

@@ -26,6 +26,7 @@ impl Part<Wires> for Context {
             opened,
             hash,
             wants_answer,
+            is_empty,
             retx,
             is_new,
             is_again,
@@ -257,8 +258,7 @@ impl Part<Wires> for Context {
         self.ends.next = (self.state.q.val() == ContextState::Idle)
             | self.answers.val()
             | ((self.state.q.val() == ContextState::Commit) & self.commit.val())
-            | ((self.state.q.val() == ContextState::Drop)
-                & (self.place_room.val() | (self.packet.q.val().payload_len == 0)));
+            | ((self.state.q.val() == ContextState::Drop) & (self.place_room.val() | self.is_empty.q.val()));
         self.starts.next = self.ends.val() & self.intake.event_valid.val();
         self.intake.take.next = self.starts.val();
 
