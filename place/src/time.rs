@@ -10,7 +10,7 @@ const TILE: f32 = 0.08;
 const NEAR: i32 = 5;
 
 /// What a tile of a wire on the longest way costs; on others, by the power of their share of its length.
-const WEIGHT: f32 = 30.0;
+const WEIGHT: f32 = 12.0;
 const POWER: i32 = 8;
 /// How much of what wires cost at a temperature stays at the next: else two ways take turns at being the longest.
 const STAYS: f32 = 0.8;
