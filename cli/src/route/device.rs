@@ -95,7 +95,7 @@ impl Device {
         }
     }
 
-    /// The speed grade that clocks are told of: that of those that there are.
+    /// The speed grade that clocks are told of: of an ECP5 the one that is asked for, or the slowest.
     pub fn speed(self, grade: Option<Grade>) -> &'static str {
         match self.family() {
             Family::Ecp5 => match grade {

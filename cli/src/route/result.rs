@@ -116,8 +116,8 @@ impl Routed {
                 placed.seed, placed.seconds
             );
             println!(
-                "           its longest way {:.1} ns by estimate; {shortest:.1} if every wire were as short as one can be, \
-                 {:.0} MHz",
+                "           its longest way {:.1} ns by estimate at speed grade 6; {shortest:.1} if every wire were as short as \
+                 one can be, {:.0} MHz",
                 after.longest,
                 1e3 / shortest
             );
