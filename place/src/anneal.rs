@@ -92,7 +92,8 @@ fn take(tiles: &mut [Tile], unit: &Unit, tile: usize, shift: i8) {
 }
 
 impl<'a> Annealer<'a> {
-    pub fn new(netlist: &'a Netlist, seed: u64) -> Result<Self, Error> {
+    /// `time`: what a tile of a wire on the longest way costs.
+    pub fn new(netlist: &'a Netlist, seed: u64, time: f32) -> Result<Self, Error> {
         let units = &netlist.units;
         let grid = Grid::new(&netlist.sites);
         let mut tiles = vec![Tile::EMPTY; grid.count];
@@ -111,7 +112,7 @@ impl<'a> Annealer<'a> {
         }
         sites.extend(netlist.ram_sites.iter().map(|ram| Site { x: ram.x, y: ram.y, shift: 0 }));
         sites.extend(netlist.fixed_sites.iter().map(|&(x, y)| Site { x, y, shift: 0 }));
-        let times = Times::new(netlist.ways.clone(), &sites);
+        let times = Times::new(netlist.ways.clone(), time, &sites);
         let wires = Wires::new(netlist.nets.clone(), sites.len(), &sites);
         let mut pins = vec![0; grid.count];
         for (number, tile) in used.iter().enumerate() {
@@ -407,7 +408,7 @@ mod tests {
     fn what_is_kept_along_is_what_is_there() {
         let netlist = Netlist::read(&sample(5, 300)).unwrap();
         assert!(netlist.units.iter().flat_map(|unit| &unit.parts).any(|part| part.kind == Kind::Write));
-        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        let mut annealer = Annealer::new(&netlist, 9, 12.0).unwrap();
         for stage in 0..4 {
             annealer.stage(stage, 4, 5);
             check(&netlist, &annealer);
@@ -418,7 +419,7 @@ mod tests {
     #[test]
     fn chains_go_with_all_that_is_in_their_tiles() {
         let netlist = Netlist::read(&sample(5, 300)).unwrap();
-        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        let mut annealer = Annealer::new(&netlist, 9, 12.0).unwrap();
         let first = |annealer: &Annealer| annealer.sites[netlist.chains[1][0] as usize];
         let mut rows = std::collections::BTreeSet::new();
         for _ in 0..40 {
@@ -433,7 +434,7 @@ mod tests {
     #[test]
     fn units_do_not_crowd_in_a_tile() {
         let netlist = Netlist::read(&sample(5, 300)).unwrap();
-        let mut annealer = Annealer::new(&netlist, 9).unwrap();
+        let mut annealer = Annealer::new(&netlist, 9, 12.0).unwrap();
         (0..8).for_each(|stage| annealer.stage(stage, 8, 20));
         let squares: i32 = annealer.pins.iter().map(|pins| pins * pins).sum();
         assert!(squares < 14_000, "{squares}");
@@ -445,6 +446,6 @@ mod tests {
         let cells = &mut design["modules"]["top"]["cells"];
         cells["ff2"]["attributes"]["NEXTPNR_BEL"] = cells["ff3"]["attributes"]["NEXTPNR_BEL"].clone();
         let netlist = Netlist::read(&design).unwrap();
-        assert!(matches!(Annealer::new(&netlist, 1), Err(Error::Tile { .. })));
+        assert!(matches!(Annealer::new(&netlist, 1, 0.0), Err(Error::Tile { .. })));
     }
 }

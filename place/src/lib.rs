@@ -16,7 +16,7 @@
 //! - the half perimeter of each net's box, by a factor for the number of tiles it reaches (Cheng's, as VPR has it);
 //! - how much wire there is in that box: the same length counts more where the mean of all nets' wire is high;
 //! - in how many tiles a net arrives, and the square of how many nets reach into a tile;
-//! - the wires of ways that are nearly as long as the longest, by estimate, anew at each temperature.
+//! - if wanted, the wires of ways that are nearly as long as the longest, by estimate, anew at each temperature.
 //!
 //! Seeds make it repeatable: the same placement, rounds and seed give the same.
 
@@ -39,12 +39,14 @@ use anneal::Annealer;
 use netlist::Netlist;
 
 /// How long, and from which seed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Effort {
     /// Moves tried for each unit at each of [`STAGES`] temperatures.
     pub rounds: u32,
     /// Where chance begins: the same gives the same.
     pub seed: u64,
+    /// What a tile of a wire on the longest way costs beyond its wire, in what a tile of wire does; 0: time is not minded.
+    pub time: f32,
 }
 
 /// Temperatures, the last of them zero.
@@ -95,7 +97,7 @@ pub fn refine(
     mut progress: impl FnMut(u32, Figures),
 ) -> Result<Refined, Error> {
     let netlist = Netlist::read(design)?;
-    let mut annealer = Annealer::new(&netlist, effort.seed)?;
+    let mut annealer = Annealer::new(&netlist, effort.seed, effort.time)?;
     let before = annealer.figures();
     for stage in 0..STAGES {
         annealer.stage(stage, STAGES, effort.rounds);
@@ -119,7 +121,8 @@ mod tests {
         let placed = sample(7, 400);
         let mut design = placed.clone();
         let mut heard = 0;
-        let refined = refine(&mut design, Effort { rounds: 20, seed: 1 }, |_, _| heard += 1).unwrap();
+        let refined =
+            refine(&mut design, Effort { rounds: 20, seed: 1, time: 12.0 }, |_, _| heard += 1).unwrap();
         assert_eq!(heard, STAGES);
         assert!(refined.after.wire * 10 < refined.before.wire * 7, "{refined:?}");
         assert!(refined.chains == 2 && refined.units > 300, "{refined:?}");
@@ -134,7 +137,7 @@ mod tests {
         assert!(old.iter().all(|(name, bel)| kind(bel) == kind(&new[name])));
         // What is read of it again is as legal as before, and costs what was said.
         let netlist = Netlist::read(&design).unwrap();
-        assert_eq!(Annealer::new(&netlist, 3).unwrap().figures(), refined.after);
+        assert_eq!(Annealer::new(&netlist, 3, 0.0).unwrap().figures(), refined.after);
     }
 
     /// A table at the end of many wires and on one long way: where the wires are shorter it makes the way longer.
@@ -171,23 +174,28 @@ mod tests {
         }
         let wired = json!({"A": [10], "B": [11], "C": [12], "D": [13], "F": [20]});
         cells.insert("table".into(), table(30, 3, wired));
-        let mut design = json!({"modules": {"top": {"cells": cells, "settings": {}}}});
-        let refined = refine(&mut design, Effort { rounds: 20, seed: 1 }, |_, _| ()).unwrap();
-        let at = design["modules"]["top"]["cells"]["table"]["attributes"]["NEXTPNR_BEL"].as_str().unwrap();
-        let column: usize = at[1..at.find('/').unwrap()].parse().unwrap();
-        // Three wires come from the right, two go to the left: by wire alone it goes to column 60, and the way from the
-        // left and back takes 12.8 ns. In the middle all ways are as long.
-        assert!((20..45).contains(&column), "{at}, {refined:?}");
-        assert!(refined.after.longest < 10.0, "{refined:?}");
+        let refined = |time| {
+            let mut design = json!({"modules": {"top": {"cells": cells, "settings": {}}}});
+            let refined = refine(&mut design, Effort { rounds: 20, seed: 1, time }, |_, _| ()).unwrap();
+            let at = bels(&design)["table"].clone();
+            (at[1..at.find('/').unwrap()].parse::<usize>().unwrap(), refined)
+        };
+        // Three wires come from the right, two go to the left: by wire alone it goes to the right, and the way from the
+        // left and back takes 12.8 ns.
+        let (column, by_wire) = refined(0.0);
+        assert!(column > 55 && by_wire.after.longest > 12.0, "{column}, {by_wire:?}");
+        // In the middle all ways are as long.
+        let (column, by_time) = refined(12.0);
+        assert!((20..45).contains(&column) && by_time.after.longest < 10.0, "{column}, {by_time:?}");
         // By two wires of 0.48 ns and a table.
-        assert!((refined.shortest - 1.196).abs() < 1e-3, "{refined:?}");
+        assert!((by_time.shortest - 1.196).abs() < 1e-3, "{by_time:?}");
     }
 
     #[test]
     fn the_same_seed_gives_the_same() {
         let refined = |seed| {
             let mut design = sample(3, 200);
-            refine(&mut design, Effort { rounds: 3, seed }, |_, _| ()).unwrap();
+            refine(&mut design, Effort { rounds: 3, seed, time: 12.0 }, |_, _| ()).unwrap();
             bels(&design)
         };
         assert_eq!(refined(1), refined(1));
@@ -200,10 +208,12 @@ mod tests {
         let cells = design["modules"]["top"]["cells"].as_object_mut().unwrap();
         cells["ff3"]["attributes"].as_object_mut().unwrap().remove("NEXTPNR_BEL");
         let before = design.clone();
-        let said = refine(&mut design, Effort { rounds: 1, seed: 1 }, |_, _| ()).unwrap_err().to_string();
+        let said =
+            refine(&mut design, Effort { rounds: 1, seed: 1, time: 0.0 }, |_, _| ()).unwrap_err().to_string();
         assert!(said.contains("ff3") && said.contains("placed"), "{said}");
         assert_eq!(design, before);
-        let said = refine(&mut serde_json::json!({}), Effort { rounds: 1, seed: 1 }, |_, _| ()).unwrap_err();
+        let said = refine(&mut serde_json::json!({}), Effort { rounds: 1, seed: 1, time: 0.0 }, |_, _| ())
+            .unwrap_err();
         assert!(said.to_string().contains("modules"), "{said}");
     }
 }

@@ -9,8 +9,7 @@ const WIRE: f32 = 0.48;
 const TILE: f32 = 0.08;
 const NEAR: i32 = 5;
 
-/// What a tile of a wire on the longest way costs; on others, by the power of their share of its length.
-const WEIGHT: f32 = 12.0;
+/// Wires of ways that are not the longest cost by this power of their share of its length.
 const POWER: i32 = 8;
 /// How much of what wires cost at a temperature stays at the next: else two ways take turns at being the longest.
 const STAYS: f32 = 0.8;
@@ -120,6 +119,8 @@ fn distance(a: Site, b: Site) -> f32 {
 /// What the ways cost as units lie.
 pub struct Times {
     ways: Ways,
+    /// What a tile of a wire on the longest way costs.
+    dearest: f32,
     /// What a tile of each arc's wire costs.
     costs: Vec<f32>,
     /// Of each unit those it is wired to on long ways, and what a tile between them costs.
@@ -132,10 +133,11 @@ pub struct Times {
 }
 
 impl Times {
-    pub fn new(ways: Ways, sites: &[Site]) -> Self {
+    pub fn new(ways: Ways, dearest: f32, sites: &[Site]) -> Self {
         let mut times = Self {
             costs: vec![0.0; ways.arcs.len()],
             ways,
+            dearest,
             beside: vec![Vec::new(); sites.len()],
             was: sites.iter().map(|site| (0, *site)).collect(),
             now: 0,
@@ -188,7 +190,7 @@ impl Times {
         let mut wires: Vec<(u32, u32, f32)> = Vec::new();
         for ((arc, costs), through) in self.ways.arcs.iter().zip(&mut self.costs).zip(through) {
             let share = (through / longest).max(0.0);
-            *costs = *costs * STAYS + WEIGHT * share.powi(POWER) * (1.0 - STAYS);
+            *costs = *costs * STAYS + self.dearest * share.powi(POWER) * (1.0 - STAYS);
             if *costs >= LEAST && !arc.tied && arc.source != arc.sink {
                 wires.push((arc.source.min(arc.sink), arc.source.max(arc.sink), *costs));
             }
@@ -240,6 +242,8 @@ mod tests {
 
     use super::*;
 
+    const DEAREST: f32 = 12.0;
+
     fn at(x: i16, y: i16) -> Site {
         Site { x, y, shift: 0 }
     }
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn ways_are_as_long_as_their_wires() {
-        let times = Times::new(chain(), &[at(1, 1), at(3, 1), at(3, 11), at(3, 11)]);
+        let times = Times::new(chain(), DEAREST, &[at(1, 1), at(3, 1), at(3, 11), at(3, 11)]);
         // Two tiles are as four, ten are as fifteen.
         let wires = 0.48 + 4.0 * 0.08 + 0.48 + 15.0 * 0.08;
         assert!((times.longest() - (0.525 + wires + 2.0 * 0.236)).abs() < 1e-4, "{}", times.longest());
@@ -275,16 +279,18 @@ mod tests {
         let costs = |of: u32, to: u32| {
             times.beside[of as usize].iter().find(|(other, _)| *other == to).map_or(0.0, |(_, costs)| *costs)
         };
-        assert!((costs(0, 1) - WEIGHT * (1.0 - STAYS)).abs() < 1e-3 && costs(0, 1) == costs(1, 2));
+        assert!((costs(0, 1) - DEAREST * (1.0 - STAYS)).abs() < 1e-3 && costs(0, 1) == costs(1, 2));
         assert!(costs(3, 2) < costs(1, 2) / 100.0, "{}", costs(3, 2));
         assert_eq!(times.beside(1, 5), Some(2));
+        let unminded = Times::new(chain(), 0.0, &[at(1, 1), at(3, 1), at(3, 11), at(3, 11)]);
+        assert!(unminded.longest() == times.longest() && unminded.beside(1, 5).is_none());
     }
 
     #[test]
     fn what_never_changes_is_on_no_way() {
         let far = [at(1, 1), at(90, 1), at(1, 1), at(1, 1)];
         let ways = Ways { starts: vec![(3, 0.525)], ..chain() };
-        let times = Times::new(ways, &far);
+        let times = Times::new(ways, DEAREST, &far);
         assert!((times.longest() - (0.525 + 0.48 + 0.236)).abs() < 1e-4, "{}", times.longest());
         assert!(times.beside[0].is_empty() && times.beside[1].is_empty());
     }
@@ -317,7 +323,7 @@ mod tests {
         let ways = Ways { nets: 20, starts: (0..20).map(|net| (net, 1.0)).collect(), arcs: arcs.collect() };
         let mut place = || at(random.random_range(1..60), random.random_range(1..60));
         let mut sites: Vec<Site> = (0..40).map(|_| place()).collect();
-        let mut times = Times::new(ways, &sites);
+        let mut times = Times::new(ways, DEAREST, &sites);
         let total = |times: &Times, sites: &[Site]| -> f64 {
             let all = times.beside.iter().enumerate();
             all.flat_map(|(unit, beside)| {
@@ -342,6 +348,6 @@ mod tests {
         let dearest = |times: &Times| times.costs.iter().copied().fold(0.0, f32::max);
         let was = dearest(&times);
         (0..40).for_each(|_| times.weigh(&sites));
-        assert!(dearest(&times) > was && (dearest(&times) - WEIGHT).abs() < 0.1, "{}", dearest(&times));
+        assert!(dearest(&times) > was && (dearest(&times) - DEAREST).abs() < 0.1, "{}", dearest(&times));
     }
 }

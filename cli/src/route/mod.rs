@@ -82,6 +82,10 @@ pub struct RouteArgs {
     /// take its time
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     refine: Option<u32>,
+    /// With --refine: what a tile of wire on the longest way costs beyond its wire, in what a tile of wire does (12: a
+    /// tenth less time, a fiftieth more wire); what is full may then not be routed to its end
+    #[arg(long, value_name = "COST", default_value_t = 0.0)]
+    mind_time: f32,
     /// Where placement begins
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
@@ -178,7 +182,7 @@ impl Mapped<'_> {
             command.args(["--no-route", "--write", &placed]);
             tool("nextpnr", &mut command, &self.folder.join(format!("{seed}.placing.log")))?;
         }
-        let effort = Effort { rounds, seed: u64::from(seed) };
+        let effort = Effort { rounds, seed: u64::from(seed), time: self.args.mind_time };
         let made =
             refine::refine(&self.folder.join(placed), &self.folder.join(&refined), effort, self.args.router)?;
         Ok(Placed { seed, design: refined, refined: made, seconds: begun.elapsed().as_secs_f64() })
@@ -287,6 +291,9 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
             "--speed is a grade of an ECP5, the {} has one only: leave it out",
             args.device.name()
         )));
+    }
+    if !(0.0..=1e3).contains(&args.mind_time) || args.mind_time != 0.0 && args.refine.is_none() {
+        return Err(Failure::new("--mind-time is from 0 to 1000, and part of --refine"));
     }
     if args.refine.is_some() && args.device.family() != Family::Ecp5 {
         return Err(Failure::new(format!(
@@ -434,6 +441,7 @@ mod tests {
             placer: Placing::Static,
             router: Router::Router2,
             refine: None,
+            mind_time: 0.0,
             seed: 3,
             seeds: 2,
             bitstream: Some(folder.join("pair.bit")),
@@ -495,7 +503,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tessera-refine-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("design.v"), DESIGN).unwrap();
-        let args = RouteArgs { refine: Some(2), seeds: 2, ..args(&folder) };
+        for (refine, mind_time) in [(None, 12.0), (Some(2), -1.0), (Some(2), f32::NAN)] {
+            let refused = run(&RouteArgs { refine, mind_time, ..args(&folder) }).unwrap_err().to_string();
+            assert!(refused.contains("--mind-time"), "{refused}");
+        }
+        let args = RouteArgs { refine: Some(2), mind_time: 12.0, seeds: 2, ..args(&folder) };
         let gowin =
             RouteArgs { device: Device::Gw5ast138, speed: None, ..RouteArgs { refine: Some(2), ..args } };
         let refused = run(&gowin).unwrap_err().to_string();

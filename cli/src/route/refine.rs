@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named() {
         let folder = std::env::temp_dir().join(format!("tessera-refine-none-{}", std::process::id()));
-        let effort = Effort { rounds: 1, seed: 1 };
+        let effort = Effort { rounds: 1, seed: 1, time: 0.0 };
         let said = refine(&folder, &folder, effort, Router::Router2).unwrap_err().to_string();
         assert!(said.contains("cannot refine") && said.contains("tessera-refine-none"), "{said}");
         assert!(!folder.exists());
