@@ -83,7 +83,7 @@ pub struct RouteArgs {
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..))]
     refine: Option<u32>,
     /// With --refine: what a tile of wire on the longest way costs beyond its wire, in what a tile of wire does (12: a
-    /// tenth less time, a fiftieth more wire); what is full may then not be routed to its end
+    /// fifth less time, a fortieth more wire); what is full may then not be routed to its end
     #[arg(long, value_name = "COST", default_value_t = 0.0)]
     mind_time: f32,
     /// Where placement begins
