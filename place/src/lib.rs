@@ -85,7 +85,8 @@ pub struct Refined {
     pub units: usize,
     /// Carry chains over several tiles, whose units move together.
     pub chains: usize,
-    /// The longest way if each wire were as short as a wire can be, ns: no placement has a shorter one. At speed grade 6.
+    /// The longest way if each wire were as short as a wire can be, ns: no placement has a shorter one by this estimate, at speed
+    /// grade 6. What is routed can be a little shorter than estimated.
     pub shortest: f32,
 }
 
