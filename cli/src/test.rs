@@ -19,7 +19,7 @@ mod silence;
 mod tally;
 use side_by_side::Job;
 use silence::{Heard, Lines};
-use tally::Tally;
+use tally::{Tally, Timed};
 
 /// Run the test suite: dependency rules, formatting, lints, all tests.
 #[derive(Args, Debug)]
@@ -64,6 +64,8 @@ struct Outcome {
     skipped: u64,
     wall_s: f64,
     failures: Vec<String>,
+    /// How long each test ran, the longest first.
+    tests: Vec<Timed>,
 }
 
 impl Outcome {
@@ -72,8 +74,19 @@ impl Outcome {
         self.failed += tally.failed;
         self.skipped += tally.skipped;
         self.failures.append(&mut tally.failures);
+        self.tests.append(&mut tally.timed);
+        self.tests.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    }
+
+    /// Those that took longest, and long.
+    fn longest(&self) -> impl Iterator<Item = &Timed> {
+        self.tests.iter().take(MOST_LONG).filter(|test| test.seconds >= LONG)
     }
 }
+
+/// Of so many of the longest tests it is said how long they took, if that was so many seconds.
+const MOST_LONG: usize = 20;
+const LONG: f64 = 5.0;
 
 /// Which of our crates each may use; docs/architecture.md says why.
 const RULES: &[(&str, &[&str])] = &[
@@ -306,6 +319,9 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
     for name in &outcome.failures {
         println!("failed: {name}");
     }
+    for test in outcome.longest() {
+        println!("{:6.1} s for {}", test.seconds, test.name);
+    }
     println!("wall time {:.0} s", outcome.wall_s);
     println!("{} passed, {} failed, {} skipped", outcome.passed, outcome.failed, outcome.skipped);
     if let Some(path) = &args.json {
@@ -343,6 +359,23 @@ mod tests {
             first.starts_with("waits: not ended") && last.starts_with("a test: not ended"),
             "{first}; {last}"
         );
+    }
+
+    #[test]
+    fn the_longest_tests_are_said_first() {
+        let timed = |seconds: f64| Timed { name: format!("{seconds}"), seconds };
+        let mut outcome = Outcome::default();
+        let tally = |times: &[f64]| {
+            let mut tally = Tally::default();
+            tally.timed.extend(times.iter().map(|&time| timed(time)));
+            tally
+        };
+        outcome.add(tally(&[1.0, 7.0, 5.0]));
+        outcome.add(tally(&[9.0]));
+        assert_eq!(outcome.longest().cloned().collect::<Vec<_>>(), [timed(9.0), timed(7.0), timed(5.0)]);
+        outcome.add(tally(&[6.0; 40]));
+        assert_eq!(outcome.longest().count(), MOST_LONG);
+        assert_eq!(outcome.tests.len(), 44);
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn run(jobs: Vec<Job>, workers: usize, patience: Duration, say: &mut dyn FnM
             }
             match tally {
                 Ok(mut tally) => {
-                    tally.failures.iter_mut().for_each(|failure| *failure = format!("{name}: {failure}"));
+                    tally.of(&name);
                     sum.add(tally);
                 }
                 Err(error) => sum.fail(format!("{name}: {error}")),
@@ -119,7 +119,7 @@ mod tests {
         Job { name: name.into(), command, cargo: false }
     }
 
-    const ONE_GOOD: &str = "echo running 1 test; printf 'test good ... '; echo ok; \
+    const ONE_GOOD: &str = "echo running 1 test; printf 'test good ... '; sleep 0.4; echo ok; \
                             echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'";
 
     #[test]
@@ -152,6 +152,9 @@ mod tests {
         assert_eq!(heads.len(), 3, "{said:?}");
         assert!(["a", "b", "c"].iter().all(|name| heads.contains(name)), "{said:?}");
         assert_eq!(said.iter().filter(|line| *line == "test good ... ok").count(), 3, "{said:?}");
+        let mut timed: Vec<_> = sum.timed.iter().map(|test| test.name.as_str()).collect();
+        timed.sort();
+        assert_eq!(timed, ["a: good", "b: good", "c: good"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What test programs print, added up.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
 
 use super::silence;
 use crate::output::Failure;
@@ -17,6 +19,13 @@ pub fn closing_line(line: &str) -> Option<[u64; 3]> {
 
 /// How libtest says that a test is left to others, by the reason given where it is ignored.
 const STARTED_BY_OTHERS: &str = " ... ignored, started by the other tests";
+
+/// A test that has ended, and how long it took.
+#[derive(Serialize, Clone, Debug, PartialEq)]
+pub struct Timed {
+    pub name: String,
+    pub seconds: f64,
+}
 
 /// What the lines of test programs add up to.
 #[derive(Default)]
@@ -36,12 +45,19 @@ pub struct Tally {
     pub open: bool,
     /// Its tests that run: those that have for a minute, or the one that runs alone.
     running: Vec<String>,
+    /// Since when the one that runs alone does.
+    since: Option<Instant>,
+    /// Those that ran alone, but for what began and ended in one breath.
+    pub timed: Vec<Timed>,
     pub failures: Vec<String>,
 }
 
 impl Tally {
     pub fn line(&mut self, line: &str) {
         if let Some(ended) = silence::ended(line) {
+            if let Some(since) = self.since.take_if(|_| self.running.iter().any(|name| name == ended)) {
+                self.timed.push(Timed { name: ended.to_owned(), seconds: since.elapsed().as_secs_f64() });
+            }
             self.running.retain(|name| name != ended);
         }
         if let Some([passed, failed, ignored]) = closing_line(line) {
@@ -71,6 +87,7 @@ impl Tally {
     /// A test has begun, and is the only one that runs.
     pub fn begun(&mut self, name: String) {
         self.running.push(name);
+        self.since = Some(Instant::now());
     }
 
     /// Something went wrong besides the tests.
@@ -84,7 +101,14 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.timed.append(&mut other.timed);
         self.failures.append(&mut other.failures);
+    }
+
+    /// All that this says was said by this program.
+    pub fn of(&mut self, program: &str) {
+        self.timed.iter_mut().for_each(|test| test.name = format!("{program}: {}", test.name));
+        self.failures.iter_mut().for_each(|failure| *failure = format!("{program}: {failure}"));
     }
 
     /// The program is ended because it has said nothing for so long; what there is to say of it.
@@ -95,7 +119,7 @@ impl Tally {
         let said = format!("test {failure}: the program is ended; --patience SECONDS waits longer");
         self.failures.push(failure);
         self.failed += (self.running.len() as u64).max(1);
-        (self.undone, self.parts, self.open) = (0, 0, false);
+        (self.undone, self.parts, self.open, self.since) = (0, 0, false, None);
         self.running.clear();
         said
     }
@@ -170,6 +194,26 @@ mod tests {
             closing,
         ]);
         assert_eq!([all.passed, all.failed, all.skipped], [4, 0, 3]);
+    }
+
+    #[test]
+    fn a_test_that_ran_alone_is_timed() {
+        let mut tally = tally(&["test before ... ok"]);
+        tally.begun("one".into());
+        std::thread::sleep(Duration::from_millis(20));
+        // What it prints is no end of it.
+        ["test x ... y", "test one ... ok", "test two ... ok"].iter().for_each(|line| tally.line(line));
+        tally.begun("three".into());
+        tally.line("test three ... FAILED");
+        tally.of("program");
+        let names: Vec<_> = tally.timed.iter().map(|test| test.name.as_str()).collect();
+        assert_eq!(names, ["program: one", "program: three"]);
+        assert_eq!(tally.failures, ["program: three"]);
+        assert!(
+            tally.timed[0].seconds >= 0.02 && tally.timed[1].seconds < tally.timed[0].seconds,
+            "{:?}",
+            tally.timed
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ type Entry = (&'static str, &'static [(&'static str, &'static str, &'static str)
 const BLOCKS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
 /// Name of a type of this crate, without its path and parameters.
-pub(super) fn type_name<T: ?Sized>() -> Option<&'static str> {
+pub fn type_name<T: ?Sized>() -> Option<&'static str> {
     let full = std::any::type_name::<T>();
     let path = full.split('<').next().unwrap_or(full);
     let own = concat!(env!("CARGO_CRATE_NAME"), "::");
@@ -25,29 +25,11 @@ fn field(block: &str, key: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Type of the instance `key` of `block`, if `block` is known.
-pub(super) fn kind_of(block: Option<&str>, key: &str) -> Option<&'static str> {
+pub fn kind_of(block: Option<&str>, key: &str) -> Option<&'static str> {
     field(block?, key).map(|(kind, _)| kind).filter(|kind| !kind.is_empty())
 }
 
 /// Doc comment of the port `key` of `block`.
-pub(super) fn doc_of(block: Option<&str>, key: &str) -> Option<&'static str> {
+pub fn doc_of(block: Option<&str>, key: &str) -> Option<&'static str> {
     field(block?, key).map(|(_, doc)| doc).filter(|doc| !doc.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::leaf::Dff;
-    use rust_hdl::prelude::Bits;
-
-    #[test]
-    fn sources_are_read() {
-        let dff = type_name::<Dff<Bits<3>>>();
-        assert_eq!(dff, Some("Dff"));
-        assert_eq!(kind_of(dff, "d"), Some("Signal"));
-        assert_eq!(doc_of(dff, "q"), Some("Present value."));
-        assert_eq!(kind_of(dff, "none"), None);
-        assert_eq!(kind_of(Some("NoSuchBlock"), "d"), None);
-        assert_eq!(type_name::<Vec<u8>>(), None);
-    }
 }

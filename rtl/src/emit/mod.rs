@@ -21,8 +21,10 @@
 //! `testbenches/tests/emit/`, which runs kernels and Verilated exports side by
 //! side, and by `rtl/tests/kernel_rules.rs`.
 
-mod catalogue;
+#[doc(hidden)] // For its test.
+pub mod catalogue;
 mod choice;
+mod circles;
 mod collect;
 mod design;
 mod error;
