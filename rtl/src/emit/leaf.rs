@@ -40,6 +40,11 @@ pub(super) fn text(instance: &Instance, text: &str) -> Result<String, EmitError>
     if count("begin") != count("end") {
         return Err(wrong("`begin` and `end` do not pair".to_owned()));
     }
+    if let Some(index) = computed_index(&code) {
+        return Err(wrong(format!(
+            "`[{index}]` is counted wider than its operands by Icarus Verilog: a wire wraps"
+        )));
+    }
     let mut ports = Vec::new();
     for ((_, name), atom) in
         port_names(instance)?.into_iter().zip(instance.atoms.iter().filter(|atom| atom.kind.is_parameter()))
@@ -67,4 +72,30 @@ pub(super) fn text(instance: &Instance, text: &str) -> Result<String, EmitError>
     }
     let body: String = code.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
     Ok(format!("{}{body}", port_list(&ports)))
+}
+
+/// An index that is a sum or a difference. Its width is that of its operands by the standard, so that it
+/// wraps; Icarus Verilog counts wider, and finds no word there.
+fn computed_index(code: &str) -> Option<String> {
+    let mut open: Vec<String> = Vec::new();
+    for line in code.lines() {
+        for c in line.split("//").next().unwrap_or("").chars() {
+            match c {
+                '[' => open.push(String::new()),
+                ']' => {
+                    let index = open.pop()?;
+                    // `[a +: 8]` and `[7:0]` are no single place.
+                    if index.contains(['+', '-', '*']) && !index.contains(':') {
+                        return Some(index);
+                    }
+                }
+                _ => {
+                    if let Some(index) = open.last_mut() {
+                        index.push(c);
+                    }
+                }
+            }
+        }
+    }
+    None
 }

@@ -80,17 +80,19 @@ impl<T: Synth> Logic for Delay<T> {
     fn hdl(&self) -> Verilog {
         let (msb, last) = (T::BITS - 1, self._held.len());
         let memory = |style: &str, word: &str, last: usize, behind: &str| {
-            // Never the word that is being written: `last` is 1 to 7.
+            // Never the word that is being written: `last` is 1 to 7. A wire of three bits, for Icarus
+            // Verilog counts wider within an index and finds nothing below 0.
             Verilog::Custom(format!(
                 "// cell: delay_{style}_{}x{}\n\
                  (* ram_style = \"{style}\"{UNCHECKED} *) reg [{msb}:0] mem [0:7];\n\
                  reg [2:0] at;\n\
                  initial at = 3'h0;\n\
+                 wire [2:0] from = at - 3'h{last};\n\
                  {behind}\
                  always @(posedge clock) begin\n\
                  \x20 at <= at + 3'h1;\n\
                  \x20 mem[at] <= d;\n\
-                 \x20 {word} <= mem[at - 3'h{last}];\n\
+                 \x20 {word} <= mem[from];\n\
                  end\n",
                 T::BITS,
                 self._held.len() + 1

@@ -308,6 +308,24 @@ fn custom_text_must_fit_its_ports() {
     }
 }
 
+/// Icarus Verilog does not wrap there.
+#[test]
+fn no_index_is_computed() {
+    let leaf = |text| Leaf { a: Default::default(), y: Default::default(), _text: text };
+    let wires = "wire [1:0] w = {a, a};\nwire [1:0] next = w + 2'h1;\n";
+    for text in
+        ["assign y = w[next[0]];", "assign y = w[next[1:0] ^ 2'h1]; // w[a + 1]", "assign y = w[a +: 1];"]
+    {
+        let text: &str = Box::leak(format!("{wires}{text}\n").into_boxed_str());
+        assert!(export(&mut leaf(text), "leaf").is_ok(), "{text}");
+    }
+    for text in ["assign y = w[a + 1'h1];", "assign y = w[w[1:0] - 2'h1];", "assign y = w[w[a * 1'h1]];"] {
+        let text: &str = Box::leak(format!("{wires}{text}\n").into_boxed_str());
+        let error = refused(leaf(text));
+        assert!(matches!(&error, EmitError::Custom { why, .. } if why.contains("Icarus")), "{text}: {error}");
+    }
+}
+
 /// Has an `update` but nothing to print.
 #[derive(LogicBlock, Default)]
 struct NoKernel {
