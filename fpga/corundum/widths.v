@@ -450,6 +450,9 @@ module tessera_ram_width #(
                 end
             end
             reg [S - 1:0] places [0:(1 << D) - 1];
+            // What is read of a segment that has nothing to say is known too.
+            integer place;
+            initial for (place = 0; place < 1 << D; place = place + 1) places[place] = {S{1'b0}};
             reg [D:0] in, out, lent;
             assign no_room[g] = lent[D];
             wire taken = rd_resp_valid[g] && rd_resp_ready[g];

@@ -32,6 +32,7 @@ pub struct SdpRam<T: Synth, const A: usize> {
     _depth_log2: usize,
     _style: &'static str,
     _old: bool,
+    _zeros: bool,
     _words: std::collections::BTreeMap<u64, T>,
 }
 
@@ -63,6 +64,7 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
                 "block"
             },
             _old: false,
+            _zeros: false,
             _words: std::collections::BTreeMap::new(),
         }
     }
@@ -70,6 +72,12 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
     /// The same RAM, of which a read of the address being written returns the old word.
     pub fn reads_old(self) -> Self {
         Self { _old: true, ..self }
+    }
+
+    /// The same RAM, whose words are 0 until they are written: for one that a neighbour outside of the
+    /// NIC reads, which chokes in a four-state simulator on what nobody wrote.
+    pub fn from_zeros(self) -> Self {
+        Self { _zeros: true, ..self }
     }
 
     /// The same RAM with another `ram_style` hint (`"ultra"`, `"distributed"`).
@@ -113,12 +121,20 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
             String::new()
         };
         let collision = if self._old { String::new() } else { garbled("read_data", depth - 1) };
+        let zeros = if self._zeros {
+            format!(
+                "integer word;\ninitial for (word = 0; word < {words}; word = word + 1) mem[word] = {width}'h0;\n",
+                words = 1usize << depth
+            )
+        } else {
+            String::new()
+        };
         // LUT RAM is read first and registered then, which gives the old word for nothing.
         let checked = self._old || self._style == "distributed";
         Verilog::Custom(format!(
             "// cell: sdp_ram_{width}x{words}\n\
              (* ram_style = \"{style}\"{unchecked} *) reg [{msb}:0] mem [0:{last}];\n\
-             always @(posedge clock) begin\n\
+             {zeros}always @(posedge clock) begin\n\
              \x20 if (write_enable) mem[write_address[{top}:0]] <= write_data;\n\
              \x20 read_data <= mem[read_address[{top}:0]];\n\
              {collision}end\n{unused}",

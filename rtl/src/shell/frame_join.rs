@@ -180,7 +180,8 @@ impl Logic for FrameJoin {
         self.m_cpl_ts.next = self.s_cpl_ts.val();
         self.m_cpl_tag.next = self.s_cpl_tag.val();
         self.m_cpl_valid.next = self.s_cpl_valid.val() & self.is_host.val();
-        self.s_cpl_ready.next = self.m_cpl_ready.val() | !self.is_host.val();
+        // By `valid`, so that a tag that nobody has driven yet leaves no ready unknown.
+        self.s_cpl_ready.next = self.m_cpl_ready.val() | !self.m_cpl_valid.val();
         self.ended.next = self.s_cpl_valid.val() & !self.is_host.val();
         self.ended_ts.next = self.s_cpl_ts.val();
 
