@@ -35,7 +35,8 @@ class Bench:
         clock, reset = dut.clk, dut.rst
         dut.fault.value = FAULT
         dut.rst.value = 1
-        Clock(clock, 4, unit="ns", impl="gpi").start()
+        # Low first: at the first edge all inputs have been driven.
+        Clock(clock, 4, unit="ns", impl="gpi").start(start_high=False)
         buses = AxiBus.from_prefix(dut, "m_axi")
         if slave:
             self.memory = AxiSlave(buses, clock, reset, target=slave(self.host))

@@ -43,7 +43,8 @@ class Bench:
             getattr(dut, wire).value = 0
         dut.fault.value = FAULT
         dut.rst.value = 1
-        Clock(clock, 4, unit="ns", impl="gpi").start()
+        # Low first: at the first edge all inputs have been driven.
+        Clock(clock, 4, unit="ns", impl="gpi").start(start_high=False)
         self.axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil_app_ctrl"), clock, reset)
         self.nic = Nic(self.axil, self.host, FACTS["window"])
         segments = len(dut.ctrl_dma_ram_wr_cmd_valid)

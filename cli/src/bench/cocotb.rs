@@ -165,17 +165,13 @@ impl Bench {
     pub fn icarus(&self) -> Result<Speed, Failure> {
         let _progress = Progress::start("running cocotb with Icarus Verilog");
         let purpose = "cocotb is measured with Icarus Verilog too";
-        let compiler = match tools::system_program("iverilog", "iverilog", purpose) {
-            Ok(compiler) => compiler,
+        let icarus = match tools::icarus(purpose) {
+            Ok(icarus) => icarus,
             Err(error) => return Ok(skipped(&error)),
         };
-        let mut command = Command::new(compiler);
-        command.args(["-g2012", "-o", "icarus.vvp", "-s", &self.top, "nic.v"]).current_dir(&self.folder);
+        let mut command = self.cocotb.elaborate(&icarus, (&self.top, "nic.v"), &self.folder);
         finish(&mut command, &self.folder.join("icarus-build.log"))?;
-        let mut simulator = Command::new("vvp");
-        simulator.arg("-M").arg(self.cocotb.libraries());
-        simulator.args(["-m", "libcocotbvpi_icarus", "icarus.vvp", "-none"]);
-        self.measure(&mut simulator, "cocotb-icarus")
+        self.measure(&mut self.cocotb.interpreter(&icarus), "cocotb-icarus")
     }
 }
 

@@ -2,7 +2,7 @@
 //! first use.
 
 use super::python::{python, Pinned};
-use super::{ToolError, ToolOptions, Verilator};
+use super::{system_program, ToolError, ToolOptions, Verilator};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,6 +42,14 @@ pub fn cocotb(options: &ToolOptions) -> Result<Cocotb, ToolError> {
 /// As [`cocotb`].
 pub fn cocotb_models(options: &ToolOptions) -> Result<Cocotb, ToolError> {
     find(&MODELS, options)
+}
+
+/// `iverilog` of this machine, a simulator whose signals have four states.
+///
+/// # Errors
+/// [`ToolError::Missing`] naming the package.
+pub fn icarus(purpose: &str) -> Result<PathBuf, ToolError> {
+    system_program("iverilog", "iverilog", purpose)
 }
 
 fn find(pinned: &Pinned, options: &ToolOptions) -> Result<Cocotb, ToolError> {
@@ -104,6 +112,21 @@ impl Cocotb {
             .env("VERILATOR_ROOT", verilator.root())
             .current_dir(folder);
         [translate, compile]
+    }
+
+    /// Command by which `icarus` makes `icarus.vvp` in `folder` of a Verilog file there.
+    pub fn elaborate(&self, icarus: &Path, (top, file): (&str, &str), folder: &Path) -> Command {
+        let mut command = Command::new(icarus);
+        command.args(["-g2012", "-o", "icarus.vvp", "-s", top, file]).current_dir(folder);
+        command
+    }
+
+    /// What simulates that: `vvp`, which is beside `icarus`.
+    pub fn interpreter(&self, icarus: &Path) -> Command {
+        let mut simulator = Command::new(icarus.with_file_name("vvp"));
+        simulator.arg("-M").arg(self.libraries());
+        simulator.args(["-m", "libcocotbvpi_icarus", "icarus.vvp", "-none"]);
+        simulator
     }
 
     /// Has `simulator` run the tests of Python module `module` in `folder` on

@@ -28,7 +28,7 @@ mod verilator;
 mod yosys;
 
 pub use cache::cache_dir;
-pub use cocotb::{cocotb, cocotb_models, Cocotb};
+pub use cocotb::{cocotb, cocotb_models, icarus, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, require_packages, system_program};
 pub use placer::{placer, Family, Placer};
 pub use prover::{prover, Prover};

@@ -100,3 +100,11 @@ pub const CORUNDUM_FAULTS: [Fault; 7] = [
         said: &["are not what was sent", "were not written"],
     },
 ];
+
+/// What a simulator of two states cannot have.
+pub const CORUNDUM_UNKNOWNS: [Fault; 1] = [Fault {
+    name: "a beat of a frame that nobody knows",
+    output: "m_axis_sync_tx_tdata",
+    broken: "512'bx",
+    said: &["non-0/1 values"],
+}];

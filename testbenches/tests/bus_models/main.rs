@@ -1,8 +1,8 @@
 //! The exported Verilog among bus models that others wrote: cocotbext-axi and cocotbext-eth under
-//! cocotb, with the pinned Verilator. The benches themselves are `testbenches/cocotb/*.py`.
+//! cocotb, with the pinned Verilator and, signals having four states, with Icarus Verilog. The benches themselves are `testbenches/cocotb/*.py`.
 //!
 //! ```text
-//!  exported Verilog ─> wrapper, with wires that can be broken ─> Verilator ─> cocotb ─> axi_top.py
+//!  exported Verilog ─> wrapper, with wires that can be broken ─> simulator ─> cocotb ─> axi_top.py
 //!  abi ─────────────> facts.json: offsets, codes ──────────────────────────────────────> corundum_block.py
 //! ```
 //!
@@ -23,7 +23,7 @@ use tessera_sim::exported;
 use tessera_sim::tools::{self, Cocotb, ToolError, ToolOptions};
 use tessera_sim::verilator::{Design, Direction};
 
-use faults::{Fault, AXI_FAULTS, CORUNDUM_FAULTS};
+use faults::{Fault, AXI_FAULTS, CORUNDUM_FAULTS, CORUNDUM_UNKNOWNS};
 
 /// The smallest NIC, with streams and memory of 64 bits.
 static TINY64: Config = Config { name: "tiny64", data_bits: 64, ..TINY };
@@ -33,6 +33,17 @@ struct Bench {
     folder: PathBuf,
     cocotb: Cocotb,
     module: &'static str,
+    /// The interpreter of Icarus Verilog, in place of a program of Verilator's.
+    icarus: Option<PathBuf>,
+}
+
+/// Which simulator.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    /// Two states.
+    Verilator,
+    /// Four: what nobody has written is `x`. Corundum's own benches run in it.
+    Icarus,
 }
 
 /// What became of the tests of a run, name and what failed; and all that was said.
@@ -43,7 +54,9 @@ struct Outcome {
 
 /// The design in a module whose outputs are broken while `fault` says so.
 fn wrap(design: &Design, faults: &[Fault]) -> String {
-    let mut text = format!("{}\nmodule bench (\n    input wire [7:0] fault", design.verilog);
+    // Icarus Verilog tells times by what it finds first.
+    let mut text =
+        format!("`timescale 1ns / 1ps\n{}\nmodule bench (\n    input wire [7:0] fault", design.verilog);
     let width = |bits: usize| if bits == 1 { String::new() } else { format!("[{}:0] ", bits - 1) };
     for port in &design.ports {
         let way = if port.direction == Direction::In { "input" } else { "output" };
@@ -90,11 +103,15 @@ fn finish(command: &mut Command, log: &Path) {
 
 impl Bench {
     /// Compiled, unless a tool is not to be had.
-    fn new(name: &str, module: &'static str, design: &Design, faults: &[Fault]) -> Result<Self, ToolError> {
+    fn new(
+        name: &str,
+        module: &'static str,
+        design: &Design,
+        faults: &[Fault],
+        by: By,
+    ) -> Result<Self, ToolError> {
         let options = ToolOptions::default();
         let cocotb = tools::cocotb_models(&options)?;
-        let verilator = tools::pinned_verilator(&options)?;
-        let make = tools::system_program("make", "make", "a simulation under cocotb is built with it")?;
         let folder = tools::cache_dir().join("cocotb").join(name);
         std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         // Verilator builds again what is newer.
@@ -105,12 +122,20 @@ impl Bench {
         };
         keep("bench.v", &wrap(design, faults));
         keep("facts.json", &facts::json(design));
+        let file = ("bench", "bench.v");
+        if by == By::Icarus {
+            let icarus = tools::icarus("a NIC is simulated with it in which signals have four states")?;
+            finish(&mut cocotb.elaborate(&icarus, file, &folder), &folder.join("compile.log"));
+            return Ok(Self { folder, cocotb, module, icarus: Some(icarus) });
+        }
+        let verilator = tools::pinned_verilator(&options)?;
+        let make = tools::system_program("make", "make", "a simulation under cocotb is built with it")?;
         // Python takes most of the time: a better compiled model is not worth its compilation.
-        let commands = cocotb.verilate(&verilator, &make, ("bench", "bench.v"), &folder, "-O0");
+        let commands = cocotb.verilate(&verilator, &make, file, &folder, "-O0");
         for (mut command, log) in commands.into_iter().zip(["translate.log", "compile.log"]) {
             finish(&mut command, &folder.join(log));
         }
-        Ok(Self { folder, cocotb, module })
+        Ok(Self { folder, cocotb, module, icarus: None })
     }
 
     /// Runs the tests whose name is matched, with a broken wire or none (0).
@@ -119,12 +144,18 @@ impl Bench {
         let results = self.folder.join(format!("{name}.xml"));
         let _ = std::fs::remove_file(&results);
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("cocotb");
-        let mut simulator = Command::new(self.folder.join("verilator/sim"));
+        let mut simulator = match &self.icarus {
+            Some(icarus) => self.cocotb.interpreter(icarus),
+            None => {
+                let mut simulator = Command::new(self.folder.join("verilator/sim"));
+                // As cocotb's own runner has it for Verilator.
+                simulator.env("COCOTB_TRUST_INERTIAL_WRITES", "1");
+                simulator
+            }
+        };
         self.cocotb.run(&mut simulator, "bench", self.module, &python);
         let seed = tessera_testbenches::seed(&format!("bus_models::{name}"));
         let output = simulator
-            // As cocotb's own runner has it for Verilator.
-            .env("COCOTB_TRUST_INERTIAL_WRITES", "1")
             .env("COCOTB_TEST_FILTER", format!("\\.({tests})$"))
             .env("COCOTB_RANDOM_SEED", (seed & 0x7FFF_FFFF).to_string())
             .env("COCOTB_LOG_LEVEL", "WARNING")
@@ -198,14 +229,14 @@ fn outcomes(xml: &str) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-fn axi_top(name: &str, config: &'static Config, faults: &[Fault]) -> Result<Bench, ToolError> {
+fn axi_top(name: &str, config: &'static Config, faults: &[Fault], by: By) -> Result<Bench, ToolError> {
     let export = exported::axi_nic(config).unwrap_or_else(|error| panic!("{error}"));
-    Bench::new(name, "axi_top", &Design::from(&export), faults)
+    Bench::new(name, "axi_top", &Design::from(&export), faults, by)
 }
 
 fn axi() -> &'static Result<Bench, ToolError> {
     static BENCH: OnceLock<Result<Bench, ToolError>> = OnceLock::new();
-    BENCH.get_or_init(|| axi_top("axi", &TINY, &AXI_FAULTS))
+    BENCH.get_or_init(|| axi_top("axi", &TINY, &AXI_FAULTS, By::Verilator))
 }
 
 /// Registers, host memory, frames and the interrupt, by AxiLiteMaster, AxiRam, AxiSlave, AxiStreamSource
@@ -218,7 +249,7 @@ fn axi_buses_carry_messages() {
 /// Beats of 8 bytes, so that bursts of 256 are half a page.
 #[test]
 fn axi_buses_of_64_bits_carry_messages() {
-    with("axi_buses_of_64_bits_carry_messages", &axi_top("axi64", &TINY64, &[]), |bench| {
+    with("axi_buses_of_64_bits_carry_messages", &axi_top("axi64", &TINY64, &[], By::Verilator), |bench| {
         bench.passes(&["registers", "messages", "errors"])
     });
 }
@@ -228,9 +259,17 @@ fn a_broken_axi_bus_is_noticed() {
     with("a_broken_axi_bus_is_noticed", axi(), |bench| bench.notices(&AXI_FAULTS));
 }
 
-fn block(name: &str, board: &Board, faults: &[Fault]) -> Result<Bench, ToolError> {
+/// Nothing that was never written reaches a bus, nor decides anything.
+#[test]
+fn axi_buses_have_no_unknown_bits() {
+    with("axi_buses_have_no_unknown_bits", &axi_top("axi-icarus", &TINY, &[], By::Icarus), |bench| {
+        bench.passes(&["registers", "short"])
+    });
+}
+
+fn block(name: &str, board: &Board, faults: &[Fault], by: By) -> Result<Bench, ToolError> {
     let export = exported::corundum_nic(&TINY).unwrap_or_else(|error| panic!("{error}"));
-    Bench::new(name, "corundum_block", &design(&export, board), faults)
+    Bench::new(name, "corundum_block", &design(&export, board), faults, by)
 }
 
 /// One interface, times of day.
@@ -240,7 +279,7 @@ fn board() -> Board {
 
 fn corundum() -> &'static Result<Bench, ToolError> {
     static BENCH: OnceLock<Result<Bench, ToolError>> = OnceLock::new();
-    BENCH.get_or_init(|| block("corundum", &board(), &CORUNDUM_FAULTS))
+    BENCH.get_or_init(|| block("corundum", &board(), &CORUNDUM_FAULTS, By::Verilator))
 }
 
 /// BAR 2, DMA, frames, completions, times and statistics, by models of cocotbext-axi and cocotbext-eth.
@@ -252,11 +291,15 @@ fn the_block_of_a_corundum_carries_messages() {
 }
 
 /// As at a 10G board, whose streams and DMA RAM are narrower than the NIC.
+fn narrow() -> Board {
+    board().streams(64, 64).ram(2, 256)
+}
+
 #[test]
 fn the_block_of_a_corundum_of_64_bits_carries_messages() {
     with(
         "the_block_of_a_corundum_of_64_bits_carries_messages",
-        &block("corundum64", &board().streams(64, 64).ram(2, 256), &[]),
+        &block("corundum64", &narrow(), &[], By::Verilator),
         |bench| bench.passes(&["registers", "messages"]),
     );
 }
@@ -264,4 +307,23 @@ fn the_block_of_a_corundum_of_64_bits_carries_messages() {
 #[test]
 fn a_broken_block_of_a_corundum_is_noticed() {
     with("a_broken_block_of_a_corundum_is_noticed", corundum(), |bench| bench.notices(&CORUNDUM_FAULTS));
+}
+
+/// In the simulator of Corundum's own benches: a word that nobody has written stops them.
+#[test]
+fn the_block_of_a_corundum_has_no_unknown_bits() {
+    with(
+        "the_block_of_a_corundum_has_no_unknown_bits",
+        &block("corundum-icarus", &board(), &CORUNDUM_UNKNOWNS, By::Icarus),
+        |bench| bench.notices(&CORUNDUM_UNKNOWNS),
+    );
+}
+
+#[test]
+fn the_block_of_a_corundum_of_64_bits_has_no_unknown_bits() {
+    with(
+        "the_block_of_a_corundum_of_64_bits_has_no_unknown_bits",
+        &block("corundum64-icarus", &narrow(), &[], By::Icarus),
+        |bench| bench.passes(&["registers", "short"]),
+    );
 }
