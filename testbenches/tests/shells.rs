@@ -38,7 +38,7 @@ fn the_box_of_an_opennic_is_linted_with_the_nic() {
         std::fs::write(folder.join("box.v"), text).expect("the folder was just made");
         let output = verilator
             .command()
-            .args(["--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-TIMESCALEMOD"])
+            .args(["--lint-only", "-Wall", "-Wno-DECLFILENAME"])
             .args(["--top-module", "tessera_opennic_box", "nic.v", "box.v"])
             .current_dir(&folder)
             .output()

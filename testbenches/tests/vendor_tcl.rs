@@ -380,14 +380,7 @@ fn widths_are_those_of_the_core() {
             write(&file, &format!("{before}mqnic_app_block #({}) app_block_inst ({after}", given.join(", ")));
             let mut command = verilator.command();
             command
-                .args([
-                    "--lint-only",
-                    "-Wall",
-                    "-Wno-DECLFILENAME",
-                    "-Wno-TIMESCALEMOD",
-                    "--top-module",
-                    "corundum_bench",
-                ])
+                .args(["--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", "corundum_bench"])
                 .arg(&file);
             let output = command.output().unwrap_or_else(|error| panic!("{error}"));
             (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())

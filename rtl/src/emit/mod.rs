@@ -174,6 +174,8 @@ fn head(header: &Header) -> String {
     }
     // Verilator wants one file per module; users want one file per block.
     out.push_str("\n/* verilator lint_off DECLFILENAME */ // all modules stand in one file\n\n");
+    // Nothing here takes time, but simulators refuse a design of which only some modules have a time scale.
+    out.push_str("`timescale 1ns / 1ps\n\n");
     out
 }
 

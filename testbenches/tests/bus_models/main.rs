@@ -54,9 +54,7 @@ struct Outcome {
 
 /// The design in a module whose outputs are broken while `fault` says so.
 fn wrap(design: &Design, faults: &[Fault]) -> String {
-    // Icarus Verilog tells times by what it finds first.
-    let mut text =
-        format!("`timescale 1ns / 1ps\n{}\nmodule bench (\n    input wire [7:0] fault", design.verilog);
+    let mut text = format!("{}\nmodule bench (\n    input wire [7:0] fault", design.verilog);
     let width = |bits: usize| if bits == 1 { String::new() } else { format!("[{}:0] ", bits - 1) };
     for port in &design.ports {
         let way = if port.direction == Direction::In { "input" } else { "output" };
