@@ -1,7 +1,7 @@
 //! `tessera export`: a configuration as one Verilog file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -30,7 +30,8 @@ pub struct ExportArgs {
     /// each configuration
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write beside it an instance to copy (NAME_instance.v) and a FuseSoC core (NAME.core)
+    /// Write beside it an instance to copy (TOP_instance.v) and a FuseSoC core (TOP.core), TOP being the
+    /// top module: tessera_NAME, of AXI tessera_NAME_axi, of Corundum tessera_corundum
     #[arg(long, conflicts_with = "sizes")]
     project: bool,
     /// Print how much memory each block declares; without --config, of every
@@ -122,6 +123,26 @@ fn rows(found: &[Memory]) -> Vec<MemoryRow> {
     found.iter().map(row).collect()
 }
 
+/// That all can be written, and no two are one.
+fn check_files(files: &[(&str, Option<&PathBuf>)]) -> Result<(), Failure> {
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (what, path) in files.iter().filter_map(|(what, path)| path.map(|path| (*what, path))) {
+        output::check_writable(path)?;
+        if path.to_str().is_none() {
+            return Err(Failure::new(format!("{}: name a file in UTF-8", path.display())));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        let whole = folder.unwrap_or_default().join(path.file_name().unwrap_or_default());
+        if let Some((other, _)) = seen.iter().find(|(_, there)| *there == whole) {
+            let path = path.display();
+            return Err(Failure::new(format!("{path} would be both {other} and {what}; name another file")));
+        }
+        seen.push((what, whole));
+    }
+    Ok(())
+}
+
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         output::check_writable(path)?;
@@ -150,17 +171,29 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
                 .map_err(|error| Failure::new(format!("cannot create {}: {error}", folder.display())))?;
         }
     }
-    output::check_writable(&file)?;
+    let top = match args.shell {
+        Shell::Thin => format!("tessera_{}", config.name),
+        Shell::Axi => format!("tessera_{}_axi", config.name),
+        Shell::Corundum => "tessera_corundum".to_owned(),
+    };
     let block = (args.shell == Shell::Corundum).then(|| file.with_file_name("mqnic_app_block.v"));
-    block.as_deref().map_or(Ok(()), output::check_writable)?;
+    let instance = args.project.then(|| file.with_file_name(format!("{top}_instance.v")));
+    let core = args.project.then(|| file.with_file_name(format!("{top}.core")));
+    check_files(&[
+        ("the Verilog", Some(&file)),
+        ("Corundum's block", block.as_ref()),
+        ("the instance", instance.as_ref()),
+        ("the FuseSoC core", core.as_ref()),
+        ("the JSON", args.json.as_ref()),
+    ])?;
     let export = model::export_release(config, args.shell)?;
+    assert_eq!(export.top, top, "files are named after it");
     output::write(&file, &export.verilog)?;
     if let Some(block) = &block {
         output::write(block, tessera_rtl::export::MQNIC_APP_BLOCK)?;
         println!("{}: the block that Corundum instantiates", block.display());
     }
-    if args.project {
-        let instance = file.with_file_name(format!("{}_instance.v", export.top));
+    if let (Some(instance), Some(core)) = (instance, core) {
         output::write(&instance, export_template::instance(&export, args.shell))?;
         println!("{}: an instance to copy", instance.display());
         let name = match args.shell {
@@ -168,7 +201,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
             Shell::Axi => format!("{}_axi", config.name),
             Shell::Corundum => format!("{}_corundum", config.name),
         };
-        let core = file.with_file_name(format!("{}.core", export.top));
         let files: Vec<_> = std::iter::once(file.as_path()).chain(block.as_deref()).collect();
         output::write(&core, export_template::core(&name, &export, &files))?;
         println!("{}: a FuseSoC core", core.display());
@@ -196,4 +228,25 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_written_over_another() {
+        let folder = std::env::temp_dir().join(format!("tessera-export-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("taken")).unwrap();
+        let [nic, same, taken] = [folder.join("nic.v"), folder.join("taken/../nic.v"), folder.join("taken")];
+        let said = |other: &PathBuf| {
+            let files = [("the Verilog", Some(&nic)), ("nothing", None), ("the instance", Some(other))];
+            check_files(&files).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(said(&folder.join("nic_instance.v")), Ok(()));
+        let refused = said(&same).unwrap_err();
+        assert!(refused.contains("both the Verilog and the instance; name another file"), "{refused}");
+        assert!(said(&taken).unwrap_err().contains("is not a file"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -65,8 +65,10 @@ pub fn instance(export: &Export, shell: Shell) -> String {
 
 /// A FuseSoC core (CAPI2) of that name of the exported file: the NIC for others to depend on, and lint.
 pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
+    // Quoted as YAML has it: a name may have what means something there.
+    let quoted = |name: &str| format!("      - '{}'", name.replace('\'', "''"));
     let listed: Vec<String> =
-        files.iter().filter_map(|file| Some(format!("      - {}", file.file_name()?.to_str()?))).collect();
+        files.iter().filter_map(|file| Some(quoted(file.file_name()?.to_str()?))).collect();
     format!(
         "CAPI=2:\nname: tessera:nic:{name}:{}\n\
          description: Tessera, a transport block without queue pairs ({name})\n\n\
@@ -128,7 +130,9 @@ mod tests {
         let (_, export) = tiny().find(|(shell, _)| *shell == Shell::Axi).unwrap();
         let text = core("tiny_axi", export, &[Path::new("/somewhere/a.v"), Path::new("b.v")]);
         assert!(text.starts_with("CAPI=2:\nname: tessera:nic:tiny_axi:"), "{text}");
-        assert!(text.contains("      - a.v\n      - b.v\n"), "{text}");
+        assert!(text.contains("      - 'a.v'\n      - 'b.v'\n"), "{text}");
+        let text = core("tiny_axi", export, &[Path::new("it's: #1.v")]);
+        assert!(text.contains("      - 'it''s: #1.v'\n"), "{text}");
         assert!(text.contains("toplevel: tessera_tiny_axi"), "{text}");
     }
 
