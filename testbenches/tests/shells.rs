@@ -14,7 +14,7 @@ use tessera_sim::tools::{self, ToolOptions};
 use tessera_sim::verilator::{Design, Dut, Port, PortId};
 
 const BOX: &str = include_str!("../../fpga/shells/opennic_box.v");
-const LITEX: &str = include_str!("../../fpga/shells/litex.py");
+const LITEX: &str = include_str!("../../fpga/shells/tessera_litex.py");
 
 fn axi(name: &str) -> Export {
     let config = Config::by_name(name).unwrap_or_else(|| panic!("there is no {name}"));
@@ -139,18 +139,21 @@ fn frames_leave_whole_and_with_their_size() {
     });
 }
 
-/// LiteX's classes as far as `litex.py` uses them: names of its interfaces, and no others.
+/// LiteX's classes as far as `tessera_litex.py` uses them: names of its interfaces, and no others.
 const STAND_IN: &str = r#"
 import sys, types
 
 class Named:
     def __init__(self, name): self.name = name
+    def __getitem__(self, bits): return Named(f"{self.name}[{bits.start or 0}:{bits.stop}]")
 
 class Channel:
     def __init__(self, *fields): self.__dict__.update({f: Named(f) for f in ("valid", "ready", "first", "last") + fields})
 
 class AXILiteInterface:
     def __init__(self, data_width, address_width):
+        # LiteX's own adapters between its buses compare widths.
+        assert (data_width, address_width) == (32, 32)
         self.aw, self.ar = Channel("addr", "prot"), Channel("addr", "prot")
         self.w, self.b, self.r = Channel("data", "strb"), Channel("resp"), Channel("resp", "data")
 
@@ -170,6 +173,7 @@ class LiteXModule:
 def Instance(of, **ports):
     print(f"of {of}")
     for name in ports: print(name)
+    for way in "aw", "ar": assert ports[f"i_s_axil_{way}addr"].name == "addr[0:21]", "the window is 2 MiB"
     return of
 
 def module(name, **content):
@@ -181,17 +185,25 @@ def module(name, **content):
 module("migen", ClockSignal=Named, ResetSignal=Named, Signal=lambda: Named("signal"), Instance=Instance)
 module("litex"); module("litex.soc"); module("litex.gen", LiteXModule=LiteXModule)
 interfaces = types.SimpleNamespace(AXILiteInterface=AXILiteInterface, AXIInterface=AXIInterface)
-streams = types.SimpleNamespace(Endpoint=lambda layout: Channel(*[field for field, _ in layout]))
+def endpoint(layout):
+    made = Channel(*[field for field, _ in layout])
+    made.layout = layout
+    return made
+streams = types.SimpleNamespace(Endpoint=endpoint)
 module("litex.soc.interconnect", axi=interfaces, stream=streams)
 
 sys.path.insert(0, ".")
-from tessera import Tessera
+from tessera_litex import Tessera
 
 class Platform:
     def add_source(self, file): print(f"source {file}")
 
 for config, width in (("nic64", 64), ("nic256", 256)):
-    Tessera(Platform(), f"{config}.v", config=config, data_width=width)
+    tessera = Tessera(Platform(), f"{config}.v", config=config)
+    assert tessera.sink.layout[0] == ("data", width)
+try: Tessera(Platform(), "tiny.v", config="tiny")
+except ValueError as error: assert "data_width" in str(error)
+else: raise AssertionError("nobody knows how wide it is")
 "#;
 
 #[test]
@@ -205,7 +217,7 @@ fn a_litex_instance_has_the_ports_of_the_export() {
         }
     };
     let folder = folder("litex");
-    for (name, text) in [("tessera.py", LITEX), ("run.py", STAND_IN)] {
+    for (name, text) in [("tessera_litex.py", LITEX), ("run.py", STAND_IN)] {
         std::fs::write(folder.join(name), text).expect("the folder was just made");
     }
     let output =

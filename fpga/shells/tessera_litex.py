@@ -1,9 +1,12 @@
 # Tessera in a LiteX SoC, as an Instance(): docs/shells.md.
 #
-# Beside this file: the export of a configuration, `cargo tessera export --config nic64 --shell axi`.
+# Beside this file: the export of a configuration,
+# `cargo tessera export --config nic64 --shell axi --out tessera_nic64_axi.v`.
 #
 #   class Tessera: bus (AXI-Lite, registers), memory (AXI, host memory), sink (frames received),
 #   source (frames to be sent), each an interface of LiteX; irq, a level for the SoC's interrupts.
+
+import re
 
 from migen import ClockSignal, Instance, ResetSignal, Signal
 from litex.gen import LiteXModule
@@ -16,8 +19,14 @@ def frame_layout(data_width):
 
 
 class Tessera(LiteXModule):
-    def __init__(self, platform, verilog, config="nic64", data_width=64):
-        self.bus    = axi.AXILiteInterface(data_width=32, address_width=21)
+    def __init__(self, platform, verilog, config="nic64", data_width=None):
+        # nic64 and nic64_no_ipv6 have beats of 64 bits.
+        named = re.match(r"nic(\d+)(_|$)", config)
+        if data_width is None and named is None:
+            raise ValueError(f"{config}: its name does not say how wide its streams are; give data_width")
+        data_width = data_width or int(named[1])
+        # As wide as a SoC's bus, which is where adapters want it; the window is the lowest 2 MiB of it.
+        self.bus    = axi.AXILiteInterface(data_width=32, address_width=32)
         self.memory = axi.AXIInterface(data_width=data_width, address_width=64, id_width=1)
         self.sink   = stream.Endpoint(frame_layout(data_width))
         self.source = stream.Endpoint(frame_layout(data_width))
@@ -63,6 +72,8 @@ class Tessera(LiteXModule):
             gives, takes = ("o", "i") if sends else ("i", "o")
             for field in ["valid"] + fields:
                 ports[f"{gives}_{name}{field}"] = getattr(channel, field)
+            if name in ("s_axil_aw", "s_axil_ar"):
+                ports[f"{gives}_{name}addr"] = channel.addr[:21]
             ports[f"{takes}_{name}ready"] = channel.ready
 
         self.specials += Instance(f"tessera_{config}_axi", **ports)
