@@ -191,11 +191,20 @@ impl Mqnic {
         want().map_err(|error| MqnicError::Memory(error.to_string()))?;
         // Without, somebody looks.
         let events = event_frames::has_interface(&device).then(event_frames::open).and_then(Result::ok);
+        // Frames for it are its own while it is open, and the kernel's again behind that.
+        bar.write(offset::ENABLE, 1).map_err(|error| no_block(error.to_string()))?;
         Ok(Arc::new(Self { path: path.into(), bar, window, mapped: Mutex::default(), events, _file: file }))
     }
 
     fn gone(&self) -> DeviceError {
         DeviceError::Gone(format!("{} does not answer any more: was it removed?", self.path.display()))
+    }
+}
+
+impl Drop for Mqnic {
+    fn drop(&mut self) {
+        // A board that is gone takes nothing any more.
+        let _ = self.bar.write(offset::ENABLE, 0);
     }
 }
 
@@ -300,6 +309,12 @@ mod tests {
         std::fs::write(root.join("group/type"), "identity\n").unwrap();
         let device = open(&ready).unwrap();
         assert!(device.interrupt().is_none(), "it has no interface");
+        let takes = || {
+            let mut word = [0; 4];
+            file.read_exact_at(&mut word, REGION + u64::from(offset::ENABLE)).unwrap();
+            u32::from_le_bytes(word)
+        };
+        assert_eq!(takes(), 1, "while it is open");
         refusal(&["open in another program"], &ready);
         device.write(regs::LOCAL_IP.offset, 0x1234_5678).unwrap();
         let mut word = [0; 4];
@@ -316,6 +331,7 @@ mod tests {
         set(offset::TYPE, u32::MAX);
         assert!(matches!(device.read(0), Err(DeviceError::Gone(_))));
         drop(device);
+        assert_eq!(takes(), 0, "behind that");
         set(offset::TYPE, corundum::APP_ID);
         set(offset::VERSION, corundum::VERSION);
         set(offset::WINDOW, corundum::WINDOW);

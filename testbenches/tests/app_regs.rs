@@ -6,7 +6,7 @@ use tessera_rtl::shell::app_regs::AppRegs;
 use tessera_sim::tb::{self, cycle, Agent, AxiLite, BusError, Clocked, Rng};
 use tessera_sim::verilator::{Dut, PortId};
 
-/// The NIC: registers of any address, answered late; those of a multiple of 64 with an error.
+/// The NIC: registers of any address, answered late; above 0x1000 those of a multiple of 64 with an error.
 struct Nic {
     aw: [PortId; 3],
     w: [PortId; 4],
@@ -20,6 +20,8 @@ struct Nic {
     answer: Option<u64>,
     read: Option<u64>,
     wait: u64,
+    /// As while it is being reset.
+    refuses: bool,
 }
 
 impl Nic {
@@ -38,12 +40,13 @@ impl Nic {
             answer: None,
             read: None,
             wait: 0,
+            refuses: false,
         }
     }
 }
 
 fn response(address: u64) -> u64 {
-    if address.is_multiple_of(64) {
+    if address >= 0x1000 && address.is_multiple_of(64) {
         2
     } else {
         0
@@ -58,7 +61,7 @@ impl Agent for Nic {
         if let (Some(address), Some((data, strobes)), None) = (self.address, self.data, self.answer) {
             if self.rng.chance(0.3) {
                 self.writes.push((address, data, strobes));
-                self.answer = Some(response(address));
+                self.answer = Some(if self.refuses { 2 } else { response(address) });
             }
         }
         dut.set(self.b[0], self.answer.is_some());
@@ -257,7 +260,19 @@ fn addresses_are_heard_on_their_way() {
             let _ = host.write(bench, at, 0x2222_2222);
             let _ = host.write(bench, window + 0x10_0000 + at, 0x3333_3333);
         }
+        // Nor what the NIC refuses, its RESET among that, nor a RESET without its bit.
+        bench.nic.refuses = true;
+        for (register, value) in writes.into_iter().chain([(regs::RESET, 1)]) {
+            let refused = host.write(bench, window + u64::from(register.offset), !value & 0xFFFF_FFFF | 1);
+            assert!(refused.is_err(), "{}", register.name);
+        }
+        bench.nic.refuses = false;
+        host.write(bench, window + u64::from(regs::RESET.offset), 0xFFFF_FFFE).unwrap();
+        host.write_bytes(bench, window + u64::from(regs::RESET.offset), 1, 0b0111).unwrap();
         assert_eq!(heard(bench), wanted);
+        // With that of the NIC's they are gone.
+        host.write(bench, window + u64::from(regs::RESET.offset), 1).unwrap();
+        assert!(heard(bench).concat().iter().all(|&byte| byte == 0));
     });
 }
 

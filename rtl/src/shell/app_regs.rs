@@ -3,11 +3,11 @@
 //! ```text
 //!  s_axil ─┬─ the block's own: type, version, filter, counters, times
 //!          └─ window ─────────────────────────────────────────> m_axil (the NIC)
-//!                └─ addresses, as they are written ─> mac, ip4, ip6
+//!                └─ addresses, when they are taken ─> mac, ip4, ip6
 //! ```
 //!
-//! Numbers: `tessera_abi::corundum`. The NIC's addresses are listened to on their way, so that the
-//! driver says them once.
+//! Numbers: `tessera_abi::corundum`. The NIC's addresses are listened to when it has taken them, so that
+//! the driver says them once, and forgotten with its RESET: what it does not take is the kernel's.
 //!
 //! Contract:
 //! - one write and one read at a time; an access to the window takes five clocks longer than the NIC;
@@ -129,6 +129,7 @@ pub struct AppRegs {
     at_ip6_1: Constant<Bits<21>>,
     at_ip6_2: Constant<Bits<21>>,
     at_ip6_3: Constant<Bits<21>>,
+    at_reset: Constant<Bits<21>>,
 }
 
 /// The kernel below has the offsets as numbers.
@@ -246,6 +247,7 @@ impl AppRegs {
             at_ip6_1: at(regs::LOCAL_IP6_1),
             at_ip6_2: at(regs::LOCAL_IP6_2),
             at_ip6_3: at(regs::LOCAL_IP6_3),
+            at_reset: at(regs::RESET),
         }
     }
 }
@@ -311,29 +313,6 @@ impl Logic for AppRegs {
                 self.writes.d.next = true;
                 self.aw_shown.d.next = true;
                 self.w_shown.d.next = true;
-                if self.write_strb.q.val() == 15 {
-                    if self.inner.val() == self.at_mac_lo.val() {
-                        self.mac_lo.d.next = self.turned.val();
-                    }
-                    if self.inner.val() == self.at_mac_hi.val() {
-                        self.mac_hi.d.next = self.turned.val().get_bits::<16>(16);
-                    }
-                    if self.inner.val() == self.at_ip.val() {
-                        self.ip.d.next = self.turned.val();
-                    }
-                    if self.inner.val() == self.at_ip6_0.val() {
-                        self.ip6_0.d.next = self.turned.val();
-                    }
-                    if self.inner.val() == self.at_ip6_1.val() {
-                        self.ip6_1.d.next = self.turned.val();
-                    }
-                    if self.inner.val() == self.at_ip6_2.val() {
-                        self.ip6_2.d.next = self.turned.val();
-                    }
-                    if self.inner.val() == self.at_ip6_3.val() {
-                        self.ip6_3.d.next = self.turned.val();
-                    }
-                }
             } else {
                 self.answers.d.next = true;
                 self.answer.d.next = 0.into();
@@ -357,6 +336,39 @@ impl Logic for AppRegs {
             self.writes.d.next = false;
             self.answers.d.next = true;
             self.answer.d.next = self.m_axil_bresp.val();
+            // What the NIC has taken; its RESET forgets them there, too.
+            if (self.m_axil_bresp.val() == 0) & (self.write_strb.q.val() == 15) {
+                if self.inner.val() == self.at_mac_lo.val() {
+                    self.mac_lo.d.next = self.turned.val();
+                }
+                if self.inner.val() == self.at_mac_hi.val() {
+                    self.mac_hi.d.next = self.turned.val().get_bits::<16>(16);
+                }
+                if self.inner.val() == self.at_ip.val() {
+                    self.ip.d.next = self.turned.val();
+                }
+                if self.inner.val() == self.at_ip6_0.val() {
+                    self.ip6_0.d.next = self.turned.val();
+                }
+                if self.inner.val() == self.at_ip6_1.val() {
+                    self.ip6_1.d.next = self.turned.val();
+                }
+                if self.inner.val() == self.at_ip6_2.val() {
+                    self.ip6_2.d.next = self.turned.val();
+                }
+                if self.inner.val() == self.at_ip6_3.val() {
+                    self.ip6_3.d.next = self.turned.val();
+                }
+                if (self.inner.val() == self.at_reset.val()) & self.write_data.q.val().get_bit(0) {
+                    self.mac_lo.d.next = 0.into();
+                    self.mac_hi.d.next = 0.into();
+                    self.ip.d.next = 0.into();
+                    self.ip6_0.d.next = 0.into();
+                    self.ip6_1.d.next = 0.into();
+                    self.ip6_2.d.next = 0.into();
+                    self.ip6_3.d.next = 0.into();
+                }
+            }
         }
         if self.answers.q.val() & self.s_axil_bready.val() {
             self.answers.d.next = false;
