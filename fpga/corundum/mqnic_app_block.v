@@ -508,8 +508,8 @@ module mqnic_app_block #(
             $error("mqnic_app_block: AXIS_SYNC_DATA_WIDTH is %0d: streams of 64, 128, 256 and 512 bits are supported (%m)", AXIS_SYNC_DATA_WIDTH);
             $finish;
         end
-        if (RAM_BITS != 1024 && RAM_BITS != 512 && RAM_BITS != 256) begin
-            $error("mqnic_app_block: the DMA RAM has %0d segments of %0d bits: 256, 512 or 1024 bits in all are supported, as of PCIe with 128, 256 or 512 (%m)", RAM_SEG_COUNT, RAM_SEG_DATA_WIDTH);
+        if ((RAM_BITS != 1024 && RAM_BITS != 512 && RAM_BITS != 256) || RAM_SEG_COUNT < 2) begin
+            $error("mqnic_app_block: RAM_SEG_COUNT and RAM_SEG_DATA_WIDTH are %0d segments of %0d bits: two or more, and 256, 512 or 1024 bits in all are supported, as of PCIe with 128, 256 or 512 (%m)", RAM_SEG_COUNT, RAM_SEG_DATA_WIDTH);
             $finish;
         end
         if (RAM_ADDR_WIDTH < 16) begin
@@ -536,8 +536,12 @@ module mqnic_app_block #(
             $error("mqnic_app_block: AXIL_APP_CTRL_ADDR_WIDTH is %0d: 22 or more (%m)", AXIL_APP_CTRL_ADDR_WIDTH);
             $finish;
         end
-        if (AXIS_SYNC_RX_USER_WIDTH > 97 || AXIS_SYNC_TX_USER_WIDTH > 32 || PTP_TS_WIDTH > 96) begin
-            $error("mqnic_app_block: timestamps of more than 96 bits, or tags of more than 31 (%m)");
+        if (AXIS_SYNC_RX_USER_WIDTH > 97 || AXIS_SYNC_TX_USER_WIDTH > 32 || PTP_TS_WIDTH > 96 || TX_TAG_WIDTH > 31) begin
+            $error("mqnic_app_block: PTP_TS_WIDTH is %0d, TX_TAG_WIDTH %0d: timestamps of at most 96 bits and tags of at most 31 are supported (%m)", PTP_TS_WIDTH, TX_TAG_WIDTH);
+            $finish;
+        end
+        if (STAT_INC_WIDTH < 24 || STAT_INC_WIDTH > 64 || STAT_ID_WIDTH < 2 || STAT_ID_WIDTH > 12) begin
+            $error("mqnic_app_block: STAT_INC_WIDTH is %0d, STAT_ID_WIDTH %0d: 24 to 64 and 2 to 12 are supported (%m)", STAT_INC_WIDTH, STAT_ID_WIDTH);
             $finish;
         end
         if (TESSERA_PORT < 0 || TESSERA_PORT >= PORT_COUNT) begin
@@ -547,12 +551,12 @@ module mqnic_app_block #(
     end
 `endif
 
-    // Inside the vectors also where the port is refused above: the message is to be that one.
+    // Inside the vectors also where it is refused above: the message is to be that one.
     localparam P = TESSERA_PORT >= 0 && TESSERA_PORT < PORT_COUNT ? TESSERA_PORT : 0;
-    localparam TS = PTP_TS_WIDTH;
-    localparam TAG = TX_TAG_WIDTH;
-    localparam RX_USER = AXIS_SYNC_RX_USER_WIDTH;
-    localparam TX_USER = AXIS_SYNC_TX_USER_WIDTH;
+    localparam TS = PTP_TS_WIDTH > 96 ? 96 : PTP_TS_WIDTH;
+    localparam TAG = TX_TAG_WIDTH > 31 ? 31 : TX_TAG_WIDTH;
+    localparam RX_USER = AXIS_SYNC_RX_USER_WIDTH > 97 ? 97 : AXIS_SYNC_RX_USER_WIDTH;
+    localparam TX_USER = AXIS_SYNC_TX_USER_WIDTH > 32 ? 32 : AXIS_SYNC_TX_USER_WIDTH;
     localparam LINE = RAM_SEG_ADDR_WIDTH;
 
     // Side bands and addresses as wide as they can be.
@@ -574,8 +578,10 @@ module mqnic_app_block #(
 
     assign m_axis_sync_tx_cpl_ts[P * TS +: TS] = cpl_ts_out[TS - 1:0];
     assign m_axis_sync_tx_cpl_tag[P * TAG +: TAG] = cpl_tag_out[TAG - 1:0];
-    assign m_axis_stat_tdata = stat_count[STAT_INC_WIDTH - 1:0];
-    assign m_axis_stat_tid = stat_id[STAT_ID_WIDTH - 1:0];
+    wire [63:0] stat_count_wide = {40'd0, stat_count};
+    wire [31:0] stat_id_wide = {20'd0, stat_id};
+    assign m_axis_stat_tdata = stat_count_wide[STAT_INC_WIDTH - 1:0];
+    assign m_axis_stat_tid = stat_id_wide[STAT_ID_WIDTH - 1:0];
     assign m_axis_stat_tvalid = stat_valid && APP_STAT_ENABLE != 0;
 
     // DMA, class ctrl: lines of 128 bytes of the block's RAM, tags of six bits.
@@ -681,7 +687,7 @@ module mqnic_app_block #(
     tessera_corundum nic (
         .clk(clk),
         .rst(rst),
-        .s_axil_awaddr(awaddr[23:0]),
+        .s_axil_awaddr({|awaddr[63:23], awaddr[22:0]}),
         .s_axil_awvalid(s_axil_app_ctrl_awvalid),
         .s_axil_awready(s_axil_app_ctrl_awready),
         .s_axil_wdata(s_axil_app_ctrl_wdata),
@@ -691,7 +697,7 @@ module mqnic_app_block #(
         .s_axil_bresp(s_axil_app_ctrl_bresp),
         .s_axil_bvalid(s_axil_app_ctrl_bvalid),
         .s_axil_bready(s_axil_app_ctrl_bready),
-        .s_axil_araddr(araddr[23:0]),
+        .s_axil_araddr({|araddr[63:23], araddr[22:0]}),
         .s_axil_arvalid(s_axil_app_ctrl_arvalid),
         .s_axil_arready(s_axil_app_ctrl_arready),
         .s_axil_rdata(s_axil_app_ctrl_rdata),

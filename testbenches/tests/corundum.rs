@@ -358,6 +358,7 @@ fn other_boards_are_refused() {
         ("APP_DMA_ENABLE", 0),
         ("AXIL_APP_CTRL_ADDR_WIDTH", 21),
         ("TESSERA_PORT", 2),
+        ("STAT_INC_WIDTH", 23),
     ] {
         let model =
             build(&nic, &Board::default().with(parameter, value)).unwrap_or_else(|error| panic!("{error}"));
