@@ -158,7 +158,7 @@ fn cells(file: &Path) -> BTreeMap<String, usize> {
 
 #[test]
 fn yosys_maps_every_memory_as_it_is_marked() {
-    let yosys = match tools::native_yosys(&ToolOptions::default()) {
+    let yosys = match tools::yosys(&ToolOptions::default()) {
         Ok(yosys) => yosys,
         Err(error) => return skipped("yosys_maps_every_memory_as_it_is_marked", &error),
     };

@@ -20,7 +20,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tessera_place::Effort;
 use tessera_sim::progress::Progress;
-use tessera_sim::tools::{cache_dir, placer, synthesis, Family, Placer, ToolOptions};
+use tessera_sim::tools::{cache_dir, pinned_yosys, placer, Family, Placer, ToolOptions};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
@@ -311,7 +311,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let begun = Instant::now();
     let (design, top, sources, folder) = sources(args)?;
     let options = ToolOptions { nextpnr: args.nextpnr.clone(), ..ToolOptions::default() };
-    let yosys = synthesis(&options)?;
+    let yosys = pinned_yosys(&options)?;
     let placer = placer(args.device.family(), &options)?;
     let mut read = String::new();
     for source in &sources {
@@ -321,7 +321,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         let file = folder.join(format!("{name}.ys"));
         output::write(&file, text)?;
         let _progress = Progress::start(what);
-        tool("Yosys", &mut yosys.script(&file)?, &folder.join(format!("{name}.log")))
+        tool("Yosys", &mut yosys.script(&file), &folder.join(format!("{name}.log")))
     };
     let at = |name: &str| quoted(&folder.join(name));
     let text = |name: &str| {

@@ -18,7 +18,7 @@ use clap::Args;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tessera_sim::progress::Progress;
-use tessera_sim::tools::{cache_dir, synthesis, Synthesis, ToolOptions};
+use tessera_sim::tools::{cache_dir, pinned_yosys, ToolOptions, Yosys};
 
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
@@ -129,7 +129,7 @@ const LEAVES: [&str; 13] = [
 ];
 
 struct Flow<'a> {
-    yosys: &'a Synthesis,
+    yosys: &'a Yosys,
     folder: PathBuf,
     sources: Vec<PathBuf>,
     top: String,
@@ -197,7 +197,7 @@ impl Flow<'_> {
         let what = if flat { "the whole" } else { "block by block" };
         let _progress = Progress::start(format!("mapping {} to {}, {what}", self.top, self.target.name()));
         let errors = out.try_clone().map_err(cannot)?;
-        let status = self.yosys.script(&file)?.stdout(out).stderr(errors).status();
+        let status = self.yosys.script(&file).stdout(out).stderr(errors).status();
         let status = status.map_err(|error| Failure::new(format!("cannot run Yosys: {error}")))?;
         if !status.success() {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
@@ -292,7 +292,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     };
     let folder = folder.join(args.target.name().replace(' ', "-"));
     create(&folder)?;
-    let yosys = synthesis(&ToolOptions::default())?;
+    let yosys = pinned_yosys(&ToolOptions::default())?;
     // An older export may be given as a file.
     let own = args.top.as_deref().is_none_or(|top| top.starts_with("tessera_"));
     let flow = Flow { yosys: &yosys, folder, sources, top, target: args.target, own, details: args.ways };

