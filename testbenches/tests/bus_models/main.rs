@@ -123,7 +123,10 @@ impl Bench {
         let file = ("bench", "bench.v");
         if by == By::Icarus {
             let icarus = tools::icarus("a NIC is simulated with it in which signals have four states")?;
-            finish(&mut cocotb.elaborate(&icarus, file, &folder), &folder.join("compile.log"));
+            let log = folder.join("compile.log");
+            finish(&mut cocotb.elaborate(&icarus, file, &folder), &log);
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            assert!(said.is_empty(), "{name}: {said}");
             return Ok(Self { folder, cocotb, module, icarus: Some(icarus) });
         }
         let verilator = tools::pinned_verilator(&options)?;
@@ -255,6 +258,12 @@ fn axi_buses_of_64_bits_carry_messages() {
 #[test]
 fn a_broken_axi_bus_is_noticed() {
     with("a_broken_axi_bus_is_noticed", axi(), |bench| bench.notices(&AXI_FAULTS));
+}
+
+/// Without all that can be left out: what is constant then has a value too.
+fn plain() -> &'static Config {
+    static PLAIN: OnceLock<Config> = OnceLock::new();
+    PLAIN.get_or_init(|| Config::named("tiny_plain").unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Nothing that was never written reaches a bus, nor decides anything.
