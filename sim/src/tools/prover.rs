@@ -16,9 +16,10 @@ const PINNED: Pinned = Pinned {
     instead: "leave the proofs out",
 };
 
-/// What SymbiYosys starts by name: its program, the package's entry. Its Yosys is the module of machine
-/// code where there is one.
+/// The one of these that is the module of machine code where there is one.
 const YOSYS: &str = "yosys";
+
+/// What SymbiYosys starts by name: its program, the package's entry.
 const PROGRAMS: [(&str, &str); 4] = [
     ("sby", "_run_sby_argv"),
     (YOSYS, "_run_yosys_argv"),
