@@ -115,6 +115,8 @@ pub struct AppRegs {
     /// What the first word of a time was read with.
     rest: Dff<Bits<64>>,
     goes: Signal<Local, Bit>,
+    /// The addresses are nobody's any more.
+    forgets: Signal<Local, Bit>,
     inner: Signal<Local, Bits<21>>,
     asks: Signal<Local, Bit>,
     /// What is written, the byte that comes first the lowest.
@@ -234,6 +236,7 @@ impl AppRegs {
             went: Default::default(),
             rest: Default::default(),
             goes: Default::default(),
+            forgets: Default::default(),
             inner: Default::default(),
             asks: Default::default(),
             turned: Default::default(),
@@ -305,6 +308,7 @@ impl Logic for AppRegs {
         if self.m_axil_wready.val() {
             self.w_shown.d.next = false;
         }
+        self.forgets.next = self.rst.val();
         self.goes.next =
             self.aw_held.q.val() & self.w_held.q.val() & !self.writes.q.val() & !self.answers.q.val();
         self.inner.next = self.write_at.q.val().get_bits::<21>(0);
@@ -360,13 +364,7 @@ impl Logic for AppRegs {
                     self.ip6_3.d.next = self.turned.val();
                 }
                 if (self.inner.val() == self.at_reset.val()) & self.write_data.q.val().get_bit(0) {
-                    self.mac_lo.d.next = 0.into();
-                    self.mac_hi.d.next = 0.into();
-                    self.ip.d.next = 0.into();
-                    self.ip6_0.d.next = 0.into();
-                    self.ip6_1.d.next = 0.into();
-                    self.ip6_2.d.next = 0.into();
-                    self.ip6_3.d.next = 0.into();
+                    self.forgets.next = true;
                 }
             }
         }
@@ -509,13 +507,6 @@ impl Logic for AppRegs {
             self.enabled.d.next = true;
             self.value.d.next = 0.into();
             self.mask.d.next = 0.into();
-            self.mac_lo.d.next = 0.into();
-            self.mac_hi.d.next = 0.into();
-            self.ip.d.next = 0.into();
-            self.ip6_0.d.next = 0.into();
-            self.ip6_1.d.next = 0.into();
-            self.ip6_2.d.next = 0.into();
-            self.ip6_3.d.next = 0.into();
             self.taken.d.next = 0.into();
             self.up.d.next = 0.into();
             self.injected.d.next = 0.into();
@@ -523,6 +514,15 @@ impl Logic for AppRegs {
             self.ended.d.next = 0.into();
             self.came.d.next = 0.into();
             self.went.d.next = 0.into();
+        }
+        if self.forgets.val() {
+            self.mac_lo.d.next = 0.into();
+            self.mac_hi.d.next = 0.into();
+            self.ip.d.next = 0.into();
+            self.ip6_0.d.next = 0.into();
+            self.ip6_1.d.next = 0.into();
+            self.ip6_2.d.next = 0.into();
+            self.ip6_3.d.next = 0.into();
         }
     }
 }
