@@ -7,6 +7,7 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 use tessera_abi::params::Config;
 use tessera_rtl::emit::Export;
+use tessera_rtl::export::{self, Edition};
 use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
 
@@ -94,11 +95,60 @@ pub enum Shell {
     Corundum,
 }
 
-/// Exports a configuration for others, with the source revision.
+/// Exports a configuration for others: with the source revision, and names of modules that no other export has.
 pub fn export_release(config: &'static Config, shell: Shell) -> Result<Export, Failure> {
+    edition(config, shell, true)
+}
+
+/// The same under the names by which blocks are known here.
+pub fn export_named(config: &'static Config, shell: Shell) -> Result<Export, Failure> {
+    edition(config, shell, false)
+}
+
+fn edition(config: &'static Config, shell: Shell, own_names: bool) -> Result<Export, Failure> {
+    let edition = Edition { revision: &revision(), own_names };
     Ok(match shell {
-        Shell::Thin => tessera_rtl::export::nic(config, &revision())?,
-        Shell::Axi => tessera_rtl::export::axi_nic(config, &revision())?,
-        Shell::Corundum => tessera_rtl::export::corundum_nic(config, &revision())?,
+        Shell::Thin => export::nic(config, edition)?,
+        Shell::Axi => export::axi_nic(config, edition)?,
+        Shell::Corundum => export::corundum_nic(config, edition)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use tessera_abi::params::{NIC64, TINY};
+    use tessera_sim::exported;
+
+    fn modules(verilog: &str) -> impl Iterator<Item = &str> {
+        verilog.lines().filter_map(|line| line.strip_prefix("module ")?.split([' ', '(', '#']).next())
+    }
+
+    /// What others get is what is simulated here, but for names of modules; and no name of a module is in two exports,
+    /// so that one project may hold them all.
+    #[test]
+    fn a_release_is_what_is_tested_under_names_of_its_own() {
+        let mut owner: HashMap<String, String> = HashMap::new();
+        for (config, shell, tested) in [
+            (&TINY, Shell::Thin, exported::nic(&TINY)),
+            (&TINY, Shell::Axi, exported::axi_nic(&TINY)),
+            (&TINY, Shell::Corundum, exported::corundum_nic(&TINY)),
+            (&NIC64, Shell::Axi, exported::axi_nic(&NIC64)),
+        ] {
+            let (tested, release) = (tested.unwrap(), export_release(config, shell).unwrap());
+            assert_eq!((&tested.top, &tested.ports), (&release.top, &release.ports));
+            let revision = |line: &&str| !line.starts_with("// Source revision: ");
+            let text = release.verilog.replace(&format!("{}_", release.top), "tessera_");
+            assert!(text.lines().filter(revision).eq(tested.verilog.lines()), "{}", release.top);
+            assert_eq!(release.verilog.lines().filter(|line| !revision(line)).count(), 1);
+            for module in modules(&release.verilog) {
+                if let Some(other) = owner.insert(module.to_owned(), release.top.clone()) {
+                    panic!("{module} is in {other} and in {}", release.top);
+                }
+            }
+        }
+        assert!(owner.len() > 800, "{} modules", owner.len());
+    }
 }

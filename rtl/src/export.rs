@@ -12,17 +12,35 @@ use crate::top::{GearedNic, NarrowNic, TesseraNic};
 /// Says which sources these exports are made from: with the same, a configuration's text is the same.
 pub const SOURCES: &str = env!("TESSERA_RTL_SOURCES");
 
-/// Exports a whole NIC, with the source revision in the file's head.
+/// Which text of a NIC: that which is simulated here unless it says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edition<'a> {
+    /// The source revision in the file's head, if any. Without one, what was compiled of the text stays good until
+    /// the hardware changes.
+    pub revision: &'a str,
+    /// Names of modules inside begin with the top's (`tessera_nic64_axi_fifo`), so that one project may hold several
+    /// NICs. Otherwise they are the same in all configurations (`tessera_fifo`).
+    pub own_names: bool,
+}
+
+impl<'a> Edition<'a> {
+    fn header(self, config: &'static Config, top: &'a str) -> Header<'a> {
+        let prefix = if self.own_names { top } else { "" };
+        Header { configuration: config.name, revision: self.revision, prefix, docs: crate::top::PORT_DOCS }
+    }
+}
+
+/// Exports a whole NIC.
 ///
 /// # Errors
 /// [`EmitError`]: a fault of a block, named with its path and signal.
 ///
 /// # Panics
 /// For a width of streams that there is no gear for.
-pub fn nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+pub fn nic(config: &'static Config, edition: Edition) -> Result<Export, EmitError> {
     with_big_stack(|| {
-        let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
         let top = format!("tessera_{}", config.name);
+        let header = edition.header(config, &top);
         match config.data_bits {
             64 => export_with_header(&mut NarrowNic::<64, 8>::new(config), &top, &header),
             128 => export_with_header(&mut NarrowNic::<128, 16>::new(config), &top, &header),
@@ -40,10 +58,10 @@ pub fn nic(config: &'static Config, revision: &str) -> Result<Export, EmitError>
 ///
 /// # Panics
 /// As [`nic`].
-pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+pub fn axi_nic(config: &'static Config, edition: Edition) -> Result<Export, EmitError> {
     with_big_stack(|| {
-        let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
         let top = format!("tessera_{}_axi", config.name);
+        let header = edition.header(config, &top);
         match config.data_bits {
             64 => export_with_header(&mut NarrowAxiNic::<64, 8>::new(config), &top, &header),
             128 => export_with_header(&mut NarrowAxiNic::<128, 16>::new(config), &top, &header),
@@ -60,10 +78,11 @@ pub fn axi_nic(config: &'static Config, revision: &str) -> Result<Export, EmitEr
 ///
 /// # Errors
 /// As [`nic`].
-pub fn corundum_nic(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
+pub fn corundum_nic(config: &'static Config, edition: Edition) -> Result<Export, EmitError> {
     with_big_stack(|| {
-        let header = Header { configuration: config.name, revision, docs: crate::top::PORT_DOCS };
-        let mut export = export_with_header(&mut CorundumNic::new(config), "tessera_corundum", &header)?;
+        let top = "tessera_corundum";
+        let header = edition.header(config, top);
+        let mut export = export_with_header(&mut CorundumNic::new(config), top, &header)?;
         export.verilog += "\n";
         export.verilog += MQNIC_WIDTHS;
         Ok(export)

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tessera_abi::params::Config;
 use tessera_abi::parts::UnknownConfig;
 use tessera_rtl::emit::{EmitError, Export};
-use tessera_rtl::export;
+use tessera_rtl::export::{self, Edition};
 
 use crate::tools::cache_dir;
 
@@ -27,9 +27,9 @@ pub fn config(name: &str) -> Result<&'static Config, UnknownConfig<'static>> {
     Ok(Box::leak(Box::new(Config::named(String::leak(name.to_owned()))?)))
 }
 
-type Exporter = fn(&'static Config, &str) -> Result<Export, EmitError>;
+type Exporter = fn(&'static Config, Edition) -> Result<Export, EmitError>;
 
-/// [`export::nic`] without a revision.
+/// [`export::nic`] for simulation.
 ///
 /// # Errors
 /// Of that.
@@ -37,7 +37,7 @@ pub fn nic(config: &'static Config) -> Result<Export, EmitError> {
     kept(&folder(), export::SOURCES, "nic", config, export::nic)
 }
 
-/// [`export::axi_nic`] without a revision.
+/// [`export::axi_nic`] for simulation.
 ///
 /// # Errors
 /// Of that.
@@ -45,7 +45,7 @@ pub fn axi_nic(config: &'static Config) -> Result<Export, EmitError> {
     kept(&folder(), export::SOURCES, "axi", config, export::axi_nic)
 }
 
-/// [`export::corundum_nic`] without a revision.
+/// [`export::corundum_nic`] for simulation.
 ///
 /// # Errors
 /// Of that.
@@ -71,7 +71,7 @@ fn kept(
     if let Some(export) = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
         return Ok(export);
     }
-    let export = exporter(config, "")?;
+    let export = exporter(config, Edition::default())?;
     let _ = keep(folder, &name, &file, &export);
     Ok(export)
 }
@@ -106,8 +106,8 @@ mod tests {
 
     static MADE: AtomicUsize = AtomicUsize::new(0);
 
-    fn exporter(config: &'static Config, revision: &str) -> Result<Export, EmitError> {
-        assert_eq!(revision, "");
+    fn exporter(config: &'static Config, edition: Edition) -> Result<Export, EmitError> {
+        assert_eq!(edition, Edition::default());
         MADE.fetch_add(1, Ordering::Relaxed);
         let verilog = format!("module {} ();\nendmodule\n", config.name);
         Ok(Export { top: config.name.into(), verilog, ports: Vec::new() })
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_is_exported() {
-        let made = export::axi_nic(&TINY, "").unwrap();
+        let made = export::axi_nic(&TINY, Edition::default()).unwrap();
         // Made there, or by whoever asked before.
         assert!(axi_nic(&TINY).unwrap() == made && axi_nic(&TINY).unwrap() == made);
     }

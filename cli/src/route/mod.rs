@@ -254,7 +254,7 @@ fn sources(args: &RouteArgs) -> Result<(String, String, Vec<PathBuf>, PathBuf), 
         return Ok((top.clone(), top.clone(), sources, folder));
     }
     let config = args.config.as_deref().unwrap_or("tiny");
-    let export = model::export_release(model::config(config)?, args.shell)?;
+    let export = model::export_named(model::config(config)?, args.shell)?;
     let (design, top) = match &args.block {
         Some(block) => {
             let short = block.trim_start_matches("tessera_");

@@ -111,22 +111,28 @@ struct Mapped {
 
 /// Gates below which a module is no block of its own.
 const SMALLEST: usize = 60;
-/// Modules that are none either: the exporter's leaves.
+/// Modules that are none either: the exporter's leaves, by what follows their prefix.
 const LEAVES: [&str; 13] = [
-    "tessera_dff_*",
-    "tessera_delay_*",
-    "tessera_sdp_ram_*",
-    "tessera_forward_ram_*",
-    "tessera_slice_ram_*",
-    "tessera_byte_ram_*",
-    "tessera_lut_ram_*",
-    "tessera_xor_*",
-    "tessera_rom_*",
-    "tessera_keep_*",
-    "tessera_to_wire_*",
-    "tessera_from_wire_*",
-    "tessera_byte_reverse*",
+    "dff_*",
+    "delay_*",
+    "sdp_ram_*",
+    "forward_ram_*",
+    "slice_ram_*",
+    "byte_ram_*",
+    "lut_ram_*",
+    "xor_*",
+    "rom_*",
+    "keep_*",
+    "to_wire_*",
+    "from_wire_*",
+    "byte_reverse*",
 ];
+
+/// Patterns of the leaves' names, in an export for mapping and in a release of that top
+/// ([`Edition`](tessera_rtl::export::Edition)).
+fn leaves(top: &str) -> Vec<String> {
+    ["tessera", top].iter().flat_map(|prefix| LEAVES.map(|leaf| format!("{prefix}_{leaf}"))).collect()
+}
 
 struct Flow<'a> {
     yosys: &'a Yosys,
@@ -172,7 +178,8 @@ impl Flow<'_> {
             // Registers, delays and memories are part of the block that has them.
             if self.own {
                 let _ = writeln!(script, "proc\nkeep_hierarchy -min_cost {SMALLEST}");
-                let _ = writeln!(script, "setattr -mod -unset keep_hierarchy {}", LEAVES.join(" "));
+                let _ =
+                    writeln!(script, "setattr -mod -unset keep_hierarchy {}", leaves(&self.top).join(" "));
             } else {
                 let _ = writeln!(script, "setattr -mod -set keep_hierarchy 1");
             }
@@ -221,7 +228,9 @@ impl Flow<'_> {
         let wrong = |error: String| Failure::new(format!("cannot tell the ways of {}: {error}", self.top));
         let text = std::fs::read_to_string(netlist)
             .map_err(|error| wrong(format!("cannot read {}: {error}", netlist.display())))?;
-        let ways = Ways::parse(&text, &self.top, &LEAVES, self.details)
+        let leaves = leaves(&self.top);
+        let leaves: Vec<&str> = leaves.iter().map(String::as_str).collect();
+        let ways = Ways::parse(&text, &self.top, &leaves, self.details)
             .map_err(|error| wrong(format!("{error}; the netlist is {}", netlist.display())))?;
         let _ = std::fs::remove_file(netlist);
         Ok(ways)
@@ -282,7 +291,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
             (top.clone(), top.clone(), sources, folder)
         }
         None => {
-            let export = model::export_release(model::config(config)?, args.shell)?;
+            let export = model::export_named(model::config(config)?, args.shell)?;
             let folder = folders.join(&export.top);
             create(&folder)?;
             let file = folder.join("design.v");

@@ -104,6 +104,8 @@ pub struct Header<'a> {
     pub configuration: &'a str,
     /// Source revision the text was made from.
     pub revision: &'a str,
+    /// What the names of all modules but the top begin with, before an underscore; empty for `tessera`.
+    pub prefix: &'a str,
     /// Comments of top-level ports, by port name. A port not listed gets the
     /// doc comment of its field, if the block is one of this crate.
     pub docs: &'a [(&'a str, &'a str)],
@@ -133,7 +135,12 @@ pub fn export_with_header<B: Block>(block: &mut B, top: &str, header: &Header) -
         return Err(bad_name(why));
     }
     let instance = collect(block, top).ok_or_else(|| bad_name("a bare signal is not a block"))?;
-    let mut library = Library::default();
+    let prefix = if header.prefix.is_empty() { "tessera" } else { header.prefix };
+    if let Some(why) = objection(prefix) {
+        let name = prefix.to_owned();
+        return Err(EmitError::BadName { path: top.to_owned(), name, why });
+    }
+    let mut library = Library { prefix: prefix.to_owned(), ..Library::default() };
     library.names.claim(top);
     let kind = catalogue::type_name::<B>();
     let text = library.module(&instance, kind, header.docs)?;
@@ -217,6 +224,7 @@ fn ports(instance: &Instance, kind: Option<&str>, header: &Header) -> Result<Vec
 /// The modules of one file; equal texts are one module.
 #[derive(Default)]
 struct Library {
+    prefix: String,
     modules: Vec<(String, String)>,
     by_text: HashMap<String, String>,
     names: Names,
@@ -269,7 +277,7 @@ impl Library {
         };
         let field = instance.key.split('$').next().unwrap_or(&instance.key);
         let kind = cell.unwrap_or_else(|| snake_case(kind.unwrap_or(field)));
-        let name = self.names.invent(&format!("tessera_{kind}"));
+        let name = self.names.invent(&format!("{}_{kind}", self.prefix));
         self.by_text.insert(text.clone(), name.clone());
         self.modules.push((name.clone(), text));
         Ok(name)

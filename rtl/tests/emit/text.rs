@@ -8,6 +8,7 @@ fn a_block_with_everything_reads_well() {
     let header = Header {
         configuration: "test",
         revision: "none",
+        prefix: "",
         docs: &[("busy", "High while a run is going on.")],
     };
     let export =
@@ -31,4 +32,17 @@ fn a_block_with_everything_reads_well() {
     }
     let stages = export.verilog.matches("\nmodule tessera_stages").count();
     assert_eq!(stages, 1, "three equal stages share one module");
+}
+
+#[test]
+fn modules_inside_are_named_after_their_prefix() {
+    let export = |prefix| {
+        let header = Header { prefix, ..Header::default() };
+        with_big_stack(|| export_with_header(&mut Sampler::default(), "sampler", &header))
+    };
+    let [plain, own] = ["", "mine"].map(|prefix| export(prefix).expect("exports").verilog);
+    assert!(plain.contains("\n  tessera_dff_2 phase (") && own.contains("\n  mine_dff_2 phase ("));
+    assert_eq!(own.replace("mine_", "tessera_"), plain);
+    let error = export("a-b").unwrap_err().to_string();
+    assert!(error.contains("a-b") && error.contains("portable name"), "{error}");
 }
