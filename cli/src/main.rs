@@ -10,6 +10,7 @@ mod demo;
 mod export;
 mod export_template;
 mod fabric;
+mod foreign;
 mod guest;
 mod interval;
 mod model;

@@ -9,7 +9,6 @@ mod result;
 mod xray;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,14 +16,13 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use tessera_place::Effort;
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, pinned_yosys, placer, Family, Placer, ToolOptions};
 
+use crate::foreign::{self, quoted, Foreign};
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
-use crate::synth::quoted;
 use device::{Device, Grade};
 use fit::{excess, taken};
 use harness::{harness, TOP};
@@ -44,12 +42,8 @@ pub struct RouteArgs {
     /// A block of it, by its module's name, with or without `tessera_` [default: all of it]
     #[arg(long, value_name = "MODULE", conflicts_with = "verilog")]
     block: Option<String>,
-    /// Verilog of somebody else's; may be given several times
-    #[arg(long, value_name = "FILE", requires = "top")]
-    verilog: Vec<PathBuf>,
-    /// Its top module
-    #[arg(long, value_name = "MODULE", requires = "verilog")]
-    top: Option<String>,
+    #[command(flatten)]
+    foreign: Foreign,
     /// Its clock, unless it is clk, clock, aclk or i_clk; other clocks are taken for data
     #[arg(long, value_name = "PORT")]
     clock: Option<String>,
@@ -149,7 +143,11 @@ fn tool(what: &str, command: &mut Command, log: &Path) -> Result<(), Failure> {
     }
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let said = text.lines().rev().find(|line| line.contains("ERROR")).unwrap_or("no message");
-    Err(Failure::new(format!("{what} refuses: {said}; its log is {}", log.display())))
+    Err(Failure::new(format!(
+        "{what} refuses: {said}{}; its log is {}",
+        foreign::remedy(said),
+        log.display()
+    )))
 }
 
 /// What is placed: the folder with `mapped.json`.
@@ -231,27 +229,17 @@ impl Mapped<'_> {
     }
 }
 
-/// The sources, in a folder of their own beside the scripts: the tools do not see every folder.
-fn sources(args: &RouteArgs) -> Result<(String, String, Vec<PathBuf>, PathBuf), Failure> {
+/// What is placed, its top module, how Yosys reads it, and a folder for all that.
+fn sources(args: &RouteArgs) -> Result<(String, String, String, PathBuf), Failure> {
     let folders = cache_dir().join("route");
     let create = |folder: &Path| {
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::new(format!("cannot create {}: {error}", folder.display())))
     };
-    if let Some(top) = &args.top {
-        let names: Vec<_> = args.verilog.iter().map(|file| file.to_string_lossy()).collect();
-        let digest = Sha256::digest(names.join("\n") + top);
-        let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let folder = folders.join(name);
+    if let Some(top) = &args.foreign.top {
+        let folder = folders.join(args.foreign.digest());
         create(&folder)?;
-        let mut sources = Vec::new();
-        for (number, file) in args.verilog.iter().enumerate() {
-            let to = folder.join(format!("{number}.v"));
-            std::fs::copy(file, &to)
-                .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
-            sources.push(to);
-        }
-        return Ok((top.clone(), top.clone(), sources, folder));
+        return Ok((top.clone(), top.clone(), args.foreign.read(&folder)?, folder));
     }
     let config = args.config.as_deref().unwrap_or("tiny");
     let export = model::export_named(model::config(config)?, args.shell)?;
@@ -273,16 +261,14 @@ fn sources(args: &RouteArgs) -> Result<(String, String, Vec<PathBuf>, PathBuf), 
     }
     let file = folder.join("design.v");
     output::write(&file, &export.verilog)?;
-    Ok((design, top, vec![file], folder))
+    Ok((design, top, foreign::read(&[file])?, folder))
 }
 
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     for file in args.json.iter().chain(&args.bitstream) {
         output::check_writable(file)?;
     }
-    if let Some(file) = args.verilog.iter().find(|file| !file.is_file()) {
-        return Err(Failure::new(format!("there is no file {}", file.display())));
-    }
+    args.foreign.check()?;
     if args.seeds == 0 || !args.frequency.is_finite() || args.frequency <= 0.0 {
         return Err(Failure::new("--seeds is at least 1, --frequency more than 0"));
     }
@@ -309,14 +295,10 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         _ => None,
     };
     let begun = Instant::now();
-    let (design, top, sources, folder) = sources(args)?;
+    let (design, top, read, folder) = sources(args)?;
     let options = ToolOptions { nextpnr: args.nextpnr.clone(), ..ToolOptions::default() };
     let yosys = pinned_yosys(&options)?;
     let placer = placer(args.device.family(), &options)?;
-    let mut read = String::new();
-    for source in &sources {
-        let _ = writeln!(read, "read_verilog -sv {}", quoted(source)?);
-    }
     let script = |name: &str, text: String, what: String| {
         let file = folder.join(format!("{name}.ys"));
         output::write(&file, text)?;
@@ -430,8 +412,11 @@ mod tests {
             config: None,
             shell: Shell::default(),
             block: None,
-            verilog: vec![folder.join("design.v")],
-            top: Some("pair".into()),
+            foreign: Foreign {
+                verilog: vec![folder.join("design.v")],
+                top: Some("pair".into()),
+                ..Foreign::default()
+            },
             clock: None,
             device: Device::E25,
             speed: Some(Grade::Seven),

@@ -16,10 +16,10 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use tessera_sim::progress::Progress;
 use tessera_sim::tools::{cache_dir, pinned_yosys, ToolOptions, Yosys};
 
+use crate::foreign::{self, quoted, Foreign};
 use crate::model::{self, Shell};
 use crate::output::{self, Failure};
 use change::{compare, Earlier};
@@ -38,12 +38,8 @@ pub struct SynthArgs {
     /// What the NIC is to be joined to
     #[arg(long, value_enum, default_value_t, conflicts_with = "verilog")]
     shell: Shell,
-    /// Verilog of somebody else's, through the same flow; may be given several times
-    #[arg(long, value_name = "FILE", requires = "top")]
-    verilog: Vec<PathBuf>,
-    /// Its top module
-    #[arg(long, value_name = "MODULE", requires = "verilog")]
-    top: Option<String>,
+    #[command(flatten)]
+    foreign: Foreign,
     /// Family of the FPGA
     #[arg(long, value_enum, default_value_t)]
     target: Target,
@@ -137,7 +133,8 @@ fn leaves(top: &str) -> Vec<String> {
 struct Flow<'a> {
     yosys: &'a Yosys,
     folder: PathBuf,
-    sources: Vec<PathBuf>,
+    /// How Yosys reads it.
+    read: String,
     top: String,
     target: Target,
     /// Whether the exporter made it.
@@ -146,27 +143,12 @@ struct Flow<'a> {
     details: usize,
 }
 
-/// A file name as Yosys's scripts take it.
-pub(crate) fn quoted(path: &Path) -> Result<String, Failure> {
-    let text = path.to_string_lossy();
-    if text.contains(['"', '\n', ' ', ';', '#']) {
-        return Err(Failure::new(format!(
-            "Yosys's scripts cannot name {}: move it to a path without spaces and quotes",
-            path.display()
-        )));
-    }
-    Ok(text.into_owned())
-}
-
 impl Flow<'_> {
     /// Maps the design, as one or block by block.
     fn run(&self, flat: bool) -> Result<Mapped, Failure> {
         let kind = if flat { "whole" } else { "blocks" };
         let at = |name: &str| self.folder.join(format!("{kind}.{name}"));
-        let mut script = String::new();
-        for source in &self.sources {
-            let _ = writeln!(script, "read_verilog -sv {}", quoted(source)?);
-        }
+        let mut script = self.read.clone();
         let _ = writeln!(script, "hierarchy -check -top {}", self.top);
         if flat {
             // As the flow does it next, but so that registers keep the names of their instances.
@@ -210,8 +192,9 @@ impl Flow<'_> {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
             let said = text.lines().rev().find(|line| line.contains("ERROR")).unwrap_or("no message");
             return Err(Failure::new(format!(
-                "Yosys refuses {}: {said}; its log is {}",
+                "Yosys refuses {}: {said}{}; its log is {}",
                 self.top,
+                foreign::remedy(said),
                 log.display()
             )));
         }
@@ -256,11 +239,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     for file in args.json.iter().chain(&args.markdown) {
         output::check_writable(file)?;
     }
-    for file in &args.verilog {
-        if !file.is_file() {
-            return Err(Failure::new(format!("there is no file {}", file.display())));
-        }
-    }
+    args.foreign.check()?;
     let before = args.against.as_deref().map(Earlier::read).transpose()?;
     if let Some(before) = &before {
         before.check(args)?;
@@ -272,23 +251,12 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("cannot create {}: {error}", folder.display())))
     };
     let config = args.config.as_deref().unwrap_or("nic512");
-    let (design, top, sources, folder) = match &args.top {
+    let (design, top, read, folder) = match &args.foreign.top {
         Some(top) => {
-            let names: Vec<_> = args.verilog.iter().map(|file| file.to_string_lossy()).collect();
-            let digest = Sha256::digest(names.join("\n"));
-            let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-            // Beside the script: the pinned Yosys does not see every folder.
-            let folder = folders.join(name);
+            let folder = folders.join(args.foreign.digest());
             create(&folder)?;
-            let copy = |(number, file): (usize, &PathBuf)| {
-                let to = folder.join(format!("{number}.v"));
-                let copied = std::fs::copy(file, &to);
-                copied
-                    .map(|_| to)
-                    .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))
-            };
-            let sources = args.verilog.iter().enumerate().map(copy).collect::<Result<Vec<_>, _>>()?;
-            (top.clone(), top.clone(), sources, folder)
+            let read = args.foreign.read(&folder)?;
+            (top.clone(), top.clone(), read, folder)
         }
         None => {
             let export = model::export_named(model::config(config)?, args.shell)?;
@@ -296,15 +264,15 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
             create(&folder)?;
             let file = folder.join("design.v");
             output::write(&file, &export.verilog)?;
-            (config.to_owned(), export.top, vec![file], folder)
+            (config.to_owned(), export.top, foreign::read(&[file])?, folder)
         }
     };
     let folder = folder.join(args.target.name().replace(' ', "-"));
     create(&folder)?;
     let yosys = pinned_yosys(&ToolOptions::default())?;
     // An older export may be given as a file.
-    let own = args.top.as_deref().is_none_or(|top| top.starts_with("tessera_"));
-    let flow = Flow { yosys: &yosys, folder, sources, top, target: args.target, own, details: args.ways };
+    let own = args.foreign.top.as_deref().is_none_or(|top| top.starts_with("tessera_"));
+    let flow = Flow { yosys: &yosys, folder, read, top, target: args.target, own, details: args.ways };
     let wrong = |error: report::ReportError| Failure::new(error.to_string());
     let mut whole = if args.quick { None } else { Some(flow.run(true)?) };
     let ways = whole.as_mut().and_then(|whole| whole.ways.take());
@@ -318,7 +286,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     }
     let tables =
         total.as_ref().zip(ways.as_ref()).map(|(total, ways)| total.lut - (ways.pairs + ways.unread) as f64);
-    let aims = match (&args.top, &total) {
+    let aims = match (&args.foreign.top, &total) {
         (None, Some(total)) => aims(config, args.target, total, tables, longest),
         _ => Vec::new(),
     };
@@ -369,8 +337,11 @@ mod tests {
         SynthArgs {
             config: None,
             shell: Shell::default(),
-            verilog: vec![folder.join("design.v")],
-            top: Some(top.into()),
+            foreign: Foreign {
+                verilog: vec![folder.join("design.v")],
+                top: Some(top.into()),
+                ..Foreign::default()
+            },
             target: Target::Ecp5,
             whole: false,
             quick: false,
@@ -428,6 +399,49 @@ mod tests {
             let refused = run(&quick(0.0)).unwrap_err().to_string();
             assert!(refused.contains(says), "{refused}");
         }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Files that include others, and want to be told a macro and a parameter.
+    #[test]
+    fn a_design_of_several_files_is_mapped() {
+        let folder = std::env::temp_dir().join(format!("tessera-foreign-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("there")).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        write("beside.vh", "`define EDGE posedge\n");
+        write("there/other.vh", "`define ZERO 1'b0\n");
+        write("p.sv", "package p; localparam int ONE = 1; endpackage\n");
+        write(
+            "design.v",
+            "`include \"beside.vh\"
+            `include \"other.vh\"
+            module top #(parameter W = 3) (input clk, input [W*`TIMES-1:0] a, output logic [W*`TIMES-1:0] y);
+                always_ff @(`EDGE clk) y <= a ^ {W*`TIMES{p::ONE[0] ^ `ZERO}};
+            endmodule
+            ",
+        );
+        let quick = args(&folder, "top");
+        let said = |foreign: &Foreign| {
+            run(&SynthArgs { foreign: foreign.clone(), quick: true, ..args(&folder, "top") })
+                .map_err(|failure| failure.to_string())
+        };
+        let mut foreign =
+            Foreign { verilog: vec![folder.join("p.sv"), folder.join("design.v")], ..quick.foreign };
+        let refused = said(&foreign).unwrap_err();
+        assert!(refused.contains("`other.vh'") && refused.contains("folder by --include"), "{refused}");
+        foreign.include = vec![folder.join("there")];
+        let refused = said(&foreign).unwrap_err();
+        assert!(refused.contains("1-design.v") && refused.contains("by --define"), "{refused}");
+        foreign.define = vec!["TIMES=2".into()];
+        let ffs = || {
+            let json = std::fs::read_to_string(folder.join("area.json")).unwrap();
+            serde_json::from_str::<serde_json::Value>(&json).unwrap()["sum"]["ff"].as_f64().unwrap()
+        };
+        said(&foreign).unwrap();
+        assert_eq!(ffs(), 6.0);
+        foreign.parameter = vec!["W=5".into()];
+        said(&foreign).unwrap();
+        assert_eq!(ffs(), 10.0);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
