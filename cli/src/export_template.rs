@@ -73,8 +73,8 @@ pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
         "CAPI=2:\nname: tessera:nic:{name}:{}\n\
          description: Tessera, a transport block without queue pairs ({name})\n\n\
          filesets:\n  rtl:\n    files:\n{}\n    file_type: verilogSource\n\n\
-         targets:\n  default:\n    filesets: [rtl]\n\n  lint:\n    default_tool: verilator\n    \
-         filesets: [rtl]\n    toplevel: {}\n    tools:\n      verilator:\n        mode: lint-only\n",
+         targets:\n  default:\n    filesets: [rtl]\n\n  lint:\n    flow: lint\n    \
+         filesets: [rtl]\n    toplevel: {}\n    flow_options:\n      tool: verilator\n",
         env!("CARGO_PKG_VERSION"),
         listed.join("\n"),
         export.top,
