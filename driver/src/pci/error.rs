@@ -19,7 +19,7 @@ fn bound(driver: Option<&str>) -> String {
 fn too_short(window: Window, len: u64) -> String {
     let (bar, offset) = (window.bar(), window.offset());
     match len {
-        0 => format!("no BAR {bar} (of one of 64 bits the first number counts)"),
+        0 => format!("no BAR {bar} (one of 64 bits goes by the first of its two numbers)"),
         len => format!(
             "{len} bytes of BAR {bar}, too few for the {} of the register map at {offset:#x}",
             pci::BAR_LEN
