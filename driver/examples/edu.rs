@@ -1,19 +1,21 @@
 //! A board that is no NIC, through Linux VFIO: QEMU's teaching device `edu`, by the same bus
 //! that drives NICs.
 //!
-//! `cargo run -p tessera-driver --example edu -- 0000:00:03.0`
+//! `cargo run -p tessera-driver --example edu -- 0000:00:03.0 [0000:00:04.0]`
 //!
 //! Reads its registers, lets it compute, has it copy 2 KiB from memory and back to other
 //! memory through the IOMMU, sees that memory taken away is out of its reach, and that as a
-//! NIC it is refused.
+//! NIC it is refused. The other is QEMU's `ivshmem`, whose BAR 2 is memory of 4 MiB: a window of
+//! it is where its offset says, and is refused until it has a NIC's first registers.
 
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tessera_abi::pci::config;
+use tessera_abi::pci::{config, BAR_LEN};
+use tessera_abi::regs;
 use tessera_driver::pci::vfio::Vfio;
-use tessera_driver::pci::{command, Bus};
+use tessera_driver::pci::{command, Bus, Window};
 use tessera_driver::{open_device, DmaMemory};
 
 /// Registers of BAR 0, from QEMU's docs/specs/edu.
@@ -116,6 +118,44 @@ fn drive(bus: &dyn Bus) -> Outcome<()> {
     check(to.to_vec(0, LEN) == bytes, "and in reach again")
 }
 
+/// What opening a device says.
+fn refusal(device: &str) -> Outcome<String> {
+    match open_device(device) {
+        Ok(_) => Err(format!("{device} passes as a NIC").into()),
+        Err(error) => {
+            println!("{device}: {error}");
+            Ok(error.to_string())
+        }
+    }
+}
+
+/// Where a window is, by memory that two of them share.
+fn windows(address: &str) -> Outcome<()> {
+    let open = |offset| -> Outcome<Vfio> {
+        let window = Window::new(2, offset).ok_or("no window there")?;
+        Ok(Vfio::open_window(address, window)?)
+    };
+    let device = format!("vfio:{address}?bar=2&offset=0x200000");
+    let last = BAR_LEN as u32 - 4;
+    let set = |registers: [(u32, u32); 2]| -> Outcome<()> {
+        let bus = open(0x20_0000)?;
+        check(bus.bar_len() == BAR_LEN && bus.read(BAR_LEN as u32).is_err(), "a window of 2 MiB")?;
+        registers.iter().try_for_each(|&(at, value)| bus.write(at, value))?;
+        Ok(())
+    };
+    set([(0, 7), (last, 8)])?;
+    let bus = open(0x1F_F000)?;
+    check(bus.read(0x1000)? == 7 && bus.read(0)? == 0, "4 KiB in front of it")?;
+    drop(bus);
+    check(refusal(&device)?.contains("MAGIC reads 0x00000007"), "it has no NIC's registers")?;
+    let short = refusal(&format!("vfio:{address}?bar=2&offset=0x201000"))?;
+    check(short.contains("4194304 bytes of BAR 2, too few"), "it has to be inside")?;
+    check(refusal(&format!("vfio:{address}?bar=4"))?.contains("no BAR 4"), "there are BARs that are not")?;
+    set([(regs::MAGIC.offset, regs::MAGIC_VALUE), (regs::ABI_VERSION.offset, regs::ABI_VERSION_VALUE)])?;
+    let nic = open_device(&device)?;
+    check(nic.read(last)? == 8, "with a NIC's first registers it is open, whatever its numbers")
+}
+
 fn run(address: &str) -> Outcome<()> {
     let bus = Vfio::open(address)?;
     drive(&bus)?;
@@ -124,13 +164,10 @@ fn run(address: &str) -> Outcome<()> {
         Err(error) => println!("opened twice: {error}"),
     }
     drop(bus);
-    match open_device(&format!("vfio:{address}")) {
-        Ok(_) => Err("it passes as a NIC".into()),
-        Err(error) => {
-            println!("as a NIC: {error}");
-            check(error.to_string().contains("1234:11e8, not a Tessera NIC"), "it is no NIC")
-        }
-    }
+    let said = refusal(&format!("vfio:{address}"))?;
+    check(said.contains("1234:11e8, not a Tessera NIC"), "it is no NIC")?;
+    let said = refusal(&format!("vfio:{address}?bar=0"))?;
+    check(said.contains("1048576 bytes of BAR 0, too few"), "nor has it room for a window")
 }
 
 fn main() -> ExitCode {
@@ -138,7 +175,8 @@ fn main() -> ExitCode {
         eprintln!("error: give the address of an edu device, as `lspci -D -d 1234:11e8` has it");
         return ExitCode::FAILURE;
     };
-    match run(&address) {
+    let windows = std::env::args().nth(2).map_or(Ok(()), |address| windows(&address));
+    match windows.and_then(|()| run(&address)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -60,6 +60,19 @@ pub fn setting(text: &str) -> Result<(Reg, u32), String> {
     Ok((*reg, value))
 }
 
+/// That registers are those of a NIC that this driver knows.
+pub(crate) fn recognise(read: impl Fn(Reg) -> Result<u32, DeviceError>) -> Result<(), OpenError> {
+    let magic = read(regs::MAGIC)?;
+    if magic != regs::MAGIC_VALUE {
+        return Err(OpenError::NotTessera(magic));
+    }
+    let found = read(regs::ABI_VERSION)?;
+    if found >> 16 != regs::ABI_VERSION_VALUE >> 16 {
+        return Err(OpenError::Version { found, driver: regs::ABI_VERSION_VALUE });
+    }
+    Ok(())
+}
+
 /// A device that is open. Two contexts would give out the same numbers.
 #[derive(Debug)]
 struct Claim(*const ());
@@ -471,14 +484,7 @@ impl Context {
             return Err(OpenError::Remembered { rx_give_up, after });
         }
         let claim = Claim::of(&device)?;
-        let magic = device.read(regs::MAGIC.offset)?;
-        if magic != regs::MAGIC_VALUE {
-            return Err(OpenError::NotTessera(magic));
-        }
-        let found = device.read(regs::ABI_VERSION.offset)?;
-        if found >> 16 != regs::ABI_VERSION_VALUE >> 16 {
-            return Err(OpenError::Version { found, driver: regs::ABI_VERSION_VALUE });
-        }
+        recognise(|reg| device.read(reg.offset))?;
         let sizes0 = device.read(regs::SIZES0.offset)?;
         let sizes1 = device.read(regs::SIZES1.offset)?;
         let left_out = device.read(regs::SIZES2.offset)? & !sizes2::TOMBSTONES;

@@ -53,7 +53,7 @@ mod reset;
 mod ring;
 mod shared_receive;
 
-pub use address::{open_device, open_socket, socket, AddressError};
+pub use address::{open_device, open_socket, socket, AddressError, OptionError};
 pub use completion::{CompletionEvent, CompletionQueue, DatagramSource, WorkCompletion};
 pub use context::{setting, Context, ContextOptions, ProtectionDomain};
 pub use device::{Device, DeviceError};

@@ -6,7 +6,7 @@ use tessera_abi::params::{MAX_PACKETS, MAX_PAYLOAD_LOG2};
 use tessera_abi::pci;
 use tessera_abi::regs::{self, Reg};
 
-use crate::address::{socket, AddressError};
+use crate::address::{function, socket, AddressError};
 use crate::context::Context;
 use crate::device::{Device, DeviceError};
 use crate::error::OpenError;
@@ -39,7 +39,8 @@ pub fn devices() -> Result<Vec<ListedDevice>, AddressError> {
     for function in functions(folder) {
         let kind = if folder.join(&function).join("iommu_group").exists() { "vfio" } else { "pci" };
         let address = format!("{kind}:{function}");
-        if listed.iter().all(|other| other.address != address) {
+        // What is behind a `?` says more of the same function.
+        if listed.iter().all(|other| other.address.split('?').next() != Some(&address)) {
             listed.push(ListedDevice { address, identity: None, is_open: None });
         }
     }
@@ -71,10 +72,9 @@ fn functions(folder: &Path) -> Vec<String> {
 /// # Errors
 /// If the address names nothing known, or nobody answers there.
 pub fn devices_at(address: &str) -> Result<Vec<ListedDevice>, AddressError> {
-    if let Some(("vfio" | "vfio-user" | "pci" | "mqnic", rest)) = address.split_once(':') {
-        if !rest.is_empty() {
-            return Ok(vec![ListedDevice { address: address.into(), identity: None, is_open: None }]);
-        }
+    let other = address.split_once(':').filter(|(_, rest)| !rest.is_empty());
+    if function(address)?.is_some() || matches!(other, Some(("vfio-user" | "mqnic", _))) {
+        return Ok(vec![ListedDevice { address: address.into(), identity: None, is_open: None }]);
     }
     let (path, _) = socket(address)?;
     let mut listed = Vec::new();
@@ -223,7 +223,9 @@ mod tests {
         let one = ListedDevice { address: "vfio:0000:01:00.0".into(), identity: None, is_open: None };
         assert_eq!(listed, [one]);
         assert_eq!(devices_at("pci:0000:00:05.0").unwrap()[0].address, "pci:0000:00:05.0");
-        for unknown in ["", "vfio:", "pci:", "disk:0"] {
+        let shell = "pci:0000:03:00.0?bar=2&offset=0x200000";
+        assert_eq!(devices_at(shell).unwrap()[0].address, shell);
+        for unknown in ["", "vfio:", "pci:", "disk:0", "vfio:0000:01:00.0?bar=7", "vfio:?bar=2"] {
             assert!(devices_at(unknown).is_err(), "{unknown}");
         }
     }

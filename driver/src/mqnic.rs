@@ -29,6 +29,7 @@ use crate::device::{Device, DeviceError};
 use crate::event_frames;
 use crate::huge;
 use crate::memory::DmaMemory;
+use crate::pci::sysfs::is_plain;
 use crate::pci::Mapping;
 
 /// Where the application's region begins in the file: regions are so far apart, and it is the second.
@@ -145,12 +146,6 @@ impl std::fmt::Debug for Mqnic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Mqnic").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Whether addresses of this device's are those of memory.
-fn is_plain(device: &Path) -> bool {
-    let kind = std::fs::read_to_string(device.join("iommu_group/type"));
-    !device.join("iommu_group").exists() || kind.is_ok_and(|kind| kind.trim() == "identity")
 }
 
 impl Mqnic {

@@ -17,6 +17,7 @@ use clap::Args;
 use nix::fcntl::{fcntl, FcntlArg, FdFlag};
 use serde::Serialize;
 use serde_json::Value;
+use tessera_sim::pci::Face;
 use tessera_sim::serve::MemoryWay;
 use tessera_sim::tools;
 
@@ -60,6 +61,9 @@ pub struct GuestArgs {
     /// A file of this machine to have in the guest, and where; may be given several times
     #[arg(long, value_name = "FILE=PATH", value_parser = placed)]
     pub file: Vec<(PathBuf, String)>,
+    /// Show the NICs as a shell does: registers at an offset of a BAR, PCI numbers of somebody else
+    #[arg(long, value_name = "BAR:OFFSET", value_parser = window)]
+    pub window: Option<Face>,
     /// Let the program read this terminal, line by line
     #[arg(short, long, requires = "command")]
     pub interactive: bool,
@@ -87,6 +91,19 @@ fn placed(text: &str) -> Result<(PathBuf, String), String> {
         }
         _ => Err("write it as FILE=PATH, with the path in the guest from its root".into()),
     }
+}
+
+/// A BAR and an offset in it.
+fn window(text: &str) -> Result<Face, String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let place = text.split_once(':').and_then(|(bar, offset)| Some((bar.parse().ok()?, number(offset)?)));
+    let most = Face::MOST;
+    place
+        .and_then(|(bar, offset)| Face::window(bar, offset))
+        .ok_or_else(|| format!("write it as 2:0x200000: BAR 0 to 5, and a multiple of 4096 up to {most:#x}"))
 }
 
 /// A guest's run, as JSON.
@@ -181,7 +198,7 @@ fn init(devices: &[String], settings: &str, memory: u32) -> String {
     let (first, all) = (&devices[0], devices.join(" "));
     format!(
         "echo {pages} > /proc/sys/vm/nr_hugepages\n\
-         export PATH=/usr/bin:/bin TESSERA_DEVICE={first} TESSERA_DEVICES='{all}' TESSERA_SET='{settings}'\n{SERVE}"
+         export PATH=/usr/bin:/bin TESSERA_DEVICE='{first}' TESSERA_DEVICES='{all}' TESSERA_SET='{settings}'\n{SERVE}"
     )
 }
 
@@ -245,9 +262,16 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     let stop = Stop::watch()?;
     let folder = stop.folder("tessera-guest-")?;
     let simulated = args.simulated.serve(&folder.path().join("nics"), MemoryWay::Found, None)?;
-    let devices: Vec<_> = (0..inside).map(|nic| format!("pci:0000:00:{:02x}.0", SLOT + nic)).collect();
+    let face = args.window.unwrap_or_default();
+    let place =
+        args.window.map_or(String::new(), |face| format!("?bar={}&offset={:#x}", face.bar, face.offset));
+    let devices: Vec<_> = (0..inside).map(|nic| format!("pci:0000:00:{:02x}.0{place}", SLOT + nic)).collect();
     let init = init(&devices, &simulated.settings, args.memory);
     let mut image = Image::new(&kernel, &init)?.program(&echo, ECHO)?;
+    if args.window.is_some() {
+        // A driver that takes any function, in the place of the shell's.
+        image = image.modules(&["pci-stub"])?;
+    }
     for (file, at) in &args.file {
         image = add(image, file, at)?;
     }
@@ -266,7 +290,8 @@ pub fn run(args: &GuestArgs) -> Result<(), Failure> {
     // By a file: what is said on the console has lines, and they are short.
     let program = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let image = image.file("/program", format!("exec {program} \"$@\"\n").as_bytes());
-    let ends = (0..inside).map(|nic| simulated.server.proxy(nic.into())).collect::<Result<Vec<_>, _>>()?;
+    let ends =
+        (0..inside).map(|nic| simulated.server.proxy(nic.into(), face)).collect::<Result<Vec<_>, _>>()?;
     let options = Options {
         machine: "q35,memory-backend=memory",
         memory: args.memory,
@@ -357,6 +382,15 @@ mod tests {
     }
 
     #[test]
+    fn windows_have_a_place() {
+        assert_eq!(window("2:0x200000").ok(), Face::window(2, 0x20_0000));
+        assert_eq!(window("0:4096").ok(), Face::window(0, 4096));
+        for wrong in ["", "2", "2:", ":0", "6:0", "2:1", "2:2M", "2:0x100000000"] {
+            assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn files_have_a_place() {
         assert_eq!(placed("a/b=/etc/c"), Ok(("a/b".into(), "/etc/c".into())));
         for wrong in ["a", "=/etc/c", "a=", "a=etc/c", "a=/"] {
@@ -367,7 +401,7 @@ mod tests {
     #[test]
     fn the_guest_is_told_its_devices() {
         let init = init(&["pci:a".into(), "pci:b".into()], "PATH_COUNT=4", 512);
-        assert!(init.contains("echo 64 >") && init.contains("TESSERA_DEVICE=pci:a "), "{init}");
+        assert!(init.contains("echo 64 >") && init.contains("TESSERA_DEVICE='pci:a' "), "{init}");
         assert!(init.contains("'pci:a pci:b' TESSERA_SET='PATH_COUNT=4'") && init.contains("@ ready"));
     }
 }

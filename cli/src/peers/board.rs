@@ -3,8 +3,9 @@
 //!
 //! ```text
 //!   tessera test --peers ── qemu ── Debian's kernel, busybox ── driver/examples/edu.rs
-//!                             └── intel-iommu ── bridge ──┬── edu      vfio-pci
-//!                                                         └── e1000    in its group
+//!                             └── intel-iommu ─┬─ bridge ──┬── edu      vfio-pci
+//!                                              │           └── e1000    in its group
+//!                                              └─ ivshmem     vfio-pci, a window of its BAR 2
 //! ```
 //!
 //! What must be refused is, one step after the other: unbound, a group that is shared, no
@@ -41,17 +42,21 @@ chown nobody /dev/vfio/$(basename $(readlink $edu/iommu_group))
 run memory as_user "ulimit -l 4; /edu $edu"
 run root /edu $edu
 run user as_user "/edu $edu"
+shared=$(find 0x1af40x1110)
+echo vfio-pci > $shared/driver_override; echo $shared > ../drivers_probe
+run window /edu $edu $shared
 poweroff -f
 "#;
 
 /// Steps of the guest: name, exit code, what must be in the output.
-const STEPS: [(&str, i32, &[&str]); 6] = [
+const STEPS: [(&str, i32, &[&str]); 7] = [
     ("unbound", 1, &["is bound to no driver, not to vfio-pci", "driver_override"]),
     ("shared", 1, &["shares IOMMU group", "(e1000), which is bound to other drivers"]),
     ("rights", 1, &["cannot open /dev/vfio/", "chown"]),
     ("memory", 1, &["identity: right", "more than the 4096 bytes of memory that this process may lock"]),
     ("root", 0, WORKS),
     ("user", 0, WORKS),
+    ("window", 0, WINDOWS),
 ];
 
 const WORKS: &[&str] = &[
@@ -63,6 +68,16 @@ const WORKS: &[&str] = &[
     "and in reach again: right",
     "another program has a function of this group open",
     "is the PCI device 1234:11e8, not a Tessera NIC (1234:5453)",
+    "nor has it room for a window: right",
+];
+
+const WINDOWS: &[&str] = &[
+    "a window of 2 MiB: right",
+    "4 KiB in front of it: right",
+    "it has no NIC's registers: right",
+    "it has to be inside: right",
+    "there are BARs that are not: right",
+    "with a NIC's first registers it is open, whatever its numbers: right",
 ];
 
 /// What the guest's output says of a step: its own words, and how it ended.
@@ -86,12 +101,21 @@ fn run(folder: &Path) -> Result<super::Ran, Failure> {
 fn steps(folder: &Path) -> Result<(Option<String>, String), Failure> {
     let kernel = Kernel::get()?;
     let image = Image::new(&kernel, INIT)?.modules(&MODULES)?.program(&example("edu")?, "/edu")?;
-    let devices = ["intel-iommu,intremap=on", "pcie-pci-bridge,id=b", "edu,bus=b", "e1000,bus=b,romfile="];
+    let devices = [
+        "intel-iommu,intremap=on",
+        "pcie-pci-bridge,id=b",
+        "edu,bus=b",
+        "e1000,bus=b,romfile=",
+        "ivshmem-plain,memdev=shared",
+    ];
+    let mut arguments: Vec<_> =
+        devices.iter().flat_map(|&device| ["-device".into(), device.into()]).collect();
+    arguments.extend(["-object".into(), "memory-backend-ram,id=shared,size=4M".into()]);
     let options = Options {
         machine: "q35,kernel-irqchip=split",
         memory: 512,
         append: "intel_iommu=on",
-        arguments: devices.iter().flat_map(|&device| ["-device".into(), device.into()]).collect(),
+        arguments,
         limit: Duration::from_secs(120),
     };
     let text = Qemu::start(&kernel, &image.write(folder)?, &options)?.finish();

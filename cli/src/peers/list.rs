@@ -443,8 +443,58 @@ pub const PEERS: &[Peer] = &[
         ],
         ..PEER
     },
+    Peer {
+        name: "a NIC in a guest, in a window of BAR 2",
+        needs: &guest::NEEDS,
+        verb: "guest",
+        options: &["--window", "2:0x200000"],
+        expects: &[
+            "pci:0000:00:05.0?bar=2&offset=0x200000",
+            "128 times 64 bytes, 16 at a time: right",
+            "answered 135 messages",
+        ],
+        frames: 400,
+        ..PEER
+    },
+    Peer {
+        name: "a NIC in a guest, in a window beside a driver",
+        needs: &guest::NEEDS,
+        verb: "guest",
+        options: &["--nics", "1", "--window", "2:0x200000"],
+        script: GUEST_WINDOW,
+        expects: &[
+            "0000:00:05.0 is the PCI device 10ee:903f, not a Tessera NIC",
+            "0000:00:05.0 has no BAR 0",
+            "at 0x0 of BAR 2 of 0000:00:05.0 is no NIC that this driver knows (register MAGIC reads 0xffffffff",
+            "4194304 bytes of BAR 2, too few for the 2097152 of the register map at 0x300000",
+            "`offset=17` in `pci:0000:00:05.0?bar=2&offset=17` is no place for a window",
+            "alone: endpoint",
+            "bus master behind that: 0",
+            "if that is to stay, say beside=pci-stub",
+            "is bound to the driver pci-stub, not to onic",
+            "pci-stub has not made 0000:00:05.0 bus master",
+            "beside a driver: endpoint",
+            "bus master behind the same beside a driver: 1",
+            "is open in another program",
+            "after one that was killed: endpoint",
+        ],
+        ..PEER
+    },
     Peer { name: "VFIO in a guest, QEMU's edu", needs: board::NEEDS, alone: Some(board::ALONE), ..PEER },
 ];
+
+/// By a NIC in a window of a shell: what is refused, then without and with a driver that has the shell.
+/// Bus master is off behind a program that has ended, unless it is the driver's.
+const GUEST_WINDOW: &str = "e=tessera-echo nic=0000:00:05.0; at=pci:$nic; w=\"$at?bar=2&offset=0x200000\"; \
+    cd /sys/bus/pci/devices/$nic; opened() { until grep endpoint $1; do sleep 0.1; done; }; \
+    master() { echo bus master behind $*: $(($(hexdump -s 4 -n 1 -e '1/1 \"%d\"' config) >> 2 & 1)); }; \
+    $e $at 1; $e \"$at?bar=0\" 1; $e \"$at?bar=2\" 1; $e \"$at?bar=2&offset=0x300000\" 1; $e \"$at?bar=2&offset=17\" 1; \
+    $e \"$w\" 1 > /tmp/a & echo alone: $(opened /tmp/a); kill $!; wait; $e \"$w\" 1 none 0; master that; \
+    echo 10ee 903f > /sys/bus/pci/drivers/pci-stub/new_id; \
+    $e \"$w\" 1; $e \"$w&beside=onic\" 1; w=\"$w&beside=pci-stub\"; $e \"$w\" 1; \
+    printf '\\006' | dd of=config bs=1 seek=4 conv=notrunc 2> /dev/null; $e \"$w\" 1 none 0; master the same beside a driver; \
+    $e \"$w\" 1 > /tmp/b & echo beside a driver: $(opened /tmp/b); $e \"$w\" 1; kill -9 $!; wait; \
+    $e \"$w\" 1 > /tmp/c & echo after one that was killed: $(opened /tmp/c)";
 
 /// By a guest that has what it needs, but for one thing each time.
 const GUEST_REFUSALS: &str = "e=tessera-echo nic=0000:00:05.0; \

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use tessera_abi::pci;
 
+use super::Window;
 use crate::device::DeviceError;
+use crate::error::OpenError;
 
 fn listed(names: &[String]) -> String {
     names.join(", ")
@@ -12,6 +14,25 @@ fn listed(names: &[String]) -> String {
 
 fn bound(driver: Option<&str>) -> String {
     driver.map_or("no driver".into(), |driver| format!("the driver {driver}"))
+}
+
+fn too_short(window: Window, len: u64) -> String {
+    let (bar, offset) = (window.bar(), window.offset());
+    match len {
+        0 => format!("no BAR {bar} (one of 64 bits goes by the first of its two numbers)"),
+        len => format!(
+            "{len} bytes of BAR {bar}, too few for the {} of the register map at {offset:#x}",
+            pci::BAR_LEN
+        ),
+    }
+}
+
+/// What to do about a driver that has a shell.
+fn beside(name: &str, found: Option<&str>) -> String {
+    match found {
+        None => "load that driver, or leave `beside` out".into(),
+        Some(driver) => format!("if that is to stay, say beside={driver}; else, as root, `echo {name} > /sys/bus/pci/devices/{name}/driver/unbind`"),
+    }
 }
 
 /// Why a PCI function could not be opened.
@@ -114,6 +135,60 @@ pub enum PciError {
         name: String,
         /// As it says.
         len: u64,
+    },
+    /// The window is not inside its BAR.
+    #[error("{name} has {}: give the BAR and the offset that the shell's address map has, or make that BAR larger in the shell", too_short(*window, *len))]
+    Window {
+        /// The function.
+        name: String,
+        /// Where it should be.
+        window: Window,
+        /// Bytes of the BAR; 0 if there is none.
+        len: u64,
+    },
+    /// The BAR is not memory.
+    #[error("BAR {bar} of {name} is I/O space, a window is in memory: give the BAR that the shell's address map has")]
+    Ports {
+        /// The function.
+        name: String,
+        /// Which BAR.
+        bar: u8,
+    },
+    /// There is something else in the window.
+    #[error("at {:#x} of BAR {} of {name} is no NIC that this driver knows ({why}): give the BAR and the offset that the shell's address map has, and load a bitstream that fits", window.offset(), window.bar())]
+    NoNic {
+        /// The function.
+        name: String,
+        /// Where.
+        window: Window,
+        /// What its registers say.
+        why: OpenError,
+    },
+    /// The driver that has the shell is not the one that may stay.
+    #[error("{name} is bound to {}{}: {}", bound(found.as_deref()), wanted.as_ref().map_or(String::new(), |wanted| format!(", not to {wanted}")), beside(name, found.as_deref()))]
+    NotBeside {
+        /// The function.
+        name: String,
+        /// Who has it.
+        found: Option<String>,
+        /// Who may.
+        wanted: Option<String>,
+    },
+    /// The driver that has the shell has not let it reach memory.
+    #[error("the driver {driver} has not made {name} bus master, or does not let it answer (`lspci -vv`, Control), and it is that driver's to do: bring its device up first")]
+    NotMaster {
+        /// The function.
+        name: String,
+        /// Who has it.
+        driver: String,
+    },
+    /// An IOMMU knows other addresses than those of memory, and a driver that has the function does not share it.
+    #[error("an IOMMU stands between {name} and memory, and the driver {driver} maps none for programs: boot with iommu=pt, or leave `beside` out and use vfio")]
+    Translated {
+        /// The function.
+        name: String,
+        /// Who has it.
+        driver: String,
     },
     /// Nobody listens.
     #[error("nobody answers at {} ({error}): start the simulator with `cargo tessera run --vfio-user DIRECTORY` first, or name its socket", path.display())]

@@ -6,6 +6,9 @@
 //!                 device addresses  └── Bus: sysfs      BAR 0 mapped, huge pages, no IOMMU
 //! ```
 //!
+//! A NIC that is one part of a shell among others has a [`Window`] of a BAR instead of a function of
+//! its own: then ids and reset are left alone, and bus master where a driver of the kernel has it.
+//!
 //! A [`Bus`] carries accesses and knows nothing of NICs; [`Function`] checks that what is
 //! at its end is one, lets it reach memory, and gives that memory addresses.
 //! `driver/examples/edu.rs` uses a bus alone.
@@ -16,16 +19,21 @@ pub mod message;
 pub mod sysfs;
 pub mod vfio;
 pub mod vfio_user;
+mod window;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{fence, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tessera_abi::pci::{self, config};
+use tessera_abi::regs;
 
 pub use error::PciError;
 pub(crate) use mapping::Mapping;
+pub use window::Window;
 
+use crate::context::recognise;
 use crate::device::{Device, DeviceError};
 use crate::memory::{DmaMemory, PAGE};
 pub use crate::ranges::Ranges;
@@ -34,6 +42,17 @@ pub use crate::ranges::Ranges;
 pub trait Bus: Send + Sync {
     /// What it is called, in messages.
     fn name(&self) -> &str;
+
+    /// Where the NIC's registers lie, if the function is a shell's. What is said here of BAR 0 is
+    /// then said of those 2 MiB.
+    fn window(&self) -> Option<Window> {
+        None
+    }
+
+    /// The driver of the kernel that has the shell and keeps it.
+    fn beside(&self) -> Option<&str> {
+        None
+    }
 
     /// Bytes of BAR 0, 0 if it has none.
     fn bar_len(&self) -> u64;
@@ -125,6 +144,12 @@ struct Space {
     addresses: Ranges,
 }
 
+/// How long a NIC may take to let go of memory.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the driver of a shell has switched on.
+const SHELL_ON: u16 = config::MEMORY | config::BUS_MASTER;
+
 /// A NIC at the end of a bus.
 pub struct Function {
     bus: Box<dyn Bus>,
@@ -152,13 +177,41 @@ pub fn command(bus: &dyn Bus, set: u16, clear: u16) -> Result<(), DeviceError> {
     bus.write_config(config::COMMAND, &((before & !clear) | set).to_le_bytes())
 }
 
+/// Has a NIC whose bus master is somebody else's end what it does, by its own reset.
+fn let_go(bus: &dyn Bus) -> Result<(), DeviceError> {
+    let control = bus.read(regs::CONTROL.offset)?;
+    // Off, or gone.
+    if control & 1 == 0 || control == u32::MAX {
+        return Ok(());
+    }
+    fence(Ordering::SeqCst);
+    bus.write(regs::RESET.offset, 1)?;
+    let begun = Instant::now();
+    while bus.read(regs::RESET_STATUS.offset)? & 1 == 1 && begun.elapsed() < PATIENCE {
+        bus.wait()?;
+    }
+    Ok(())
+}
+
 impl Function {
-    /// Checks that the function is a Tessera NIC, resets it, and lets it reach memory.
+    /// Checks that the function is a Tessera NIC, resets it, and lets it reach memory. Of one that
+    /// is a shell's: that there is a NIC in its window, and lets it reach memory if no driver of the
+    /// kernel does.
     ///
     /// # Errors
     /// If it is something else, or cannot be reset.
     pub fn open(bus: Box<dyn Bus>) -> Result<Arc<Self>, PciError> {
-        let found = [read_u16(&*bus, config::VENDOR)?, read_u16(&*bus, config::DEVICE)?];
+        match bus.window() {
+            None => Self::take(&*bus)?,
+            Some(window) => Self::enter(&*bus, window)?,
+        }
+        let addresses = bus.addresses();
+        Ok(Arc::new(Self { bus, space: Mutex::new(Space { addresses, ..Space::default() }) }))
+    }
+
+    /// A function of the NIC's own.
+    fn take(bus: &dyn Bus) -> Result<(), PciError> {
+        let found = [read_u16(bus, config::VENDOR)?, read_u16(bus, config::DEVICE)?];
         if found != [pci::VENDOR, pci::DEVICE] {
             return Err(PciError::NotTessera { name: bus.name().into(), found });
         }
@@ -166,11 +219,29 @@ impl Function {
             return Err(PciError::Bar { name: bus.name().into(), len: bus.bar_len() });
         }
         // Of a program before this one nothing goes on, nor reaches what is mapped here.
-        command(&*bus, 0, config::BUS_MASTER)?;
+        command(bus, 0, config::BUS_MASTER)?;
         bus.reset()?;
-        command(&*bus, config::MEMORY | config::BUS_MASTER | config::NO_INTX, 0)?;
-        let addresses = bus.addresses();
-        Ok(Arc::new(Self { bus, space: Mutex::new(Space { addresses, ..Space::default() }) }))
+        Ok(command(bus, config::MEMORY | config::BUS_MASTER | config::NO_INTX, 0)?)
+    }
+
+    /// A window of a shell, whose reset would be that of its MAC too. The NIC's own, by a register,
+    /// is the context's to do.
+    fn enter(bus: &dyn Bus, window: Window) -> Result<(), PciError> {
+        let (name, now) = (|| bus.name().to_owned(), read_u16(bus, config::COMMAND)?);
+        match bus.beside() {
+            Some(driver) if now & SHELL_ON != SHELL_ON => {
+                return Err(PciError::NotMaster { name: name(), driver: driver.into() });
+            }
+            None if now & config::MEMORY == 0 => command(bus, config::MEMORY, 0)?,
+            _ => {}
+        }
+        // Its numbers say nothing, so nothing else is written before this.
+        let known = recognise(|reg| bus.read(reg.offset));
+        known.map_err(|why| PciError::NoNic { name: name(), window, why })?;
+        if bus.beside().is_none() {
+            command(bus, config::BUS_MASTER | config::NO_INTX, 0)?;
+        }
+        Ok(())
     }
 
     fn space(&self) -> MutexGuard<'_, Space> {
@@ -247,6 +318,9 @@ impl Drop for Function {
     fn drop(&mut self) {
         // Before its memory goes. Of one that is gone nothing is to be feared. The next to open
         // it resets it.
-        let _ = command(&*self.bus, 0, config::BUS_MASTER);
+        let _ = match self.bus.beside() {
+            None => command(&*self.bus, 0, config::BUS_MASTER),
+            Some(_) => let_go(&*self.bus),
+        };
     }
 }

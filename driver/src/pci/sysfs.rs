@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use tessera_abi::pci;
 
 use super::mapping::Mapping;
 use super::vfio::{canonical, driver};
-use super::{Bus, PciError, Ranges};
+use super::{Bus, PciError, Ranges, Window};
 use crate::device::DeviceError;
 use crate::huge;
 use crate::memory::DmaMemory;
@@ -29,6 +30,8 @@ use crate::memory::DmaMemory;
 /// A function of this machine.
 pub struct Sysfs {
     name: String,
+    window: Option<Window>,
+    beside: Option<String>,
     /// None where the function has no BAR 0.
     bar: Option<Mapping>,
     bar_len: u64,
@@ -51,6 +54,21 @@ fn refused(path: &Path, error: &Error) -> PciError {
     PciError::Node { path: path.into(), error: error.to_string(), remedy: remedy.into() }
 }
 
+/// Why registers cannot be mapped.
+fn unmapped(path: &Path, error: Errno) -> PciError {
+    if error != Errno::EINVAL {
+        return refused(path, &error.into());
+    }
+    let remedy = "a kernel with CONFIG_IO_STRICT_DEVMEM keeps from programs what a driver has claimed: boot with iomem=relaxed";
+    PciError::Node { path: path.into(), error: error.to_string(), remedy: remedy.into() }
+}
+
+/// Whether addresses of this device's are those of memory.
+pub(crate) fn is_plain(function: &Path) -> bool {
+    let kind = std::fs::read_to_string(function.join("iommu_group/type"));
+    !function.join("iommu_group").exists() || kind.is_ok_and(|kind| kind.trim() == "identity")
+}
+
 impl Sysfs {
     /// Opens the function of an address such as `0000:00:05.0`. Memory that is allocated from
     /// now on is such that it reaches it.
@@ -58,12 +76,23 @@ impl Sysfs {
     /// # Errors
     /// If it is not there, not to be had, behind an IOMMU, or there are no huge pages.
     pub fn open(address: &str) -> Result<Self, PciError> {
-        Self::open_at(Path::new("/sys/bus/pci/devices"), address, &huge::want)
+        Self::open_at(Path::new("/sys/bus/pci/devices"), address, None, None, &huge::want)
+    }
+
+    /// Opens the function of a shell that has a NIC in a window. `beside`: the driver of the kernel
+    /// that has the shell, and keeps it and its bus master.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if the window is not inside a BAR, or another driver has the shell.
+    pub fn open_window(address: &str, window: Window, beside: Option<&str>) -> Result<Self, PciError> {
+        Self::open_at(Path::new("/sys/bus/pci/devices"), address, Some(window), beside, &huge::want)
     }
 
     fn open_at(
         functions: &Path,
         address: &str,
+        window: Option<Window>,
+        beside: Option<&str>,
         want: &dyn Fn() -> Result<(), Error>,
     ) -> Result<Self, PciError> {
         let name = canonical(address).ok_or_else(|| PciError::Address(address.into()))?;
@@ -71,11 +100,19 @@ impl Sysfs {
         if !function.exists() {
             return Err(PciError::NoFunction(name));
         }
-        if function.join("iommu_group").exists() {
-            return Err(PciError::Guarded(name));
-        }
-        if let Some(driver) = driver(&function) {
-            return Err(PciError::Driven { name, driver });
+        match (driver(&function), beside) {
+            (_, None) if function.join("iommu_group").exists() => {
+                return Err(PciError::Guarded(
+                    window.map_or(name.clone(), |window| format!("{name}{window}")),
+                ));
+            }
+            (None, None) => {}
+            (Some(driver), None) if window.is_none() => return Err(PciError::Driven { name, driver }),
+            (found, wanted) if found.as_deref() != wanted => {
+                return Err(PciError::NotBeside { name, found, wanted: wanted.map(Into::into) });
+            }
+            (Some(driver), _) if !is_plain(&function) => return Err(PciError::Translated { name, driver }),
+            _ => {}
         }
         // Who has this lock has the function.
         let config = match Flock::lock(open(function.join("config"))?, FlockArg::LockExclusiveNonblock) {
@@ -83,25 +120,41 @@ impl Sysfs {
             Err((_, Errno::EWOULDBLOCK)) => return Err(PciError::Taken(name)),
             Err((_, error)) => return Err(refused(&function.join("config"), &error.into())),
         };
-        // Awake, and with its addresses decoded. It stays so.
+        // Awake, and with its addresses decoded. It stays so. Of a driver's that is the driver's to do.
         let enable = function.join("enable");
-        let enabled = std::fs::read_to_string(&enable).map_err(|error| refused(&enable, &error))?;
-        if enabled.trim() == "0" {
-            std::fs::write(&enable, "1").map_err(|error| refused(&enable, &error))?;
+        if beside.is_none() {
+            let enabled = std::fs::read_to_string(&enable).map_err(|error| refused(&enable, &error))?;
+            if enabled.trim() == "0" {
+                std::fs::write(&enable, "1").map_err(|error| refused(&enable, &error))?;
+            }
         }
-        let registers = function.join("resource0");
+        let place = window.unwrap_or_default();
+        let registers = function.join(format!("resource{}", place.bar()));
         let (mut bar, mut bar_len) = (None, 0);
         if registers.exists() {
+            let metadata = std::fs::metadata(&registers).map_err(|error| refused(&registers, &error))?;
+            bar_len = metadata.len();
+        }
+        if window.is_some() {
+            let mut register = [0; 4];
+            let at = pci::config::BAR0 as u64 + 4 * u64::from(place.bar());
+            let read = config.read_exact_at(&mut register, at);
+            read.map_err(|error| refused(&function.join("config"), &error))?;
+            place.check(&name, u32::from_le_bytes(register), bar_len)?;
+            bar_len = pci::BAR_LEN;
+        }
+        if registers.exists() {
             let file = open(registers.clone())?;
-            bar_len = file.metadata().map_err(|error| refused(&registers, &error))?.len();
-            let map = |len| Mapping::new(&file, 0, len).map_err(|error| refused(&registers, &error.into()));
+            let map =
+                |len| Mapping::new(&file, place.offset(), len).map_err(|error| unmapped(&registers, error));
             bar = NonZeroUsize::new(bar_len as usize).map(map).transpose()?;
         }
         want().map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => PciError::Physical(error.to_string()),
             _ => PciError::HugePages(error.to_string()),
         })?;
-        Ok(Self { name, bar, bar_len, config, reset: function.join("reset") })
+        let beside = beside.map(Into::into);
+        Ok(Self { name, window, beside, bar, bar_len, config, reset: function.join("reset") })
     }
 
     fn register(offset: usize) -> impl Fn(Error) -> DeviceError {
@@ -119,6 +172,14 @@ fn outside(offset: u32) -> DeviceError {
 impl Bus for Sysfs {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn window(&self) -> Option<Window> {
+        self.window
+    }
+
+    fn beside(&self) -> Option<&str> {
+        self.beside.as_deref()
     }
 
     fn bar_len(&self) -> u64 {
@@ -181,9 +242,13 @@ impl Bus for Sysfs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Function;
     use super::*;
+    use crate::device::Device;
     use std::fs::{create_dir_all, read_to_string, remove_file, write};
     use std::os::unix::fs::symlink;
+    use std::sync::Arc;
+    use tessera_abi::regs;
 
     /// A function made of files: what is missing is named, and then it works.
     #[test]
@@ -194,12 +259,13 @@ mod tests {
         let none = || -> Result<(), Error> { Err(ErrorKind::OutOfMemory.into()) };
         let secret = || -> Result<(), Error> { Err(ErrorKind::PermissionDenied.into()) };
         let ready = || -> Result<(), Error> { Ok(()) };
-        let open = |want: &dyn Fn() -> Result<(), Error>| Sysfs::open_at(&root, "00:05.0", want);
+        let open = |want: &dyn Fn() -> Result<(), Error>| Sysfs::open_at(&root, "00:05.0", None, None, want);
         let refusal = |words: &[&str], want: &dyn Fn() -> Result<(), Error>| {
             let said = open(want).err().expect("refused").to_string();
             assert!(words.iter().all(|word| said.contains(word)), "{said}");
         };
-        assert_eq!(Sysfs::open_at(&root, "eth0", &ready).err(), Some(PciError::Address("eth0".into())));
+        let none_such = Sysfs::open_at(&root, "eth0", None, None, &ready);
+        assert_eq!(none_such.err(), Some(PciError::Address("eth0".into())));
         refusal(&["no PCI function 0000:00:05.0"], &ready);
         create_dir_all(&function).unwrap();
         create_dir_all(root.join("groups")).unwrap();
@@ -239,5 +305,152 @@ mod tests {
         drop(bus);
         assert!(open(&ready).is_ok(), "free again");
         std::fs::remove_dir_all(root).unwrap();
+    }
+
+    /// A shell made of files, whose BAR 2 of 4 MiB has a NIC's first registers in its upper half.
+    struct Shell {
+        functions: PathBuf,
+        function: PathBuf,
+    }
+
+    const NAME: &str = "0000:03:00.0";
+    const AT: u64 = 0x20_0000;
+
+    impl Shell {
+        fn new(name: &str) -> Self {
+            let functions = std::env::temp_dir().join(format!("tessera-{name}-{}", std::process::id()));
+            let function = functions.join(NAME);
+            create_dir_all(&function).unwrap();
+            let shell = Self { functions, function };
+            write(shell.at("config"), [0; 256]).unwrap();
+            shell.set("config", 0, 0x903F_10EE);
+            shell.set("config", 0x10 + 4, 1);
+            write(shell.at("enable"), "1\n").unwrap();
+            write(shell.at("reset"), "").unwrap();
+            write(shell.at("resource0"), [0; 4096]).unwrap();
+            write(shell.at("resource1"), [0; 256]).unwrap();
+            File::create_new(shell.at("resource2")).unwrap().set_len(2 * AT).unwrap();
+            shell.set("resource2", AT + u64::from(regs::MAGIC.offset), regs::MAGIC_VALUE);
+            shell.set("resource2", AT + u64::from(regs::ABI_VERSION.offset), regs::ABI_VERSION_VALUE);
+            shell
+        }
+
+        fn at(&self, file: &str) -> PathBuf {
+            self.function.join(file)
+        }
+
+        fn set(&self, file: &str, at: u64, word: u32) {
+            let file = File::options().write(true).open(self.at(file)).unwrap();
+            file.write_all_at(&word.to_le_bytes(), at).unwrap();
+        }
+
+        fn get(&self, file: &str, at: u64) -> u32 {
+            let mut word = [0; 4];
+            File::open(self.at(file)).unwrap().read_exact_at(&mut word, at).unwrap();
+            u32::from_le_bytes(word)
+        }
+
+        fn command(&self) -> u16 {
+            self.get("config", pci::config::COMMAND as u64) as u16
+        }
+
+        fn open(&self, bar: u8, offset: u64, beside: Option<&str>) -> Result<Arc<Function>, PciError> {
+            let ready = || -> Result<(), Error> { Ok(()) };
+            let window = Window::new(bar, offset);
+            Function::open(Box::new(Sysfs::open_at(&self.functions, NAME, window, beside, &ready)?))
+        }
+
+        fn refusal(&self, bar: u8, offset: u64, beside: Option<&str>, words: &[&str]) {
+            let said = self.open(bar, offset, beside).expect_err("refused").to_string();
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.functions);
+        }
+    }
+
+    const ON: u16 = pci::config::MEMORY | pci::config::BUS_MASTER;
+
+    #[test]
+    fn a_window_is_of_a_shell_that_stays_as_it_is() {
+        let shell = Shell::new("shell");
+        let nic = shell.open(2, AT, None).unwrap();
+        assert_eq!(shell.command(), ON | pci::config::NO_INTX);
+        assert_eq!(read_to_string(shell.at("reset")).unwrap(), "", "it would be the shell's");
+        nic.write(regs::LOCAL_IP.offset, 0x1234_5678).unwrap();
+        assert_eq!(shell.get("resource2", AT + u64::from(regs::LOCAL_IP.offset)), 0x1234_5678);
+        shell.set("resource2", 2 * AT - 4, 7);
+        assert_eq!(nic.read(pci::BAR_LEN as u32 - 4), Ok(7));
+        assert!(nic.read(pci::BAR_LEN as u32).is_err() && nic.write(pci::BAR_LEN as u32, 0).is_err());
+        shell.refusal(2, AT, None, &["open in another program"]);
+        drop(nic);
+        assert_eq!(shell.command() & ON, pci::config::MEMORY, "it reaches memory no more");
+        // Without a window the function must be the NIC's own.
+        let ready = || -> Result<(), Error> { Ok(()) };
+        let bus = Sysfs::open_at(&shell.functions, NAME, None, None, &ready).unwrap();
+        let error = Function::open(Box::new(bus)).unwrap_err();
+        assert_eq!(error, PciError::NotTessera { name: NAME.into(), found: [0x10EE, 0x903F] });
+    }
+
+    #[test]
+    fn what_is_no_window_is_told_apart_and_left_alone() {
+        let shell = Shell::new("no-window");
+        let before = std::fs::read(shell.at("resource2")).unwrap();
+        shell.refusal(2, 0, None, &["at 0x0 of BAR 2", "MAGIC reads 0x00000000", "address map"]);
+        shell.refusal(2, AT - 4096, None, &["at 0x1ff000 of BAR 2", "not a Tessera NIC"]);
+        shell.refusal(2, AT + 4096, None, &["4194304 bytes of BAR 2", "2097152", "at 0x201000"]);
+        shell.refusal(2, u64::MAX / 4096 * 4096, None, &["too few"]);
+        shell.refusal(0, 0, None, &["4096 bytes of BAR 0", "larger in the shell"]);
+        shell.refusal(1, 0, None, &["BAR 1 of 0000:03:00.0 is I/O space"]);
+        shell.refusal(3, 0, None, &["has no BAR 3", "64 bits"]);
+        let at = AT + u64::from(regs::ABI_VERSION.offset);
+        shell.set("resource2", at, regs::ABI_VERSION_VALUE + 0x1_0000);
+        shell.refusal(2, AT, None, &["speaks ABI", "a bitstream that fits"]);
+        assert_eq!(shell.command() & pci::config::BUS_MASTER, 0);
+        shell.set("resource2", at, regs::ABI_VERSION_VALUE);
+        assert_eq!(read_to_string(shell.at("reset")).unwrap(), "");
+        assert!(std::fs::read(shell.at("resource2")).unwrap() == before, "nothing was written");
+        create_dir_all(shell.functions.join("group")).unwrap();
+        symlink(shell.functions.join("group"), shell.at("iommu_group")).unwrap();
+        shell.refusal(2, AT, None, &["vfio:0000:03:00.0?bar=2&offset=0x200000, which uses it"]);
+    }
+
+    #[test]
+    fn a_driver_may_keep_the_shell() {
+        let shell = Shell::new("beside");
+        shell.refusal(2, AT, Some("onic"), &["bound to no driver, not to onic", "load that driver"]);
+        symlink("/drivers/onic", shell.at("driver")).unwrap();
+        shell.refusal(2, AT, None, &["bound to the driver onic:", "beside=onic", "/driver/unbind"]);
+        shell.refusal(2, AT, Some("xdma"), &["the driver onic, not to xdma", "beside=onic"]);
+        for off in [0, pci::config::MEMORY, pci::config::BUS_MASTER] {
+            shell.set("config", 4, off.into());
+            shell.refusal(2, AT, Some("onic"), &["onic has not made 0000:03:00.0 bus master"]);
+            assert_eq!(shell.command(), off, "that is the driver's to do");
+        }
+        // Reserved bits too stay as the driver has them.
+        shell.set("config", 4, (ON | 0x140).into());
+        write(shell.at("enable"), "0\n").unwrap();
+        let nic = shell.open(2, AT, Some("onic")).unwrap();
+        nic.write(0x100, 9).unwrap();
+        assert_eq!(shell.get("resource2", AT + 0x100), 9);
+        let (control, reset) = (regs::CONTROL.offset, regs::RESET.offset);
+        drop(nic);
+        assert_eq!(shell.get("resource2", AT + u64::from(reset)), 0, "it was never at work");
+        shell.open(2, AT, Some("onic")).unwrap().write(control, 1).unwrap();
+        assert_eq!(shell.get("resource2", AT + u64::from(reset)), 1, "it lets go of memory by itself");
+        assert_eq!(shell.command(), ON | 0x140);
+        assert_eq!(read_to_string(shell.at("enable")).unwrap(), "0\n");
+        assert_eq!(read_to_string(shell.at("reset")).unwrap(), "");
+        // An IOMMU that changes no address is in nobody's way.
+        let group = shell.functions.join("group");
+        create_dir_all(&group).unwrap();
+        symlink(&group, shell.at("iommu_group")).unwrap();
+        write(group.join("type"), "DMA-FQ\n").unwrap();
+        shell.refusal(2, AT, Some("onic"), &["an IOMMU", "the driver onic maps none", "iommu=pt"]);
+        write(group.join("type"), "identity\n").unwrap();
+        assert!(shell.open(2, AT, Some("onic")).is_ok());
     }
 }

@@ -16,10 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
+use tessera_abi::pci;
 use vfio_bindings::bindings::vfio::*;
 
 use super::mapping::{inside, Mapping};
-use super::{pages, Bus, PciError, Ranges};
+use super::{pages, Bus, PciError, Ranges, Window};
 use crate::device::DeviceError;
 use crate::memory::{DmaMemory, PAGE};
 
@@ -118,7 +119,7 @@ fn strangers(function: &Path, name: &str) -> Vec<String> {
 }
 
 /// What is known of the function before it is opened: its name and group.
-fn look(places: &Places, address: &str) -> Result<(String, u32), PciError> {
+fn look(places: &Places, address: &str, window: Option<Window>) -> Result<(String, u32), PciError> {
     let name = canonical(address).ok_or_else(|| PciError::Address(address.into()))?;
     let function = places.functions.join(&name);
     if !function.exists() {
@@ -127,7 +128,7 @@ fn look(places: &Places, address: &str) -> Result<(String, u32), PciError> {
     let group = target(&function.join("iommu_group")).and_then(|group| group.parse().ok());
     let no_iommu = |group: &u32| places.nodes.join(format!("noiommu-{group}")).exists();
     let Some(group) = group.filter(|group| !no_iommu(group)) else {
-        return Err(PciError::NoIommu(name));
+        return Err(PciError::NoIommu(window.map_or(name.clone(), |window| format!("{name}{window}"))));
     };
     match driver(&function) {
         Some(driver) if is_vfio(&driver) => Ok((name, group)),
@@ -138,8 +139,9 @@ fn look(places: &Places, address: &str) -> Result<(String, u32), PciError> {
 /// A function of this machine.
 pub struct Vfio {
     name: String,
+    window: Option<Window>,
     bar: Option<Mapping>,
-    /// Of both regions in the device's file, and BAR 0's length.
+    /// Of both regions in the device's file, and BAR 0's length; of a window its own.
     bar_at: u64,
     bar_len: u64,
     config_at: u64,
@@ -214,11 +216,20 @@ impl Vfio {
     /// # Errors
     /// If it is not there, not to be had, or not behind an IOMMU.
     pub fn open(address: &str) -> Result<Self, PciError> {
-        Self::open_at(&Places::default(), address)
+        Self::open_at(&Places::default(), address, None)
     }
 
-    fn open_at(places: &Places, address: &str) -> Result<Self, PciError> {
-        let (name, number) = look(places, address)?;
+    /// Opens the function of a shell that has a NIC in a window. The function is not reset when the
+    /// NIC is; Linux resets it when it is opened and closed, if it knows how.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if the window is not inside a BAR.
+    pub fn open_window(address: &str, window: Window) -> Result<Self, PciError> {
+        Self::open_at(&Places::default(), address, Some(window))
+    }
+
+    fn open_at(places: &Places, address: &str, window: Option<Window>) -> Result<Self, PciError> {
+        let (name, number) = look(places, address, window)?;
         let absent = "the kernel has no VFIO loaded: as root, `modprobe vfio-pci`";
         let container = open_node(places.nodes.join("vfio"), absent, "end the program that uses it")?;
         let fd = container.as_raw_fd();
@@ -260,13 +271,24 @@ impl Vfio {
         let mut info = vfio_device_info { argsz: size_of::<vfio_device_info>() as u32, ..Default::default() };
         // SAFETY: the kernel writes `argsz` bytes.
         unsafe { ioctl::device_info(device.as_raw_fd(), &mut info) }.map_err(step("asking what it is"))?;
-        let bar = region(&device, VFIO_PCI_BAR0_REGION_INDEX).map_err(step("asking for BAR 0"))?;
+        let place = window.unwrap_or_default();
+        let index = VFIO_PCI_BAR0_REGION_INDEX + u32::from(place.bar());
+        let bar = region(&device, index).map_err(step("asking for its BAR"))?;
         let config =
             region(&device, VFIO_PCI_CONFIG_REGION_INDEX).map_err(step("asking for its configuration"))?;
+        let mut bar_len = bar.size;
+        if window.is_some() {
+            let mut register = [0; 4];
+            let at = config.offset + pci::config::BAR0 as u64 + 4 * u64::from(place.bar());
+            device.read_exact_at(&mut register, at).map_err(Self::register(at as u32))?;
+            place.check(&name, u32::from_le_bytes(register), bar.size)?;
+            bar_len = pci::BAR_LEN;
+        }
+        let bar_at = bar.offset + place.offset();
         let mappable = bar.flags & VFIO_REGION_INFO_FLAG_MMAP != 0;
-        let len = NonZeroUsize::new(bar.size as usize).filter(|_| mappable);
-        let map = |len: NonZeroUsize| Mapping::new(&device, bar.offset, len);
-        let mapping = len.map(map).transpose().map_err(step("mapping BAR 0"))?;
+        let len = NonZeroUsize::new(bar_len as usize).filter(|_| mappable);
+        let map = |len: NonZeroUsize| Mapping::new(&device, bar_at, len);
+        let mapping = len.map(map).transpose().map_err(step("mapping its BAR"))?;
         let iommu = iommu(&container).map_err(step("asking for the IOMMU's ranges"))?;
         // Kernels before 5.4 do not say. All IOMMUs that are left have 39 bits.
         let ranges = ranges(&iommu).unwrap_or_else(|| vec![(0, 0xFEDF_FFFF), (1 << 32, (1 << 39) - 1)]);
@@ -277,9 +299,10 @@ impl Vfio {
         };
         Ok(Self {
             name,
+            window,
             bar: mapping,
-            bar_at: bar.offset,
-            bar_len: bar.size,
+            bar_at,
+            bar_len,
             config_at: config.offset,
             can_reset: info.flags & VFIO_DEVICE_FLAGS_RESET != 0,
             addresses: Ranges::new(ranges.into_iter().map(inner)),
@@ -316,6 +339,10 @@ impl Vfio {
 impl Bus for Vfio {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn window(&self) -> Option<Window> {
+        self.window
     }
 
     fn bar_len(&self) -> u64 {
@@ -449,7 +476,7 @@ mod tests {
         let places = Places { functions: root.join("devices"), nodes: root.join("nodes") };
         let name = "0000:01:00.0";
         let function = places.functions.join(name);
-        let open = |address: &str| Vfio::open_at(&places, address).map(|_| ()).unwrap_err();
+        let open = |address: &str| Vfio::open_at(&places, address, None).map(|_| ()).unwrap_err();
         let refusal = |words: &[&str]| {
             let said = open(name).to_string();
             assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -460,6 +487,9 @@ mod tests {
         assert_eq!(open("01:00.0"), PciError::NoFunction(name.into()));
         create_dir_all(&function).unwrap();
         refusal(&["no IOMMU", "intel_iommu=on"]);
+        let window = Window::new(2, 4096);
+        let said = Vfio::open_at(&places, name, window).map(|_| ()).unwrap_err().to_string();
+        assert!(said.contains("pci:0000:01:00.0?bar=2&offset=0x1000 does without"), "{said}");
         symlink(root.join("groups/7"), function.join("iommu_group")).unwrap();
         refusal(&["no driver", "driver_override"]);
         symlink("/drivers/nvme", function.join("driver")).unwrap();

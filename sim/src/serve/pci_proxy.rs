@@ -18,12 +18,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 
-use tessera_abi::pci::config;
 use tessera_driver::pci::message::{self, u32_at, u64_at};
 
 use super::vfio_user::Function;
 use super::{Hall, Server};
 use crate::device::Simulation;
+use crate::pci::Face;
 
 /// Commands.
 const SYNC_SYSMEM: u32 = 0;
@@ -46,11 +46,11 @@ impl<S: Simulation> Server<S> {
     /// Makes a NIC a PCI device: gives the end of a socket for a QEMU, whose
     /// `-device x-pci-proxy-dev,id=NAME,fd=N` wants it under the number N. The guest's memory
     /// must be shared: `-object memory-backend-memfd,share=on`. The NIC is free again when that
-    /// QEMU has ended.
+    /// QEMU has ended. The guest sees it as `face` says.
     ///
     /// # Errors
     /// If there is no such NIC, a program has it open, or the system has no sockets left.
-    pub fn proxy(&self, nic: usize) -> Result<OwnedFd, Error> {
+    pub fn proxy(&self, nic: usize, face: Face) -> Result<OwnedFd, Error> {
         let (hall, process) = (self.hall.clone(), std::process::id() as i32);
         if nic >= hall.seats.len() {
             let last = hall.seats.len() - 1;
@@ -65,7 +65,7 @@ impl<S: Simulation> Server<S> {
         let thread = std::thread::Builder::new().name(format!("tessera-proxy-{nic}"));
         let spawned = thread.spawn(move || {
             // Who says what cannot be understood finds the connection closed.
-            let _ = serve(&shared, nic, ours);
+            let _ = serve(&shared, nic, face, ours);
             shared.leave(nic, process);
         });
         if let Err(error) = spawned {
@@ -81,9 +81,10 @@ fn unknown(what: String) -> Error {
 }
 
 /// Does what QEMU asks for until it ends.
-fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> Result<(), Error> {
+fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, face: Face, mut stream: UnixStream) -> Result<(), Error> {
     let (device, memory) = hall.nic(nic);
-    let mut proxy = Proxy { function: Function::new(device, memory), shown: HashMap::new() };
+    let function = Function::new(device, memory, face);
+    let mut proxy = Proxy { function, face, shown: HashMap::new() };
     loop {
         if !proxy.function.asked(&stream) {
             proxy.function.pass();
@@ -115,6 +116,7 @@ type Place = (u64, u64, u64, u64, u64);
 /// A NIC that a guest has.
 struct Proxy {
     function: Function,
+    face: Face,
     shown: HashMap<Place, u64>,
 }
 
@@ -137,10 +139,11 @@ impl Proxy {
             }
             BAR_READ | BAR_WRITE => {
                 let (address, value, len) = (large(0)?, large(8)?, small(16)?);
-                // As the guest knows it: behind where it put BAR 0.
+                // As the guest knows it: behind where it put the BAR.
                 let mut bar = [0; 4];
-                self.function.read(message::REGION_CONFIG, config::BAR0 as u64, &mut bar).ok();
-                let offset = address.checked_sub((u32::from_le_bytes(bar) & !0xF).into());
+                self.function.read(message::REGION_CONFIG, self.face.register() as u64, &mut bar).ok();
+                let bar = u64::from(u32::from_le_bytes(bar) & !0xF);
+                let offset = address.checked_sub(bar + self.face.offset);
                 let write = command == BAR_WRITE;
                 offset.map_or(ONES, |offset| self.access(message::REGION_BAR0, offset, value, len, write))
             }
@@ -203,9 +206,13 @@ mod tests {
     use tessera_driver::DmaMemory;
 
     fn proxy() -> (Arc<Registers>, Arc<HostMemory>, Proxy) {
+        proxy_as(Face::default())
+    }
+
+    fn proxy_as(face: Face) -> (Arc<Registers>, Arc<HostMemory>, Proxy) {
         let (registers, memory) = (Arc::new(Registers::default()), Arc::new(HostMemory::default()));
-        let function = Function::new(registers.clone(), memory.clone());
-        (registers, memory, Proxy { function, shown: HashMap::new() })
+        let function = Function::new(registers.clone(), memory.clone(), face);
+        (registers, memory, Proxy { function, face, shown: HashMap::new() })
     }
 
     fn config(proxy: &mut Proxy, command: u32, offset: u32, value: u32, len: u32) -> u64 {
@@ -249,6 +256,20 @@ mod tests {
         for (command, body) in [(CONFIG_READ, 11), (BAR_READ, 19), (9, 0), (RET, 8)] {
             assert!(proxy.obey(command, &vec![0; body], Vec::new()).is_err(), "command {command}");
         }
+    }
+
+    #[test]
+    fn a_window_is_behind_its_offset() {
+        let (registers, _, mut proxy) = proxy_as(Face::window(2, 0x20_0000).unwrap());
+        assert_eq!(config(&mut proxy, CONFIG_READ, 0, 0, 4), 0x903F_10EE);
+        config(&mut proxy, CONFIG_WRITE, 0x18, 0xFE80_0000, 4);
+        config(&mut proxy, CONFIG_WRITE, 4, 2, 2);
+        assert_eq!(bar(&mut proxy, BAR_READ, 0xFEA0_0008, 0, 4), 0x800);
+        assert_eq!(bar(&mut proxy, BAR_READ, 0xFE80_0008, 0, 4), ONES, "in front of it");
+        assert_eq!(bar(&mut proxy, BAR_WRITE, 0xFEA0_0010, 7, 4), 0);
+        assert_eq!(*registers.0.lock().unwrap(), [(0x10, 7)]);
+        assert!(proxy.function.reset(|| ()).is_ok());
+        assert_eq!(config(&mut proxy, CONFIG_READ, 0, 0, 4), 0x903F_10EE, "a reset changes no numbers");
     }
 
     #[test]

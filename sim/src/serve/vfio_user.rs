@@ -40,7 +40,7 @@ use tessera_driver::{Device, DeviceError};
 use super::{lock, Door, Hall, Server};
 use crate::device::Simulation;
 use crate::nic::{HostMemory, HostRegion};
-use crate::pci::ConfigSpace;
+use crate::pci::{ConfigSpace, Face};
 
 /// Flags of a region: it can be read, and written.
 const READABLE: u32 = 1;
@@ -187,7 +187,7 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
     }
     *lock(&hall.seats[nic].connection) = stream.try_clone().ok();
     let (device, memory) = hall.nic(nic);
-    let mut function = Function::new(device, memory);
+    let mut function = Function::new(device, memory, Face::default());
     while ended.is_ok() {
         if !function.asked(&stream) {
             function.pass();
@@ -208,6 +208,7 @@ fn serve<S: Simulation>(hall: &Hall<S>, nic: usize, mut stream: UnixStream) -> R
 pub(super) struct Function {
     device: Arc<dyn Device>,
     memory: Arc<HostMemory>,
+    face: Face,
     config: ConfigSpace,
     bus_master: Arc<AtomicBool>,
     /// Address and length of each DMA_MAP.
@@ -225,9 +226,18 @@ fn errno(error: DeviceError) -> Errno {
 }
 
 impl Function {
-    pub(super) fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>) -> Self {
-        let (config, bus_master) = (ConfigSpace::default(), Arc::default());
-        Self { device, memory, config, bus_master, shown: Vec::new(), files: Files::default(), under_way: 0 }
+    pub(super) fn new(device: Arc<dyn Device>, memory: Arc<HostMemory>, face: Face) -> Self {
+        let (config, bus_master) = (ConfigSpace::new(face), Arc::default());
+        Self {
+            device,
+            memory,
+            face,
+            config,
+            bus_master,
+            shown: Vec::new(),
+            files: Files::default(),
+            under_way: 0,
+        }
     }
 
     /// Waits for a request, or until time shall pass.
@@ -251,7 +261,7 @@ impl Function {
 
     /// `reset` resets the NIC, which takes long and is left out where it has done nothing.
     pub(super) fn reset(&mut self, reset: impl FnOnce()) -> Result<Vec<u8>, Errno> {
-        self.config = ConfigSpace::default();
+        self.config = ConfigSpace::new(self.face);
         self.bus_master.store(false, Ordering::Release);
         let used = self.device.read(regs::CONTROL.offset).map_err(errno)? & 1 == 1;
         if used || self.device.read(regs::RESET_STATUS.offset).map_err(errno)? & 1 == 1 {
@@ -435,7 +445,7 @@ pub(super) mod tests {
     fn function() -> (Arc<Registers>, Function) {
         let registers = Arc::new(Registers::default());
         let device = registers.clone();
-        (registers, Function::new(device, Arc::default()))
+        (registers, Function::new(device, Arc::default(), Face::default()))
     }
 
     fn write(region: u32, offset: u64, data: &[u8]) -> Vec<u8> {
