@@ -20,6 +20,7 @@
 mod cache;
 mod cocotb;
 mod host;
+mod litex;
 mod placer;
 mod prover;
 mod python;
@@ -29,6 +30,7 @@ mod yosys;
 pub use cache::cache_dir;
 pub use cocotb::{cocotb, cocotb_models, icarus, Cocotb};
 pub use host::{cxx, has_fst_headers, require_fst_headers, require_packages, system_program};
+pub use litex::{litex, LiteX};
 pub use placer::{placer, Family, Placer};
 pub use prover::{prover, Prover};
 pub use verilator::{pinned_verilator, verilator, Verilator, OLDEST_VERILATOR};

@@ -1,5 +1,7 @@
-//! `fpga/shells`: the NIC in the box of an OpenNIC, linted and its own logic simulated; in a LiteX SoC,
-//! its ports compared. `cargo test -p tessera-testbenches --test shells`; docs/shells.md.
+//! `fpga/shells`: the NIC in the box of an OpenNIC, linted and its own logic simulated; its
+//! ports as LiteX has them, compared; and in SoCs that LiteX makes, simulated. `cargo test -p tessera-testbenches --test shells`; docs/shells.md.
+
+mod litex;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,8 +15,8 @@ use tessera_sim::tb::{self, cycle, Agent, AxisDriver, AxisMonitor, Pattern};
 use tessera_sim::tools::{self, ToolOptions};
 use tessera_sim::verilator::{Design, Dut, Port, PortId};
 
-const BOX: &str = include_str!("../../fpga/shells/opennic_box.v");
-const LITEX: &str = include_str!("../../fpga/shells/tessera_litex.py");
+const BOX: &str = include_str!("../../../fpga/shells/opennic_box.v");
+const LITEX: &str = include_str!("../../../fpga/shells/tessera_litex.py");
 
 fn axi(name: &str) -> Export {
     let config = Config::by_name(name).unwrap_or_else(|| panic!("there is no {name}"));
