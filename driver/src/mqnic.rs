@@ -31,6 +31,7 @@ use crate::huge;
 use crate::memory::DmaMemory;
 use crate::pci::sysfs::is_plain;
 use crate::pci::Mapping;
+use crate::reset::let_go;
 
 /// Where the application's region begins in the file: regions are so far apart, and it is the second.
 const REGION: u64 = 1 << 40;
@@ -198,7 +199,10 @@ impl Mqnic {
 
 impl Drop for Mqnic {
     fn drop(&mut self) {
-        // A board that is gone takes nothing any more.
+        // Before its memory goes: bus master is the kernel's driver's, and stays. A board that is gone takes nothing
+        // any more.
+        let _ =
+            let_go(&|offset| self.read(offset), &|offset, value| self.write(offset, value), &|| self.wait());
         let _ = self.bar.write(offset::ENABLE, 0);
     }
 }
@@ -335,6 +339,16 @@ mod tests {
         let device = open(&ready).expect("free again");
         // Where packet sockets are forbidden, it looks.
         assert_eq!(device.interrupt().is_some(), event_frames::open().is_ok());
+        drop(device);
+        // Of a NIC that is off nothing is asked; one that is at work would go on into memory that others have next.
+        for control in [0, 1] {
+            set(corundum::WINDOW + regs::CONTROL.offset, control);
+            set(corundum::WINDOW + regs::RESET.offset, 0);
+            drop(open(&ready).unwrap());
+            let at = REGION + u64::from(corundum::WINDOW + regs::RESET.offset);
+            file.read_exact_at(&mut word, at).unwrap();
+            assert_eq!((u32::from_le_bytes(word), takes()), (control, 0), "its reset, ENABLE");
+        }
         std::fs::remove_dir_all(root).unwrap();
     }
 }

@@ -11,14 +11,39 @@
 //! device on account of an object holds the life, so a reset waits for it and it
 //! never meets a NIC in reset.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::time::{Duration, Instant};
 
 use tessera_abi::regs;
 
 use crate::context::{Context, Shared, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::ResetError;
+
+/// How long a NIC may take to let go of memory.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Has a NIC whose bus master is somebody else's end what it does with memory, by its own reset: others may have
+/// that memory next.
+pub(crate) fn let_go(
+    read: &dyn Fn(u32) -> Result<u32, DeviceError>,
+    write: &dyn Fn(u32, u32) -> Result<(), DeviceError>,
+    wait: &dyn Fn() -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    let control = read(regs::CONTROL.offset)?;
+    // Off, or gone.
+    if control & 1 == 0 || control == u32::MAX {
+        return Ok(());
+    }
+    fence(Ordering::SeqCst);
+    write(regs::RESET.offset, 1)?;
+    let begun = Instant::now();
+    while read(regs::RESET_STATUS.offset)? & 1 == 1 && begun.elapsed() < PATIENCE {
+        wait()?;
+    }
+    Ok(())
+}
 
 /// The lives of a NIC.
 #[derive(Debug, Default)]

@@ -24,10 +24,8 @@ mod window;
 use std::collections::BTreeMap;
 use std::sync::atomic::{fence, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use tessera_abi::pci::{self, config};
-use tessera_abi::regs;
 
 pub use error::PciError;
 pub(crate) use mapping::Mapping;
@@ -37,6 +35,7 @@ use crate::context::recognise;
 use crate::device::{Device, DeviceError};
 use crate::memory::{DmaMemory, PAGE};
 pub use crate::ranges::Ranges;
+use crate::reset::let_go;
 
 /// The way to one PCI function.
 pub trait Bus: Send + Sync {
@@ -144,9 +143,6 @@ struct Space {
     addresses: Ranges,
 }
 
-/// How long a NIC may take to let go of memory.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// What the driver of a shell has switched on.
 const SHELL_ON: u16 = config::MEMORY | config::BUS_MASTER;
 
@@ -175,22 +171,6 @@ fn read_u16(bus: &dyn Bus, offset: usize) -> Result<u16, DeviceError> {
 pub fn command(bus: &dyn Bus, set: u16, clear: u16) -> Result<(), DeviceError> {
     let before = read_u16(bus, config::COMMAND)?;
     bus.write_config(config::COMMAND, &((before & !clear) | set).to_le_bytes())
-}
-
-/// Has a NIC whose bus master is somebody else's end what it does, by its own reset.
-fn let_go(bus: &dyn Bus) -> Result<(), DeviceError> {
-    let control = bus.read(regs::CONTROL.offset)?;
-    // Off, or gone.
-    if control & 1 == 0 || control == u32::MAX {
-        return Ok(());
-    }
-    fence(Ordering::SeqCst);
-    bus.write(regs::RESET.offset, 1)?;
-    let begun = Instant::now();
-    while bus.read(regs::RESET_STATUS.offset)? & 1 == 1 && begun.elapsed() < PATIENCE {
-        bus.wait()?;
-    }
-    Ok(())
 }
 
 impl Function {
@@ -320,7 +300,11 @@ impl Drop for Function {
         // it resets it.
         let _ = match self.bus.beside() {
             None => command(&*self.bus, 0, config::BUS_MASTER),
-            Some(_) => let_go(&*self.bus),
+            Some(_) => let_go(
+                &|offset| self.bus.read(offset),
+                &|offset, value| self.bus.write(offset, value),
+                &|| self.bus.wait(),
+            ),
         };
     }
 }

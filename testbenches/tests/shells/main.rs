@@ -35,26 +35,36 @@ fn the_box_of_an_opennic_is_linted_with_the_nic() {
     let folder = folder("opennic");
     let verilator =
         tools::pinned_verilator(&ToolOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    let lint = |text: &str| {
-        std::fs::write(folder.join("nic.v"), axi("nic512").verilog).expect("the folder was just made");
+    let whole = axi("nic512");
+    // Its ports, for what is wrong at them: nothing in it reads or drives them.
+    let ports = whole.verilog.find(&format!("module {} (", whole.top)).expect("the top is there");
+    let ports = whole.verilog[ports..].split_inclusive("\n);\n").next().expect("its ports end");
+    let hollow = format!("{ports}endmodule\n");
+    let lint = |nic: &str, text: &str, loose: &[&str]| {
+        std::fs::write(folder.join("nic.v"), nic).expect("the folder was just made");
         std::fs::write(folder.join("box.v"), text).expect("the folder was just made");
         let output = verilator
             .command()
             .args(["--lint-only", "-Wall", "-Wno-DECLFILENAME"])
+            .args(loose)
             .args(["--top-module", "tessera_opennic_box", "nic.v", "box.v"])
             .current_dir(&folder)
             .output()
             .unwrap_or_else(|error| panic!("{error}"));
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (ok, said) = lint(BOX);
+    let (ok, said) = lint(&whole.verilog, BOX, &[]);
     assert!(ok, "{said}");
     // What is wired wrong is said: a width, and a port left out.
+    let at_ports =
+        |text: &str| lint(&hollow, text, &["-Wno-UNUSEDSIGNAL", "-Wno-UNDRIVEN", "-Wno-TIMESCALEMOD"]);
+    let (ok, said) = at_ports(BOX);
+    assert!(ok, "{said}");
     let narrow = "    input  wire [1:0] m_axi_rresp,";
     assert!(BOX.contains(narrow));
-    let (ok, said) = lint(&BOX.replace(narrow, "    input  wire [0:0] m_axi_rresp,"));
+    let (ok, said) = at_ports(&BOX.replace(narrow, "    input  wire [0:0] m_axi_rresp,"));
     assert!(!ok && said.contains("WIDTH"), "{said}");
-    let (ok, said) = lint(&BOX.replace("        .m_axi_wstrb(m_axi_wstrb),\n", ""));
+    let (ok, said) = at_ports(&BOX.replace("        .m_axi_wstrb(m_axi_wstrb),\n", ""));
     assert!(!ok && said.contains("PINMISSING"), "{said}");
 }
 
