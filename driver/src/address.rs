@@ -32,6 +32,12 @@ pub enum OptionError {
         "is no place for a window: use bytes in front of it, decimal or as 0x200000, a multiple of 4096"
     )]
     Offset,
+    /// The driver of the kernel stays by another kind of address.
+    #[error("has a kind of address of its own: use mqnic:/dev/mqnic0")]
+    Corundum,
+    /// VFIO has a function for itself.
+    #[error("is an option of pci: (without an IOMMU, or with iommu=pt): vfio has the function for itself")]
+    Alone,
     /// There is no name.
     #[error("names no driver: use what `lspci -k` says is in use")]
     Driver,
@@ -86,6 +92,7 @@ fn options<'a>(
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let why = match () {
             () if !option.contains('=') || name.is_empty() => OptionError::Form,
+            () if name == "beside" && address.starts_with("vfio:") => OptionError::Alone,
             () if !known.contains(&name) => OptionError::Unknown(known),
             () if found.iter().any(|(other, _)| *other == name) => OptionError::Twice,
             () => {
@@ -140,6 +147,7 @@ pub(crate) fn function(address: &str) -> Result<Option<Named<'_>>, AddressError>
                 offset = known.ok_or_else(|| refuse(OptionError::Offset))?;
             }
             _ if value.is_empty() => return Err(refuse(OptionError::Driver)),
+            _ if value == "mqnic" => return Err(refuse(OptionError::Corundum)),
             _ => beside = Some(value),
         }
     }
@@ -271,7 +279,9 @@ mod tests {
             ("pci:03:00.0?bar=2?offset=0", "bar=2?offset=0", OptionError::Bar),
             ("pci:03:00.0?Bar=2", "Bar=2", OptionError::Unknown(pci)),
             ("pci:03:00.0?nic=0", "nic=0", OptionError::Unknown(pci)),
-            ("vfio:03:00.0?bar=2&beside=onic", "beside=onic", OptionError::Unknown(&["bar", "offset"])),
+            ("vfio:03:00.0?bar=2&beside=onic", "beside=onic", OptionError::Alone),
+            ("vfio:03:00.0?bar=2&by=onic", "by=onic", OptionError::Unknown(&["bar", "offset"])),
+            ("pci:03:00.0?beside=mqnic", "beside=mqnic", OptionError::Corundum),
             ("vfio:03:00.0?bar=2&bar=2", "bar=2", OptionError::Twice),
             ("vfio:03:00.0?bar=6", "bar=6", OptionError::Bar),
             ("vfio:03:00.0?bar=256", "bar=256", OptionError::Bar),

@@ -1,5 +1,6 @@
 //! An opened NIC: settings, tables, key and queue numbers.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tessera_abi::params::CLOCKS_PER_TICK;
@@ -108,6 +109,8 @@ pub(crate) struct Shared {
     table_access: Mutex<()>,
     /// One endpoint is reclaimed at a time.
     pub(crate) reclaiming: Mutex<Kept>,
+    /// Memory was given up that the NIC may still use: nobody can take it back.
+    pub(crate) given_up: AtomicBool,
     /// Held from an order's first register to its result.
     pub(crate) orders: Mutex<()>,
     pub(crate) abandoned: Abandoned,
@@ -438,7 +441,7 @@ impl Shared {
             .with(regs::mr::LENGTH, memory.len() as u64);
         // An entry of which nothing is known may be valid: it stays mapped, and taken.
         let written = self.write_table_now(table::MR, index, word);
-        written.inspect_err(|_| std::mem::forget(mapping.clone()))?;
+        written.inspect_err(|_| self.give_up(&mapping))?;
         Ok(MemoryRegion {
             shared: self.clone(),
             life: alive.number(),
@@ -508,6 +511,7 @@ impl Context {
             tables: Mutex::new(Tables::at(time)),
             table_access: Mutex::default(),
             reclaiming: Mutex::default(),
+            given_up: AtomicBool::new(false),
             orders: Mutex::default(),
             abandoned: Abandoned::default(),
             watcher: Watcher::default(),

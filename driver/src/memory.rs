@@ -388,7 +388,7 @@ impl Drop for MemoryRegion {
             self.shared.keep(&self.mapping);
         } else {
             // It may still be used: one owner too many, that never goes.
-            std::mem::forget(self.mapping.clone());
+            self.shared.give_up(&self.mapping);
         }
     }
 }

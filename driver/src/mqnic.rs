@@ -31,7 +31,7 @@ use crate::huge;
 use crate::memory::DmaMemory;
 use crate::pci::sysfs::is_plain;
 use crate::pci::Mapping;
-use crate::reset::let_go;
+use crate::reset::end_dma;
 
 /// Where the application's region begins in the file: regions are so far apart, and it is the second.
 const REGION: u64 = 1 << 40;
@@ -202,7 +202,7 @@ impl Drop for Mqnic {
         // Before its memory goes: bus master is the kernel's driver's, and stays. A board that is gone takes nothing
         // any more.
         let _ =
-            let_go(&|offset| self.read(offset), &|offset, value| self.write(offset, value), &|| self.wait());
+            end_dma(&|offset| self.read(offset), &|offset, value| self.write(offset, value), &|| self.wait());
         let _ = self.bar.write(offset::ENABLE, 0);
     }
 }
@@ -262,6 +262,7 @@ mod tests {
     use super::*;
     use std::io::ErrorKind;
     use std::os::unix::fs::{symlink, FileExt};
+    use std::time::{Duration, Instant};
     use tessera_abi::regs;
 
     /// A device made of a file, most of which is a hole: what is missing is named, and then it works.
@@ -348,6 +349,25 @@ mod tests {
             let at = REGION + u64::from(corundum::WINDOW + regs::RESET.offset);
             file.read_exact_at(&mut word, at).unwrap();
             assert_eq!((u32::from_le_bytes(word), takes()), (control, 0), "its reset, ENABLE");
+        }
+        // It takes the time that the NIC takes, up to a second.
+        let status = |value: u32| set(corundum::WINDOW + regs::RESET_STATUS.offset, value);
+        for (ends, due) in [(true, 0.1..0.9), (false, 1.0..9.0)] {
+            status(1);
+            let device = open(&ready).unwrap();
+            let begun = Instant::now();
+            std::thread::scope(|scope| {
+                if ends {
+                    scope.spawn(|| {
+                        std::thread::sleep(Duration::from_millis(100));
+                        status(0);
+                    });
+                }
+                drop(device);
+                let took = begun.elapsed().as_secs_f64();
+                assert!(due.contains(&took), "{took} s");
+                assert_eq!(takes(), 0);
+            });
         }
         std::fs::remove_dir_all(root).unwrap();
     }

@@ -11,6 +11,7 @@
 //! names the next.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use tessera_abi::regs::{self, table};
@@ -18,6 +19,7 @@ use tessera_abi::regs::{self, table};
 use crate::context::{Shared, Word, READY_WAITS};
 use crate::device::DeviceError;
 use crate::error::DestroyError;
+use crate::memory::Mapping;
 use crate::outstanding::Outstanding;
 use crate::queue::Queue;
 
@@ -182,12 +184,30 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Memory that the NIC may use for as long as it pleases stays mapped: one owner too many, that never goes.
+    pub(crate) fn give_up(&self, mapping: &Arc<Mapping>) {
+        self.given_up.store(true, Ordering::SeqCst);
+        std::mem::forget(mapping.clone());
+    }
+
+    /// Whether the NIC may still use memory.
+    fn holds(&self) -> bool {
+        let kept = self.reclaiming.lock().unwrap_or_else(PoisonError::into_inner);
+        !kept.left.is_empty() || !kept.lost.is_empty() || self.given_up.load(Ordering::SeqCst)
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         self.watcher.close(&*self.device);
-        // What the NIC does not let go of now stays mapped.
         if self.lives.now().is_ok() {
             self.look_again();
+        }
+        // When the program has ended that memory is somebody else's, and a device may have nothing else that ends
+        // what its NIC does. What not even its reset ends stays mapped.
+        if self.holds() && matches!(self.stop(), Ok(None)) {
+            self.forget_kept();
         }
     }
 }

@@ -24,9 +24,9 @@ use crate::error::ResetError;
 /// How long a NIC may take to let go of memory.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has a NIC whose bus master is somebody else's end what it does with memory, by its own reset: others may have
-/// that memory next.
-pub(crate) fn let_go(
+/// Has a NIC that is one part of a shell end what it does with memory, by its own reset, where no reset of a function
+/// does; waits no longer than [`PATIENCE`].
+pub(crate) fn end_dma(
     read: &dyn Fn(u32) -> Result<u32, DeviceError>,
     write: &dyn Fn(u32, u32) -> Result<(), DeviceError>,
     wait: &dyn Fn() -> Result<(), DeviceError>,

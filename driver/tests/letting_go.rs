@@ -173,7 +173,7 @@ fn a_ring_stays_with_a_sharer_that_nobody_knows_the_end_of() {
     assert_eq!(mapped(), 0);
 }
 
-/// A reset lets go of everything, and the last one to use the NIC looks once more.
+/// A reset lets go of everything, and the last one to use the NIC looks once more, and then resets it.
 #[test]
 fn what_was_kept_goes_with_a_reset_or_with_the_context() {
     let fake = Fake::nic();
@@ -195,10 +195,15 @@ fn what_was_kept_goes_with_a_reset_or_with_the_context() {
     set(0);
     drop(context);
     assert_eq!(mapped(), 0);
-    let context = Context::open(fake.clone(), options()).unwrap();
-    keep(&context);
-    drop(context);
-    assert_eq!(mapped(), 3, "the NIC may still use it");
+    assert_ne!(fake.writes.lock().unwrap().last(), Some(&(regs::RESET.offset, 1)), "it holds nothing");
+    for (status, left) in [(0, 0), (1, 3)] {
+        let context = Context::open(fake.clone(), options()).unwrap();
+        keep(&context);
+        fake.registers.lock().unwrap().insert(regs::RESET_STATUS.offset, status);
+        drop(context);
+        assert_eq!(fake.last_write(regs::RESET.offset), Some(1));
+        assert_eq!(mapped(), left, "what its reset has not ended it may still use");
+    }
 }
 
 /// Of what was written before nobody knows where it is.
@@ -237,6 +242,27 @@ fn what_the_nic_does_not_let_go_of_stays_mapped_and_taken() {
     set(regs::TABLE_STATUS, 1);
     drop((ring, read, cq));
     assert_eq!(fake.mapped.lock().unwrap().len(), all);
+    // Some of it nobody can take back, but no NIC uses it when the program has ended.
+    fake.writes.lock().unwrap().clear();
+    drop((pd, context));
+    assert_eq!(fake.writes.lock().unwrap().last(), Some(&(regs::RESET.offset, 1)));
+    assert_ne!(fake.mapped.lock().unwrap().len(), 0);
+}
+
+/// Nobody has it any more, but when the program has ended it is another's.
+#[test]
+fn memory_that_was_given_up_is_used_by_no_nic_in_the_end() {
+    let fake = Fake::nic();
+    for held in [false, true] {
+        let context = Context::open(fake.clone(), options()).unwrap();
+        let region = context.alloc_pd().register(&DmaMemory::new(100), Access::REMOTE_WRITE).unwrap();
+        fake.registers.lock().unwrap().insert(regs::FENCE_STATUS.offset, held.into());
+        drop(region);
+        fake.writes.lock().unwrap().clear();
+        drop(context);
+        let reset = fake.writes.lock().unwrap().contains(&(regs::RESET.offset, 1));
+        assert_eq!((reset, fake.mapped.lock().unwrap().len()), (held, held.into()));
+    }
 }
 
 /// What the NIC has checked it goes on to use, whatever becomes of the key.

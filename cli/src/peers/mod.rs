@@ -183,6 +183,13 @@ impl Peer {
 }
 
 /// Runs all whose name contains `filter`.
+/// What ended a program is a mistake of its own, known where it is made, that comes and goes: it is run once more.
+fn known_elsewhere(why: &str) -> Option<&'static str> {
+    // Two ends that ask each other at once, on a busy machine; on boards too.
+    let crossed = "Assertion `ep->dest_ep_id == ctl->conn_rep.src_ep_id' failed";
+    why.contains(crossed).then_some("openucx/ucx issue 6040, an answer taken for another's")
+}
+
 pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -> Result<(), Failure> {
     for path in [json, markdown].into_iter().flatten() {
         output::check_writable(path)?;
@@ -220,7 +227,13 @@ pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -
         }
         let folder = stop.folder("tessera-peer-")?;
         let started = Instant::now();
-        let Ran { why, frames, lost, output } = peer.run(folder.path())?;
+        let mut ran = peer.run(folder.path())?;
+        if let Some(known) = ran.why.as_deref().and_then(known_elsewhere) {
+            println!("again  {}: {known}", row.name);
+            let folder = stop.folder("tessera-peer-")?;
+            ran = peer.run(folder.path())?;
+        }
+        let Ran { why, frames, lost, output } = ran;
         (row.seconds, row.frames, row.lost) = (started.elapsed().as_secs_f64(), frames, lost);
         row.ok = why.is_none();
         (row.why, row.output) = (why.unwrap_or_default(), output);
@@ -248,5 +261,20 @@ pub fn run(filter: Option<&str>, json: Option<&Path>, markdown: Option<&Path>) -
         (_, true) => Err(Failure::new("no program's name contains that")),
         (0, _) => Ok(()),
         _ => Err(Failure::new(format!("{failed} of the programs failed"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known_elsewhere;
+
+    #[test]
+    fn only_what_is_known_is_run_again() {
+        let crossed =
+            "ud_ep.c:891  Assertion `ep->dest_ep_id == ctl->conn_rep.src_ep_id' failed: ep=0x1 [id=1]";
+        assert!(known_elsewhere(crossed).is_some_and(|known| known.contains("6040")));
+        for other in ["", "ud_ep.c:1  Assertion `ep->tx.psn == 0' failed", "it ended with exit status: 1:"] {
+            assert_eq!(known_elsewhere(other), None, "{other}");
+        }
     }
 }

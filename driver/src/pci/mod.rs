@@ -35,7 +35,7 @@ use crate::context::recognise;
 use crate::device::{Device, DeviceError};
 use crate::memory::{DmaMemory, PAGE};
 pub use crate::ranges::Ranges;
-use crate::reset::let_go;
+use crate::reset::end_dma;
 
 /// The way to one PCI function.
 pub trait Bus: Send + Sync {
@@ -173,6 +173,11 @@ pub fn command(bus: &dyn Bus, set: u16, clear: u16) -> Result<(), DeviceError> {
     bus.write_config(config::COMMAND, &((before & !clear) | set).to_le_bytes())
 }
 
+/// No NIC in a window goes on with what it was at.
+fn quiet(bus: &dyn Bus) -> Result<(), DeviceError> {
+    end_dma(&|offset| bus.read(offset), &|offset, value| bus.write(offset, value), &|| bus.wait())
+}
+
 impl Function {
     /// Checks that the function is a Tessera NIC, resets it, and lets it reach memory. Of one that
     /// is a shell's: that there is a NIC in its window, and lets it reach memory if no driver of the
@@ -204,8 +209,7 @@ impl Function {
         Ok(command(bus, config::MEMORY | config::BUS_MASTER | config::NO_INTX, 0)?)
     }
 
-    /// A window of a shell, whose reset would be that of its MAC too. The NIC's own, by a register,
-    /// is the context's to do.
+    /// A window of a shell, whose reset would be that of its MAC too: the NIC's own, by a register, is in its place.
     fn enter(bus: &dyn Bus, window: Window) -> Result<(), PciError> {
         let (name, now) = (|| bus.name().to_owned(), read_u16(bus, config::COMMAND)?);
         match bus.beside() {
@@ -216,8 +220,14 @@ impl Function {
             _ => {}
         }
         // Its numbers say nothing, so nothing else is written before this.
-        let known = recognise(|reg| bus.read(reg.offset));
-        known.map_err(|why| PciError::NoNic { name: name(), window, why })?;
+        if let Err(why) = recognise(|reg| bus.read(reg.offset)) {
+            if now & config::MEMORY == 0 {
+                command(bus, 0, config::MEMORY)?;
+            }
+            return Err(PciError::NoNic { name: name(), window, why });
+        }
+        // Of a program before this one nothing goes on, nor reaches what is mapped here.
+        quiet(bus)?;
         if bus.beside().is_none() {
             command(bus, config::BUS_MASTER | config::NO_INTX, 0)?;
         }
@@ -298,13 +308,11 @@ impl Drop for Function {
     fn drop(&mut self) {
         // Before its memory goes. Of one that is gone nothing is to be feared. The next to open
         // it resets it.
-        let _ = match self.bus.beside() {
-            None => command(&*self.bus, 0, config::BUS_MASTER),
-            Some(_) => let_go(
-                &|offset| self.bus.read(offset),
-                &|offset, value| self.bus.write(offset, value),
-                &|| self.bus.wait(),
-            ),
-        };
+        if self.bus.window().is_some() {
+            let _ = quiet(&*self.bus);
+        }
+        if self.bus.beside().is_none() {
+            let _ = command(&*self.bus, 0, config::BUS_MASTER);
+        }
     }
 }

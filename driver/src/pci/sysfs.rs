@@ -101,6 +101,10 @@ impl Sysfs {
             return Err(PciError::NoFunction(name));
         }
         match (driver(&function), beside) {
+            // `vfio` would have it unbound, and the shell without its driver.
+            (Some(driver), None) if window.is_some() && driver != "vfio-pci" => {
+                return Err(PciError::NotBeside { name, found: Some(driver), wanted: None });
+            }
             (_, None) if function.join("iommu_group").exists() => {
                 return Err(PciError::Guarded(
                     window.map_or(name.clone(), |window| format!("{name}{window}")),
