@@ -23,7 +23,7 @@ pub struct Foreign {
     /// A macro that it wants; may be given several times
     #[arg(long, value_name = "NAME[=VALUE]", requires = "verilog")]
     pub define: Vec<String>,
-    /// A parameter of its top module, as Verilog has numbers; may be given several times
+    /// A parameter of its top module, a number as Verilog has it; may be given several times
     #[arg(long, value_name = "NAME=VALUE", requires = "verilog")]
     pub parameter: Vec<String>,
 }
@@ -59,6 +59,18 @@ fn is_plain(value: &str) -> bool {
     !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || "_'.+-".contains(c))
 }
 
+/// A number as Yosys takes it for a parameter: of 32 bits if there is no width, and of two's complement if negative.
+fn constant(value: &str) -> Option<String> {
+    let negative = value.strip_prefix('-').map(|value| value.parse::<u32>().ok().filter(|n| *n <= 1 << 31));
+    match negative {
+        Some(number) => Some(format!("32'sh{:x}", number?.wrapping_neg())),
+        None => value
+            .starts_with(|c: char| c.is_ascii_digit() || c == '\'')
+            .then(|| value.to_owned())
+            .filter(|value| value.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))),
+    }
+}
+
 impl Foreign {
     /// That it can be read, as far as that is known beforehand.
     ///
@@ -80,17 +92,32 @@ impl Foreign {
             }
         }
         for given in &self.parameter {
-            if !given.split_once('=').is_some_and(|(name, value)| is_identifier(name) && is_plain(value)) {
-                return Err(Failure::new(format!("--parameter {given}: NAME=VALUE, the value a number")));
+            let known = |(name, value): (&str, &str)| is_identifier(name) && constant(value).is_some();
+            if !given.split_once('=').is_some_and(known) {
+                return Err(Failure::new(format!(
+                    "--parameter {given}: NAME=VALUE, the value a number such as 512, -1 or 8'hff"
+                )));
             }
         }
         Ok(())
     }
 
+    /// What it is called in results: two of one top with other parameters are two designs.
+    pub fn design(&self) -> Option<String> {
+        let mut design = self.top.clone()?;
+        for given in self.define.iter().chain(&self.parameter) {
+            let _ = write!(design, " {given}");
+        }
+        Some(design)
+    }
+
     /// A name for what is made of it.
     pub fn digest(&self) -> String {
-        let files: Vec<_> = self.verilog.iter().map(|file| file.to_string_lossy()).collect();
-        let given = [&self.define[..], &self.parameter].map(|given| given.join("\n")).join("\n\n");
+        let names = |paths: &[PathBuf]| -> Vec<String> {
+            paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+        };
+        let (files, include) = (names(&self.verilog), names(&self.include));
+        let given = [&include, &self.define, &self.parameter].map(|given| given.join("\n")).join("\n\n");
         let digest =
             Sha256::digest(format!("{}\n{}\n{given}", files.join("\n"), self.top.as_deref().unwrap_or("")));
         digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
@@ -131,9 +158,13 @@ impl Foreign {
             let _ = writeln!(script, "read_verilog -sv{beside}{options} {}", quoted(&to)?);
         }
         let top = self.top.as_deref().unwrap_or_default();
-        for given in &self.parameter {
-            let (name, value) = given.split_once('=').unwrap_or((given, ""));
-            let _ = writeln!(script, "chparam -set {name} {value} {top}");
+        // All at once: the module is elaborated with each set that is given.
+        let mut set = String::new();
+        for (name, value) in self.parameter.iter().filter_map(|given| given.split_once('=')) {
+            let _ = write!(set, " -set {name} {}", constant(value).unwrap_or_default());
+        }
+        if !set.is_empty() {
+            let _ = writeln!(script, "chparam{set} {top}");
         }
         Ok(script)
     }
@@ -145,6 +176,8 @@ pub fn remedy(said: &str) -> &'static str {
         "; name its folder by --include"
     } else if said.contains("undefined macro") {
         "; define it by --define, or give the file that does before this one"
+    } else if said.contains("defparam") {
+        "; name a parameter of the top module"
     } else {
         ""
     }
@@ -165,8 +198,12 @@ mod tests {
         for wrong in ["", "=1", "1=2", "A=", "A=1;exit", "A=b c", "A=#1"] {
             assert!(refused(define(wrong)).contains(&format!("--define {wrong}:")), "{wrong}");
         }
-        parameter("W=-3").check().unwrap();
-        for wrong in ["W", "W=", "W=1\nshell ls"] {
+        let numbers = [("512", "512"), ("-3", "32'shfffffffd"), ("8'hff", "8'hff"), ("'d7", "'d7")];
+        for (given, read) in numbers {
+            parameter(&format!("W={given}")).check().unwrap();
+            assert_eq!(constant(given).as_deref(), Some(read));
+        }
+        for wrong in ["W", "W=", "W=1\nshell ls", "W=foo", "W=-x", "W=-4294967295", "W=1.5"] {
             assert!(refused(parameter(wrong)).contains("NAME=VALUE"), "{wrong}");
         }
         let nowhere = Foreign { include: vec!["/nowhere".into()], ..Foreign::default() };

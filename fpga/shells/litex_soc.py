@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # A LiteX SoC with Tessera and no processor, to copy from: docs/shells.md.
 #
-#   python3 litex_soc.py --bus wishbone --verilog tessera_nic64_axi.v --out soc.v
+#   python3 litex_soc.py --bus wishbone --config nic64 --verilog tessera_nic64_axi.v --out soc.v
+#
+# Beside it: tessera_litex.py, and the export. soc.v instantiates what that has: a project takes both.
 #
 #   pins s_axil ──> soc.bus ──> registers of LiteX       where a processor or a bridge would be
 #                      └──────> Tessera ──> pins m_axi    where host memory would: an AXI slave that honours strobes
@@ -10,6 +12,7 @@
 # testbenches/tests/shells/litex.rs has LiteX make it on each bus, and two of it exchange messages.
 
 import argparse
+import os
 
 from migen import ClockDomain
 from litex.build.generic_platform import GenericPlatform, Pins, Subsignal
@@ -80,12 +83,15 @@ def main():
     parser = argparse.ArgumentParser(description="Verilog of a LiteX SoC with Tessera")
     parser.add_argument("--bus", choices=["wishbone", "axi-lite", "axi"], default="wishbone")
     parser.add_argument("--config", default="nic64")
-    parser.add_argument("--verilog", default="tessera_nic64_axi.v")
+    parser.add_argument("--verilog", help="its export [default: tessera_CONFIG_axi.v]")
     parser.add_argument("--name", default="soc")
     parser.add_argument("--out", default="soc.v")
     args = parser.parse_args()
+    verilog = args.verilog or f"tessera_{args.config}_axi.v"
+    if not os.path.isfile(verilog):
+        parser.error(f"there is no {verilog}: cargo tessera export --config {args.config} --shell axi --out {verilog}")
     platform = GenericPlatform("", CLOCK)  # a board's has a device's name, and pins
-    soc = Soc(platform, args.bus, args.verilog, args.config)
+    soc = Soc(platform, args.bus, verilog, args.config)
     soc.finalize()
     platform.get_verilog(soc, name=args.name).write(args.out)
 

@@ -239,7 +239,8 @@ fn sources(args: &RouteArgs) -> Result<(String, String, String, PathBuf), Failur
     if let Some(top) = &args.foreign.top {
         let folder = folders.join(args.foreign.digest());
         create(&folder)?;
-        return Ok((top.clone(), top.clone(), args.foreign.read(&folder)?, folder));
+        let design = args.foreign.design().unwrap_or_default();
+        return Ok((design, top.clone(), args.foreign.read(&folder)?, folder));
     }
     let config = args.config.as_deref().unwrap_or("tiny");
     let export = model::export_named(model::config(config)?, args.shell)?;

@@ -55,7 +55,7 @@ impl Earlier {
         if args.whole && self.result.total.is_none() {
             return of("a quick run (--quick)");
         }
-        let design = args.foreign.top.as_deref().or(args.config.as_deref()).unwrap_or("nic512");
+        let design = args.foreign.design().or(args.config.clone()).unwrap_or("nic512".into());
         if self.result.design != design {
             return of(&format!("the design {}", self.result.design));
         }

@@ -9,6 +9,7 @@ mod table;
 mod target;
 mod ways;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -124,10 +125,14 @@ const LEAVES: [&str; 13] = [
     "byte_reverse*",
 ];
 
-/// Patterns of the leaves' names, in an export for mapping and in a release of that top
-/// ([`Edition`](tessera_rtl::export::Edition)).
-fn leaves(top: &str) -> Vec<String> {
-    ["tessera", top].iter().flat_map(|prefix| LEAVES.map(|leaf| format!("{prefix}_{leaf}"))).collect()
+/// Patterns of the leaves' names, in an export for mapping and in releases, whose modules begin with their top
+/// ([`Edition`](tessera_rtl::export::Edition)): what begins the names of registers.
+fn leaves(verilog: &str) -> Vec<String> {
+    let modules = verilog.lines().filter_map(|line| line.strip_prefix("module "));
+    let named = |module: &str| Some(module.split_once("_dff_")?.0.to_owned());
+    let mut prefixes: BTreeSet<String> = modules.filter_map(named).collect();
+    prefixes.insert("tessera".to_owned());
+    prefixes.iter().flat_map(|prefix| LEAVES.map(|leaf| format!("{prefix}_{leaf}"))).collect()
 }
 
 struct Flow<'a> {
@@ -137,8 +142,8 @@ struct Flow<'a> {
     read: String,
     top: String,
     target: Target,
-    /// Whether the exporter made it.
-    own: bool,
+    /// Modules that are part of the block that has them; none of a design that the exporter did not make.
+    leaves: Option<Vec<String>>,
     /// So many ways are told in detail.
     details: usize,
 }
@@ -158,10 +163,9 @@ impl Flow<'_> {
             let _ = writeln!(script, "{}", self.target.whole(&self.top));
         } else {
             // Registers, delays and memories are part of the block that has them.
-            if self.own {
+            if let Some(leaves) = &self.leaves {
                 let _ = writeln!(script, "proc\nkeep_hierarchy -min_cost {SMALLEST}");
-                let _ =
-                    writeln!(script, "setattr -mod -unset keep_hierarchy {}", leaves(&self.top).join(" "));
+                let _ = writeln!(script, "setattr -mod -unset keep_hierarchy {}", leaves.join(" "));
             } else {
                 let _ = writeln!(script, "setattr -mod -set keep_hierarchy 1");
             }
@@ -211,8 +215,7 @@ impl Flow<'_> {
         let wrong = |error: String| Failure::new(format!("cannot tell the ways of {}: {error}", self.top));
         let text = std::fs::read_to_string(netlist)
             .map_err(|error| wrong(format!("cannot read {}: {error}", netlist.display())))?;
-        let leaves = leaves(&self.top);
-        let leaves: Vec<&str> = leaves.iter().map(String::as_str).collect();
+        let leaves: Vec<&str> = self.leaves.iter().flatten().map(String::as_str).collect();
         let ways = Ways::parse(&text, &self.top, &leaves, self.details)
             .map_err(|error| wrong(format!("{error}; the netlist is {}", netlist.display())))?;
         let _ = std::fs::remove_file(netlist);
@@ -256,7 +259,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
             let folder = folders.join(args.foreign.digest());
             create(&folder)?;
             let read = args.foreign.read(&folder)?;
-            (top.clone(), top.clone(), read, folder)
+            (args.foreign.design().unwrap_or_default(), top.clone(), read, folder)
         }
         None => {
             let export = model::export_named(model::config(config)?, args.shell)?;
@@ -272,7 +275,9 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
     let yosys = pinned_yosys(&ToolOptions::default())?;
     // An older export may be given as a file.
     let own = args.foreign.top.as_deref().is_none_or(|top| top.starts_with("tessera_"));
-    let flow = Flow { yosys: &yosys, folder, read, top, target: args.target, own, details: args.ways };
+    let text = |file: &PathBuf| std::fs::read_to_string(file).unwrap_or_default();
+    let leaves = own.then(|| leaves(&args.foreign.verilog.iter().map(text).collect::<String>()));
+    let flow = Flow { yosys: &yosys, folder, read, top, target: args.target, leaves, details: args.ways };
     let wrong = |error: report::ReportError| Failure::new(error.to_string());
     let mut whole = if args.quick { None } else { Some(flow.run(true)?) };
     let ways = whole.as_mut().and_then(|whole| whole.ways.take());
@@ -402,6 +407,16 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
+    #[test]
+    fn leaves_are_known_by_the_names_of_their_export() {
+        let text = "module tessera_box (\nmodule tessera_nic64_axi_dff_12(\nmodule tessera_nic64_axi_fifo(\n";
+        let patterns = leaves(text);
+        assert_eq!(patterns.len(), 2 * LEAVES.len());
+        for pattern in ["tessera_dff_*", "tessera_nic64_axi_dff_*", "tessera_nic64_axi_rom_*"] {
+            assert!(patterns.iter().any(|one| one == pattern), "{patterns:?}");
+        }
+    }
+
     /// Files that include others, and want to be told a macro and a parameter.
     #[test]
     fn a_design_of_several_files_is_mapped() {
@@ -415,7 +430,10 @@ mod tests {
             "design.v",
             "`include \"beside.vh\"
             `include \"other.vh\"
-            module top #(parameter W = 3) (input clk, input [W*`TIMES-1:0] a, output logic [W*`TIMES-1:0] y);
+            module top #(parameter W = 3, parameter K = 6, parameter integer S = 1)
+                (input clk, input [W*`TIMES-1:0] a, output logic [W*`TIMES-1:0] y);
+                generate if (K != 2 * W) $error(\"K does not fit W\"); endgenerate
+                generate if (S < 0) $error(\"S is negative\"); endgenerate
                 always_ff @(`EDGE clk) y <= a ^ {W*`TIMES{p::ONE[0] ^ `ZERO}};
             endmodule
             ",
@@ -439,9 +457,22 @@ mod tests {
         };
         said(&foreign).unwrap();
         assert_eq!(ffs(), 6.0);
-        foreign.parameter = vec!["W=5".into()];
+        // Each without the other makes no sense.
+        foreign.parameter = vec!["W=5".into(), "K=10".into()];
         said(&foreign).unwrap();
         assert_eq!(ffs(), 10.0);
+        foreign.parameter.push("S=-1".into());
+        assert!(said(&foreign).unwrap_err().contains("S is negative"));
+        foreign.parameter[2] = "Z=1".into();
+        let refused = said(&foreign).unwrap_err();
+        assert!(refused.contains("name a parameter of the top module"), "{refused}");
+        // Another macro, another design.
+        let stored = folder.join("stored.json");
+        std::fs::copy(folder.join("area.json"), &stored).unwrap();
+        foreign.parameter.truncate(0);
+        let other = SynthArgs { foreign, quick: true, against: Some(stored), ..args(&folder, "top") };
+        let refused = run(&other).unwrap_err().to_string();
+        assert!(refused.contains("is of the design top TIMES=2 W=5 K=10"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
