@@ -4,6 +4,7 @@
 //! share.
 
 pub mod axi;
+pub mod exchange;
 pub mod fifos;
 pub mod host;
 pub mod merges;

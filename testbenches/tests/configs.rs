@@ -22,13 +22,10 @@ use tessera_sim::nic::{DmaOptions, NicOptions, ReplayError};
 use tessera_sim::session::{untag, Session};
 use tessera_sim::tools::{self, ToolOptions};
 use tessera_sim::verilator::{BuildOptions, Design, Direction, Model};
+use tessera_testbenches::exchange::{content, Exchange};
 
 /// Sizes of the files; the largest takes more packets than `tiny` has blocks for.
 const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 700_000];
-
-fn content(from: usize, number: usize) -> Vec<u8> {
-    (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
-}
 
 /// Both NICs are reset with frames and accesses under way, in the gears too: no
 /// frame is cut, and their neighbours have nothing left of before.
@@ -41,7 +38,7 @@ fn reset_at_work(cluster: &SharedCluster, seed: u64) {
             for number in [3, 4] {
                 let sink = session.register(to, &DmaMemory::new(SIZES[4]), Access::LOCAL_WRITE).unwrap();
                 session.recv(to, &sink, 0..SIZES[4], 0).unwrap();
-                let memory = DmaMemory::from_slice(&content(from, number));
+                let memory = DmaMemory::from_slice(&content(from, number, SIZES[number]));
                 let source = session.register(from, &memory, Access::READ).unwrap();
                 session.send(&source, 0..SIZES[number], (1, from, to, number)).unwrap();
                 regions.extend([sink, source]);
@@ -294,34 +291,9 @@ fn delivers_files_as(config: &'static Config, design: &Design, nic: &NicOptions)
     reset_at_work(&cluster, seed);
     let settings = [(regs::PATH_COUNT, 4)];
     let mut session = Session::open(cluster, 2, seed, 1024, &settings).unwrap();
-    let largest = SIZES[SIZES.len() - 1];
-    let mut sinks = Vec::new();
-    for nic in 0..2 {
-        let memory = DmaMemory::new(SIZES.len() * largest);
-        let sink = session.register(nic, &memory, Access::LOCAL_WRITE).unwrap();
-        for place in 0..SIZES.len() {
-            session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
-        }
-        sinks.push(sink);
-    }
-    let mut sources = Vec::new();
-    for from in 0..2 {
-        for (number, len) in SIZES.into_iter().enumerate() {
-            let memory = DmaMemory::from_slice(&content(from, number));
-            let source = session.register(from, &memory, Access::READ).unwrap();
-            session.send(&source, 0..len, (1, from, 1 - from, number)).unwrap();
-            sources.push(source);
-        }
-    }
-    let mut seen = std::collections::HashSet::new();
-    while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
-        for arrived in session.poll().unwrap() {
-            let (_, from, to, number) = untag(arrived.tag);
-            assert_eq!(to, arrived.nic);
-            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
-            let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
-            assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
-        }
+    let mut exchange = Exchange::post(&mut session, &SIZES);
+    while exchange.goes_on(&session) {
+        exchange.take(&mut session);
     }
     for nic in 0..2 {
         let context = session.hosts[nic].context.clone();
@@ -493,7 +465,7 @@ fn a_recorded_run_plays_back_and_a_changed_one_does_not() {
     let mut session = Session::open(SharedCluster::new(cluster), 2, 1, 1024, &[]).unwrap();
     let sink = session.register(1, &DmaMemory::new(5000), Access::LOCAL_WRITE).unwrap();
     session.recv(1, &sink, 0..5000, 0).unwrap();
-    let memory = DmaMemory::from_slice(&content(0, 3));
+    let memory = DmaMemory::from_slice(&content(0, 3, SIZES[3]));
     let source = session.register(0, &memory, Access::READ).unwrap();
     session.send(&source, 0..SIZES[3], (1, 0, 1, 3)).unwrap();
     while session.sends_open() > 0 {

@@ -15,17 +15,14 @@ use tessera_sim::corundum::{design, Board};
 use tessera_sim::exported;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
-use tessera_sim::session::{untag, Session, SessionError};
+use tessera_sim::session::{Session, SessionError};
 use tessera_sim::tb::Rng;
 use tessera_sim::verilator::{BuildOptions, Direction, Model, ModelError, PortId};
+use tessera_testbenches::exchange::{content, Exchange};
 
 const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 300_000];
 /// The first of our counters of statistics: the last two of 12 bits.
 const STATISTIC: u64 = 4094;
-
-fn content(from: usize, number: usize) -> Vec<u8> {
-    (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
-}
 
 fn nic() -> Export {
     exported::corundum_nic(&TINY).unwrap_or_else(|error| panic!("{error}"))
@@ -106,28 +103,10 @@ fn exchange(name: &str, board: &Board) {
     let fabric = FabricOptions { faults, ..FabricOptions::new(1, 250, 0, seed) };
     let cluster = SharedCluster::new(Cluster::new(&model, 2, &options, fabric).unwrap());
     let mut session = Session::open(cluster, 2, seed, 1024, &[]).unwrap();
-    let largest = SIZES[SIZES.len() - 1];
     // NIC 1 wakes its host.
     let contexts: Vec<_> = session.hosts.iter().map(|host| host.context.clone()).collect();
     contexts[1].write(regs::INTERRUPT_SEEN, INTERRUPT_ENABLE).unwrap();
-    let mut sinks = Vec::new();
-    for nic in 0..2 {
-        let memory = DmaMemory::new(SIZES.len() * largest);
-        let sink = session.register(nic, &memory, Access::LOCAL_WRITE).unwrap();
-        for place in 0..SIZES.len() {
-            session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
-        }
-        sinks.push(sink);
-    }
-    let mut sources = Vec::new();
-    for from in 0..2 {
-        for (number, len) in SIZES.into_iter().enumerate() {
-            let memory = DmaMemory::from_slice(&content(from, number));
-            let source = session.register(from, &memory, Access::READ).unwrap();
-            session.send(&source, 0..len, (1, from, 1 - from, number)).unwrap();
-            sources.push(source);
-        }
-    }
+    let mut exchange = Exchange::post(&mut session, &SIZES);
     let mut own: [Vec<Vec<u8>>; 2] = Default::default();
     for (from, own) in own.iter_mut().enumerate() {
         for number in 0..400 {
@@ -137,9 +116,8 @@ fn exchange(name: &str, board: &Board) {
             own.push(frame);
         }
     }
-    let mut seen = std::collections::HashSet::new();
     let mut events = 0;
-    while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
+    while exchange.goes_on(&session) {
         // Now and then it looks, and says so.
         let woken = session.cluster.lock().nic_mut(1).corundum().unwrap().take_events();
         if !woken.is_empty() {
@@ -148,13 +126,7 @@ fn exchange(name: &str, board: &Board) {
             let count = contexts[1].read(regs::INTERRUPT_COUNT).unwrap();
             contexts[1].write(regs::INTERRUPT_SEEN, INTERRUPT_ENABLE | count).unwrap();
         }
-        for arrived in session.poll().unwrap() {
-            let (_, from, to, number) = untag(arrived.tag);
-            assert_eq!(to, arrived.nic);
-            assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
-            let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
-            assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
-        }
+        exchange.take(&mut session);
     }
     assert!(events > 1, "{events} times");
     // What is behind the last completion: frames of the hosts, answers, statuses.
@@ -209,7 +181,7 @@ fn an_error_of_the_engine_ends_the_message() {
     let cluster = SharedCluster::new(Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap());
     let mut session = Session::open(cluster, 2, 1, 1024, &[]).unwrap();
     let sink = session.register(1, &DmaMemory::new(20_000), Access::LOCAL_WRITE).unwrap();
-    let memory = DmaMemory::from_slice(&content(0, 3));
+    let memory = DmaMemory::from_slice(&content(0, 3, SIZES[3]));
     let source = session.register(0, &memory, Access::READ).unwrap();
     session.recv(1, &sink, 0..10_000, 0).unwrap();
     session.recv(1, &sink, 10_000..20_000, 1).unwrap();

@@ -12,16 +12,16 @@ use std::io::Write as _;
 
 use tessera_abi::params::NIC512;
 use tessera_abi::regs::{self, Access as May, Counter};
-use tessera_driver::{Access, DmaMemory};
 use tessera_rtl::emit::Export;
 use tessera_rtl::host::registers::{Registers, DOORBELL_KIND_CQ, DOORBELL_KIND_SQ};
 use tessera_sim::cluster::{Cluster, SharedCluster};
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
-use tessera_sim::session::{untag, Session};
+use tessera_sim::session::Session;
 use tessera_sim::tb::{self, cycle, Agent, AxiLite, BusError, Clocked, Rng};
 use tessera_sim::tools::{self, LiteX, ToolOptions};
 use tessera_sim::verilator::{BuildOptions, Design, Direction, Dut, Model, Port, PortId};
+use tessera_testbenches::exchange::Exchange;
 
 use super::{axi, folder, LITEX};
 
@@ -375,10 +375,6 @@ fn as_nic(nic: &Export, name: &str, soc: &str) -> Design {
 
 const SIZES: [usize; 5] = [0, 1, 255, 4097, 70_000];
 
-fn content(from: usize, number: usize) -> Vec<u8> {
-    (0..SIZES[number]).map(|i| (i * 31 + i / 251 + from * 7 + number * 13) as u8).collect()
-}
-
 /// The driver at the pins of two SoCs: messages both ways, of which some packets are lost.
 #[test]
 fn two_of_litex_exchange_messages() {
@@ -394,33 +390,9 @@ fn two_of_litex_exchange_messages() {
         let fabric = FabricOptions { faults, ..FabricOptions::new(1, 250, 0, seed) };
         let cluster = SharedCluster::new(Cluster::new(&model, 2, &options, fabric).unwrap());
         let mut session = Session::open(cluster, 2, seed, 1024, &[]).unwrap();
-        let largest = SIZES[SIZES.len() - 1];
-        let (mut sinks, mut sources) = (Vec::new(), Vec::new());
-        for nic in 0..2 {
-            let memory = DmaMemory::new(SIZES.len() * largest);
-            let sink = session.register(nic, &memory, Access::LOCAL_WRITE).unwrap();
-            for place in 0..SIZES.len() {
-                session.recv(nic, &sink, place * largest..(place + 1) * largest, place as u64).unwrap();
-            }
-            sinks.push(sink);
-        }
-        for from in 0..2 {
-            for (number, len) in SIZES.into_iter().enumerate() {
-                let memory = DmaMemory::from_slice(&content(from, number));
-                let source = session.register(from, &memory, Access::READ).unwrap();
-                session.send(&source, 0..len, (1, from, 1 - from, number)).unwrap();
-                sources.push(source);
-            }
-        }
-        let mut seen = std::collections::HashSet::new();
-        while seen.len() < 2 * SIZES.len() || session.sends_open() > 0 {
-            for arrived in session.poll().unwrap() {
-                let (_, from, to, number) = untag(arrived.tag);
-                assert_eq!((to, 1 - from), (arrived.nic, arrived.nic));
-                assert!(seen.insert(arrived.tag), "{from}->{to} #{number} came twice");
-                let bytes = sinks[to].memory().to_vec(arrived.work_id as usize * largest, arrived.len);
-                assert!(bytes == content(from, number), "{from}->{to} #{number} is not what was sent");
-            }
+        let mut exchange = Exchange::post(&mut session, &SIZES);
+        while exchange.goes_on(&session) {
+            exchange.take(&mut session);
         }
         // The interrupt reaches its pin: high while there is what its host has not seen.
         for nic in 0..2 {
