@@ -352,7 +352,7 @@ mod tests {
         }
         // It takes the time that the NIC takes, up to a second.
         let status = |value: u32| set(corundum::WINDOW + regs::RESET_STATUS.offset, value);
-        for (ends, due) in [(true, 0.1..0.9), (false, 1.0..9.0)] {
+        for (ends, due) in [(true, 0.1..1.0), (false, 1.0..9.0)] {
             status(1);
             let device = open(&ready).unwrap();
             let begun = Instant::now();

@@ -392,6 +392,18 @@ mod tests {
         shell.refusal(2, AT, None, &["open in another program"]);
         drop(nic);
         assert_eq!(shell.command() & ON, pci::config::MEMORY, "it reaches memory no more");
+        // Of one that is at work nothing goes on, neither of the program before nor behind this one.
+        let at = |reg: regs::Reg| AT + u64::from(reg.offset);
+        for work in [0, 1] {
+            shell.set("resource2", at(regs::CONTROL), work);
+            shell.set("resource2", at(regs::RESET), 0);
+            let nic = shell.open(2, AT, None).unwrap();
+            assert_eq!(shell.get("resource2", at(regs::RESET)), work, "at the beginning");
+            shell.set("resource2", at(regs::RESET), 0);
+            drop(nic);
+            assert_eq!(shell.get("resource2", at(regs::RESET)), work, "at the end");
+            assert_eq!(shell.command() & ON, pci::config::MEMORY);
+        }
         // Without a window the function must be the NIC's own.
         let ready = || -> Result<(), Error> { Ok(()) };
         let bus = Sysfs::open_at(&shell.functions, NAME, None, None, &ready).unwrap();
@@ -403,6 +415,7 @@ mod tests {
     fn what_is_no_window_is_told_apart_and_left_alone() {
         let shell = Shell::new("no-window");
         let before = std::fs::read(shell.at("resource2")).unwrap();
+        let command = shell.command();
         shell.refusal(2, 0, None, &["at 0x0 of BAR 2", "MAGIC reads 0x00000000", "address map"]);
         shell.refusal(2, AT - 4096, None, &["at 0x1ff000 of BAR 2", "not a Tessera NIC"]);
         shell.refusal(2, AT + 4096, None, &["4194304 bytes of BAR 2", "2097152", "at 0x201000"]);
@@ -413,7 +426,7 @@ mod tests {
         let at = AT + u64::from(regs::ABI_VERSION.offset);
         shell.set("resource2", at, regs::ABI_VERSION_VALUE + 0x1_0000);
         shell.refusal(2, AT, None, &["speaks ABI", "a bitstream that fits"]);
-        assert_eq!(shell.command() & pci::config::BUS_MASTER, 0);
+        assert_eq!(shell.command(), command);
         shell.set("resource2", at, regs::ABI_VERSION_VALUE);
         assert_eq!(read_to_string(shell.at("reset")).unwrap(), "");
         assert!(std::fs::read(shell.at("resource2")).unwrap() == before, "nothing was written");
@@ -429,6 +442,11 @@ mod tests {
         symlink("/drivers/onic", shell.at("driver")).unwrap();
         shell.refusal(2, AT, None, &["bound to the driver onic:", "beside=onic", "/driver/unbind"]);
         shell.refusal(2, AT, Some("xdma"), &["the driver onic, not to xdma", "beside=onic"]);
+        // An IOMMU or none: VFIO would have it unbound.
+        create_dir_all(shell.functions.join("group")).unwrap();
+        symlink(shell.functions.join("group"), shell.at("iommu_group")).unwrap();
+        shell.refusal(2, AT, None, &["bound to the driver onic:", "beside=onic"]);
+        std::fs::remove_file(shell.at("iommu_group")).unwrap();
         for off in [0, pci::config::MEMORY, pci::config::BUS_MASTER] {
             shell.set("config", 4, off.into());
             shell.refusal(2, AT, Some("onic"), &["onic has not made 0000:03:00.0 bus master"]);
