@@ -11,24 +11,49 @@ use tessera_sim::verilator::{Dut, PortId};
 /// Host memory: any address, zero until written, with regions that fail.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    bytes: HashMap<u64, u8>,
+    /// By the upper bits of the address.
+    pages: HashMap<u64, Box<[u8; PAGE]>>,
     /// Accesses that touch one of these end in an error.
     pub poisoned: Vec<Range<u64>>,
 }
 
+/// Bytes that are kept together.
+const PAGE: usize = 4096;
+
 /// Memory that the bench and its DMA agents share.
 pub type SharedMemory = Rc<RefCell<Memory>>;
+
+/// An access page by page: which page, where in it, and which of the access's bytes. Behind the last address comes
+/// the first.
+fn pieces(address: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let here = address.wrapping_add(at as u64);
+        let offset = (here % PAGE as u64) as usize;
+        let range = at..length.min(at + PAGE - offset);
+        at = range.end;
+        (!range.is_empty()).then_some((here / PAGE as u64, offset, range))
+    })
+}
 
 impl Memory {
     /// `length` bytes from `address` on.
     pub fn read(&self, address: u64, length: usize) -> Vec<u8> {
-        let at = |i: usize| self.bytes.get(&address.wrapping_add(i as u64)).copied().unwrap_or(0);
-        (0..length).map(at).collect()
+        let mut bytes = vec![0; length];
+        for (page, offset, range) in pieces(address, length) {
+            if let Some(page) = self.pages.get(&page) {
+                bytes[range.clone()].copy_from_slice(&page[offset..offset + range.len()]);
+            }
+        }
+        bytes
     }
 
     /// Stores `bytes` from `address` on.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
-        self.bytes.extend((address..).zip(bytes.iter().copied()));
+        for (page, offset, range) in pieces(address, bytes.len()) {
+            let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE]));
+            page[offset..offset + range.len()].copy_from_slice(&bytes[range]);
+        }
     }
 
     fn fails(&self, address: u64, length: usize) -> bool {

@@ -15,7 +15,10 @@ pub mod scripts;
 pub mod segments;
 pub mod tabulation;
 
-use std::sync::OnceLock;
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Mutex, OnceLock};
 
 use tessera_abi::params::{Config, NIC512};
 use tessera_abi::wire::Form;
@@ -116,13 +119,37 @@ pub fn seeds(test: &str) -> Vec<u64> {
 }
 
 /// The exported Verilog of a block as a design to simulate. The block is made
-/// where the stack is large enough for it.
+/// where the stack is large enough for it, and where `make` knows of nothing but its own text, once.
 ///
 /// # Panics
 /// When the block cannot be exported.
-pub fn design<B: Block>(top: &str, make: impl FnOnce() -> B + Send) -> Design {
-    let export = emit::with_big_stack(|| emit::export(&mut make(), top));
-    Design::from(&export.unwrap_or_else(|error| panic!("{top}: {error}")))
+pub fn design<B: Block>(top: &str, make: impl FnOnce() -> B + Send + 'static) -> Design {
+    design_for(top, (), |()| make())
+}
+
+/// The same of a block that is made for `size`; once for each.
+///
+/// # Panics
+/// As [`design`].
+pub fn design_for<S, B, F>(top: &str, size: S, make: F) -> Design
+where
+    S: Debug + Send,
+    B: Block,
+    F: FnOnce(S) -> B + Send + 'static,
+{
+    static MADE: Mutex<BTreeMap<(TypeId, String), Design>> = Mutex::new(BTreeMap::new());
+    // A closure of no size has captured nothing: all that there is of it is its type.
+    let key = (size_of::<F>() == 0).then(|| (TypeId::of::<F>(), format!("{top} {size:?}")));
+    let made = || MADE.lock().expect("nobody panics with it");
+    if let Some(design) = key.as_ref().and_then(|key| made().get(key).cloned()) {
+        return design;
+    }
+    let export = emit::with_big_stack(|| emit::export(&mut make(size), top));
+    let design = Design::from(&export.unwrap_or_else(|error| panic!("{top}: {error}")));
+    if let Some(key) = key {
+        made().insert(key, design.clone());
+    }
+    design
 }
 
 /// A test for beats of 64 bytes and one for 16 of each function given, which takes that size:

@@ -18,7 +18,7 @@ fn design() -> Design {
 }
 
 fn sized(top: &str, config: &'static Config) -> Design {
-    tessera_testbenches::design(top, move || Chunks::new(config))
+    tessera_testbenches::design_for(top, config, Chunks::new)
 }
 
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ fn places(config: &Config) -> usize {
 }
 
 fn sender(config: &Config) -> Design {
-    tessera_testbenches::design(&format!("tx_datagram_{}", config.name), || TxDatagram::new(config))
+    tessera_testbenches::design_for(&format!("tx_datagram_{}", config.name), config, TxDatagram::new)
 }
 
 struct Request {
@@ -182,7 +182,7 @@ fn places_bound_what_is_on_its_way() {
 fn receives_end_behind_their_fences() {
     for ((idle, stall), config) in Pattern::matrix_of(&CONFIGS) {
         let design =
-            tessera_testbenches::design(&format!("rx_datagram_{}", config.name), || RxDatagram::new(config));
+            tessera_testbenches::design_for(&format!("rx_datagram_{}", config.name), config, RxDatagram::new);
         tb::run(&format!("datagrams::rx {} {idle:?} {stall:?}", config.name), &design, |dut, rng| {
             let mut input = StreamDriver::new(dut, "in", idle, rng).unwrap();
             let mut work = StreamMonitor::new(dut, "work", stall, rng).unwrap();

@@ -1,5 +1,6 @@
 //! `stream::Fifo`: order, loss, depth, latency and rate.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tessera_rtl::prelude::Bits;
 use tessera_rtl::stream::Fifo;
 use tessera_sim::verilator::Design;
@@ -38,4 +39,22 @@ fn a_full_fifo_still_moves_a_word_per_clock() {
 #[test]
 fn reset_empties_it() {
     fifos::is_emptied_by_reset("fifo::reset", &design(), CAPACITY);
+}
+
+#[test]
+fn a_design_is_made_once_for_each_size_and_closure() {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    type Small = Fifo<Bits<8>, 4>;
+    let make = |depth_log2: usize| {
+        MADE.fetch_add(1, Ordering::Relaxed);
+        Small::new(depth_log2)
+    };
+    let texts = [2, 3, 2].map(|size| tessera_testbenches::design_for("made", size, make).verilog);
+    assert!(texts[0] == texts[2] && texts[0] != texts[1]);
+    assert_eq!(MADE.load(Ordering::Relaxed), 2);
+    // Another closure of the same size is not it, nor is one that knows of something else.
+    let other = tessera_testbenches::design_for("made", 2, |size: usize| Small::new(size + 1)).verilog;
+    assert_eq!(other, texts[1]);
+    let knows = [2, 3].map(|more| tessera_testbenches::design("made", move || Small::new(more)).verilog);
+    assert!(knows == texts[..2]);
 }

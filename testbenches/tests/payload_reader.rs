@@ -18,8 +18,8 @@ const LARGE_LOG2: usize = 9;
 fn design(size: usize, buffer_log2: usize) -> Design {
     let config = Config { tx_buffer_beats_log2: buffer_log2, ..NIC512 };
     match size {
-        WIDE => tessera_testbenches::design("payload_reader", || PayloadReader::new(&config)),
-        _ => tessera_testbenches::design("narrow_payload_reader", || NarrowPayloadReader::new(&config)),
+        WIDE => tessera_testbenches::design_for("payload_reader", &config, PayloadReader::new),
+        _ => tessera_testbenches::design_for("narrow_payload_reader", &config, NarrowPayloadReader::new),
     }
 }
 

@@ -25,8 +25,8 @@ const STATUS_TO_FENCE: u64 = 2;
 fn design(size: usize, tags_log2: usize) -> Design {
     let config = Config { write_tags_log2: tags_log2, rx_contexts_log2: 4, ..NIC512 };
     match size {
-        WIDE => tessera_testbenches::design("placement", || Placement::new(&config)),
-        _ => tessera_testbenches::design("narrow_placement", || NarrowPlacement::new(&config)),
+        WIDE => tessera_testbenches::design_for("placement", &config, Placement::new),
+        _ => tessera_testbenches::design_for("narrow_placement", &config, NarrowPlacement::new),
     }
 }
 

@@ -13,11 +13,11 @@ use tessera_testbenches::segments::{SegmentReads, SegmentWrites};
 type Task = (u64, usize, u64);
 
 fn reads(depth_log2: usize) -> Design {
-    tessera_testbenches::design("seg_read", move || SegRead::<9>::new(depth_log2))
+    tessera_testbenches::design_for("seg_read", depth_log2, SegRead::<9>::new)
 }
 
 fn writes(depth_log2: usize) -> Design {
-    tessera_testbenches::design("seg_write", move || SegWrite::<9>::new(depth_log2))
+    tessera_testbenches::design_for("seg_write", depth_log2, SegWrite::<9>::new)
 }
 
 /// Lines of two descriptors under way are not the same, and none crosses the end.

@@ -17,7 +17,7 @@ const SMALL: Config = Config { wheel_l0_log2: 4, wheel_l1_log2: 3, wheel_tick_lo
 const MEDIUM: Config = Config { wheel_l0_log2: 6, tx_slots_log2: 6, rx_contexts_log2: 5, ..SMALL };
 
 fn design(top: &str, config: &'static Config) -> Design {
-    tessera_testbenches::design(top, move || TimerWheel::new(config))
+    tessera_testbenches::design_for(top, config, TimerWheel::new)
 }
 
 #[derive(Clone, Copy, Debug)]

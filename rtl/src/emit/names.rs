@@ -2,6 +2,7 @@
 
 use num_bigint::BigInt;
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Words of Verilog-2005 and SystemVerilog-2017, plus what common tools add.
 const RESERVED: &str = "
@@ -41,10 +42,14 @@ uint64_t uint8_t using vector volatile wchar_t xor_eq";
 
 /// Why `name` must not become a Verilog identifier, if it must not.
 pub(super) fn objection(name: &str) -> Option<&'static str> {
-    if RESERVED.split_whitespace().any(|word| word == name) {
+    // Asked of every name of a design.
+    static WORDS: LazyLock<[HashSet<&str>; 2]> =
+        LazyLock::new(|| [RESERVED, AWKWARD].map(|words| words.split_whitespace().collect()));
+    let [reserved, awkward] = &*WORDS;
+    if reserved.contains(name) {
         return Some("it is a reserved word of Verilog or SystemVerilog");
     }
-    if AWKWARD.split_whitespace().any(|word| word == name) {
+    if awkward.contains(name) {
         return Some("it is a word of C++, about which Verilator warns");
     }
     if name == "next" || name == "val" {

@@ -29,7 +29,7 @@ pub const TIGHT: Config = Config { rx_contexts_log2: 6, table_sets_log2: 1, ..NI
 pub const WIDE: Config = Config { rx_contexts_log2: 10, table_sets_log2: 8, tombstones: 1024, ..NIC512 };
 
 pub fn design(top: &str, config: &'static Config) -> Design {
-    tessera_testbenches::design(top, move || Lookup::new(config))
+    tessera_testbenches::design_for(top, config, Lookup::new)
 }
 
 pub struct Bench<'a> {

@@ -110,13 +110,15 @@ pub struct Reference {
 /// The sets of a key in both tables: pieces of the key from the slot's lowest bit
 /// to the GID's highest.
 pub fn sets_of(tables: &[[u32; 32]], (gid, endpoint, slot): (u128, u128, u128)) -> (usize, usize) {
-    let low = (endpoint << 12) | slot;
-    let bit = |i: usize| match i {
-        0..36 => (low >> i & 1) as usize,
-        36..164 => (gid >> (i - 36) & 1) as usize,
-        _ => 0,
+    // Above 36 bits of endpoint and slot stand the 128 of the GID.
+    let low = (endpoint << 12) | slot | gid << 36;
+    let high = gid >> (128 - 36);
+    let piece = |at: usize| match at {
+        0..124 => low >> at,
+        124..128 => low >> at | high << (128 - at),
+        _ => high >> (at - 128),
     };
-    let hash = hash(tables, |piece| (0..5).map(|i| bit(5 * piece + i) << i).sum()) as usize;
+    let hash = hash(tables, |number| (piece(5 * number) & 0x1f) as usize) as usize;
     (hash & 0x1fff, hash >> 13)
 }
 

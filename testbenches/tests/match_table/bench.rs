@@ -24,7 +24,7 @@ pub const UNEXPECTED: u64 = 2;
 pub const CANCELLED: u64 = 3;
 
 pub fn design(top: &str, config: &'static Config) -> Design {
-    tessera_testbenches::design(top, move || MatchTable::new(config))
+    tessera_testbenches::design_for(top, config, MatchTable::new)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,7 +18,7 @@ use tessera_sim::verilator::{Design, Dut, PortId};
 const SMALL: Config = Config { endpoints_log2: 5, cqs_log2: 6, mrs_log2: 7, ..NIC512 };
 
 fn design(config: &'static Config) -> Design {
-    tessera_testbenches::design("registers", || Registers::new(config))
+    tessera_testbenches::design_for("registers", config, Registers::new)
 }
 
 /// Watches the broadcasts.

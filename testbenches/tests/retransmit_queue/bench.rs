@@ -12,7 +12,7 @@ pub const NEVER: Pattern = Pattern::Random(0.0);
 pub const SMALL: Config = Config { retransmit_entries_log2: 2, ..NIC512 };
 
 pub fn design(top: &str, config: &'static Config) -> Design {
-    tessera_testbenches::design(top, move || RetransmitQueue::new(config))
+    tessera_testbenches::design_for(top, config, RetransmitQueue::new)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

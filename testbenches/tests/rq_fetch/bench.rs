@@ -20,7 +20,7 @@ pub fn design() -> Design {
 pub fn designs() -> [Design; 3] {
     [8, 4, 2].map(|ring_beats_log2| {
         let config = Config { ring_beats_log2, ..NIC512 };
-        tessera_testbenches::design(&format!("rq_fetch_{ring_beats_log2}"), || RqFetch::new(&config))
+        tessera_testbenches::design_for(&format!("rq_fetch_{ring_beats_log2}"), &config, RqFetch::new)
     })
 }
 

@@ -221,7 +221,11 @@ impl Message {
         if !self.begun || self.phase != Phase::Open {
             return 0;
         }
-        (0..self.grant).filter(|i| !self.arrived[*i as usize]).map(|i| bytes(&self.first, i, i + 1)).sum()
+        // Before `cumulative` nothing is missing.
+        (self.cumulative..self.grant)
+            .filter(|i| !self.arrived[*i as usize])
+            .map(|i| bytes(&self.first, i, i + 1))
+            .sum()
     }
 
     /// GR-2: how far it may be granted.

@@ -57,8 +57,8 @@ pub fn small() -> Config {
 /// The block that has beats of so many bytes.
 pub fn design_of(beat: usize, config: &Config) -> Design {
     match beat {
-        64 => tessera_testbenches::design("rx_parse", || RxParse::new(config)),
-        16 => tessera_testbenches::design("narrow_rx_parse", || NarrowRxParse::new(config)),
+        64 => tessera_testbenches::design_for("rx_parse", config, RxParse::new),
+        16 => tessera_testbenches::design_for("narrow_rx_parse", config, NarrowRxParse::new),
         other => panic!("there is no parser for beats of {other} bytes"),
     }
 }

@@ -28,14 +28,14 @@ pub fn design() -> Design {
 pub fn designs() -> [Design; 3] {
     [8, 4, 2].map(|ring_beats_log2| {
         let config = Config { ring_beats_log2, ..NIC512 };
-        tessera_testbenches::design(&format!("sq_fetch_{ring_beats_log2}"), || SqFetch::new(&config))
+        tessera_testbenches::design_for(&format!("sq_fetch_{ring_beats_log2}"), &config, SqFetch::new)
     })
 }
 
 /// Of a NIC without IPv6, tags, rounds and datagrams.
 pub fn small() -> Design {
     let config = Config { ipv6: false, vlan: false, rounds: false, datagrams: false, ..NIC512 };
-    tessera_testbenches::design("sq_fetch_small", || SqFetch::new(&config))
+    tessera_testbenches::design_for("sq_fetch_small", &config, SqFetch::new)
 }
 
 /// A send entry as the host means it.
