@@ -70,8 +70,11 @@ pub fn pairs(module: &Module) -> usize {
         let mut best: Option<(usize, usize, usize)> = None;
         for net in &luts[lut] {
             let Some(others) = by_net.get_mut(net) else { continue };
-            others.retain(|other| !taken[*other]);
-            for other in others.iter().take(LOOKED_AT) {
+            // Not for each LUT: those of a net that selects are thousands.
+            if others.iter().take(2 * LOOKED_AT).filter(|other| taken[**other]).count() > LOOKED_AT {
+                others.retain(|other| !taken[*other]);
+            }
+            for other in others.iter().filter(|other| !taken[**other]).take(LOOKED_AT) {
                 let common = luts[*other].iter().filter(|input| luts[lut].contains(input)).count();
                 if luts[lut].len() + luts[*other].len() - common > TOGETHER {
                     continue;
