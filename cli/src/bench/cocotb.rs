@@ -152,7 +152,7 @@ impl Bench {
             Err(error) => return Ok(skipped(&error)),
         };
         let [mut translate, mut compile] =
-            self.cocotb.verilate(&verilator, &make, (&self.top, "nic.v"), &self.folder, "-O3");
+            self.cocotb.verilate(&verilator, &make, (&self.top, "nic.v"), &self.folder, &["OPT_FAST=-O3"]);
         finish(&mut translate, &self.folder.join("verilator-build.log"))?;
         finish(&mut compile, &self.folder.join("verilator-make.log"))?;
         let mut simulator = Command::new(self.folder.join("verilator/sim"));

@@ -77,14 +77,14 @@ impl Cocotb {
     }
 
     /// Commands that make `verilator/sim` in `folder` of a Verilog file there: Verilator, and a make.
-    /// Only the ports of `top` are open to Python.
+    /// Only the ports of `top` are open to Python. `settings` are those of Verilator's makefile: `OPT_FAST=-O3`.
     pub fn verilate(
         &self,
         verilator: &Verilator,
         make: &Path,
         (top, file): (&str, &str),
         folder: &Path,
-        optimise: &str,
+        settings: &[&str],
     ) -> [Command; 2] {
         let libraries = self.libraries().display().to_string();
         let mut translate = verilator.command();
@@ -102,7 +102,7 @@ impl Cocotb {
         let mut compile = Command::new(make);
         compile
             .args(["-j", "2", "-C", "verilator", "-f", "Vtop.mk"])
-            .arg(format!("OPT_FAST={optimise}"))
+            .args(settings)
             // What the pinned one, which was not configured here, leaves empty.
             .args([
                 "CFG_CXXFLAGS_STD=-std=c++17",

