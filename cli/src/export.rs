@@ -176,7 +176,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         Shell::Axi => format!("tessera_{}_axi", config.name),
         Shell::Corundum => "tessera_corundum".to_owned(),
     };
-    let block = (args.shell == Shell::Corundum).then(|| file.with_file_name("mqnic_app_block.v"));
+    let block = (args.shell == Shell::Corundum).then(|| file.with_file_name(export_template::MQNIC_FILE));
     let instance = args.project.then(|| file.with_file_name(format!("{top}_instance.v")));
     let core = args.project.then(|| file.with_file_name(format!("{top}.core")));
     check_files(&[

@@ -69,6 +69,9 @@ pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
     let quoted = |name: &str| format!("      - '{}'", name.replace('\'', "''"));
     let listed: Vec<String> =
         files.iter().filter_map(|file| Some(quoted(file.file_name()?.to_str()?))).collect();
+    // Corundum's block is around what is exported.
+    let block = files.iter().any(|file| file.file_name().is_some_and(|name| name == MQNIC_FILE));
+    let top = if block { "mqnic_app_block" } else { export.top.as_str() };
     format!(
         "CAPI=2:\nname: tessera:nic:{name}:{}\n\
          description: Tessera, a transport block without queue pairs ({name})\n\n\
@@ -77,9 +80,12 @@ pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
          filesets: [rtl]\n    toplevel: {}\n    flow_options:\n      tool: verilator\n",
         env!("CARGO_PKG_VERSION"),
         listed.join("\n"),
-        export.top,
+        top,
     )
 }
+
+/// The file with Corundum's block in it.
+pub const MQNIC_FILE: &str = "mqnic_app_block.v";
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +139,10 @@ mod tests {
         assert!(text.contains("      - 'a.v'\n      - 'b.v'\n"), "{text}");
         let text = core("tiny_axi", export, &[Path::new("it's: #1.v")]);
         assert!(text.contains("      - 'it''s: #1.v'\n"), "{text}");
-        assert!(text.contains("toplevel: tessera_tiny_axi"), "{text}");
+        assert!(text.contains("toplevel: tessera_tiny_axi\n"), "{text}");
+        let (_, export) = tiny().find(|(shell, _)| *shell == Shell::Corundum).unwrap();
+        let text = core("tiny_corundum", export, &[Path::new("a.v"), Path::new("to/mqnic_app_block.v")]);
+        assert!(text.contains("toplevel: mqnic_app_block\n"), "{text}");
     }
 
     /// What is to be copied fits the exported Verilog: no width, no port, no name is another.

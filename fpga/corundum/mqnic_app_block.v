@@ -566,6 +566,8 @@ module mqnic_app_block #(
     wire [63:0] cpl_tag_in = {{(64 - TAG){1'b0}}, s_axis_sync_tx_cpl_tag[P * TAG +: TAG]};
     wire [63:0] awaddr = {{(64 - AXIL_APP_CTRL_ADDR_WIDTH){1'b0}}, s_axil_app_ctrl_awaddr};
     wire [63:0] araddr = {{(64 - AXIL_APP_CTRL_ADDR_WIDTH){1'b0}}, s_axil_app_ctrl_araddr};
+    // The clock that stamps are of: the time of day, or the lower 48 bits of the relative time.
+    wire [95:0] now = PTP_TS_FMT_TOD != 0 ? ptp_sync_ts_tod : {48'd0, ptp_sync_ts_rel[47:0]};
     wire [95:0] cpl_ts_out;
     wire [30:0] cpl_tag_out;
     // Corundum's transmit engine sets the top bit of its tags and ignores completions without it.
@@ -739,7 +741,7 @@ module mqnic_app_block #(
         .m_cpl_ready(m_axis_sync_tx_cpl_ready[P]),
         .tag_top(tag_top),
         .port(port[7:0]),
-        .now(ptp_sync_ts_tod),
+        .now(now),
         .ctrl_read_desc_valid(m_axis_ctrl_dma_read_desc_valid),
         .ctrl_read_desc_ready(m_axis_ctrl_dma_read_desc_ready),
         .ctrl_read_desc_dma_addr(m_axis_ctrl_dma_read_desc_dma_addr),

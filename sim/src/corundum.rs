@@ -114,6 +114,28 @@ impl Board {
             ("STAT_INC_WIDTH", 24),
             ("STAT_ID_WIDTH", 12),
             ("TESSERA_PORT", self.port),
+            // What the core hands on and nothing here depends on.
+            ("PTP_USE_SAMPLE_CLOCK", 1),
+            ("DDR_GROUP_SIZE", 1),
+            ("AXI_DDR_AWUSER_ENABLE", 0),
+            ("AXI_DDR_WUSER_ENABLE", 0),
+            ("AXI_DDR_BUSER_ENABLE", 0),
+            ("AXI_DDR_ARUSER_ENABLE", 0),
+            ("AXI_DDR_RUSER_ENABLE", 0),
+            ("AXI_DDR_MAX_BURST_LEN", 256),
+            ("AXI_DDR_NARROW_BURST", 0),
+            ("AXI_DDR_FIXED_BURST", 0),
+            ("AXI_DDR_WRAP_BURST", 0),
+            ("HBM_GROUP_SIZE", 1),
+            ("AXI_HBM_AWUSER_ENABLE", 0),
+            ("AXI_HBM_WUSER_ENABLE", 0),
+            ("AXI_HBM_BUSER_ENABLE", 0),
+            ("AXI_HBM_ARUSER_ENABLE", 0),
+            ("AXI_HBM_RUSER_ENABLE", 0),
+            ("AXI_HBM_MAX_BURST_LEN", 256),
+            ("AXI_HBM_NARROW_BURST", 0),
+            ("AXI_HBM_FIXED_BURST", 0),
+            ("AXI_HBM_WRAP_BURST", 0),
         ]);
         for (memory, data, address) in [("DDR", 512, 34), ("HBM", 256, 33)] {
             let name = |what: &str| -> &'static str {

@@ -166,6 +166,11 @@ fn exchange(name: &str, board: &Board) {
         assert_eq!(own(offset::TX_PASSED), 400);
         assert_eq!(own(offset::TX_ENDED), injected);
         assert_eq!(own(offset::PORT), board.port as u64);
+        // Stamps and NOW are of one clock: here, how many clocks there were.
+        let time = |at: u32| [0, 4, 8].map(|word| own(at + word));
+        let [[sent, rest @ ..], [now, above @ ..]] = [offset::TX_TIME, offset::NOW].map(time);
+        assert_eq!([rest, above], [[0; 2]; 2]);
+        assert!((1..now).contains(&sent) && now - sent < 100_000, "sent at {sent}, now {now}");
         assert_eq!(taken, u64::from(context.counter(Counter::RxFrames).unwrap()));
         let cluster = session.cluster.lock();
         let nic = &cluster.nics()[from];
@@ -257,6 +262,10 @@ fn boards() -> Vec<(&'static str, Board)> {
         ("25G, PCIe of 256 bits", one().streams(64, 128).ram(2, 256).with("RAM_ADDR_WIDTH", 16)),
         ("100G, two TLPs of 256 bits", Board::default().ram(4, 256).with("TX_TAG_WIDTH", 8)),
         ("10G, PCIe of 128 bits", Board::default().streams(64, 64).ram(2, 128)),
+        (
+            "four ports of one interface",
+            Board { interfaces: 4, port: 3, ..Board::default() }.with("IF_COUNT", 1).with("PORTS_PER_IF", 4),
+        ),
         ("streams of 256 bits", Board::default().streams(256, 256)),
     ]
 }

@@ -256,7 +256,12 @@ pub struct CorundumHost {
     /// The statistics stream: count, counter, valid.
     stat: [PortId; 3],
     statistics: std::collections::BTreeMap<u64, u64>,
+    /// The relative time, of which the MAC's stamps are the lower bits.
+    time: PortId,
 }
+
+/// What stands in the relative time above the bits that stamps have.
+const EARLIER: u64 = 0xABCD << 48;
 
 impl CorundumHost {
     pub(super) fn new(dut: &Dut, options: [DmaOptions; 2], seed: u64) -> Result<Self, ModelError> {
@@ -290,6 +295,7 @@ impl CorundumHost {
             completed: Vec::new(),
             stat: [stat("tdata")?, stat("tid")?, stat("tvalid")?],
             statistics: Default::default(),
+            time: dut.port("ptp_sync_ts_rel")?,
         })
     }
 
@@ -298,6 +304,8 @@ impl CorundumHost {
         let ready = dut.port("m_axis_stat_tready")?;
         dut.set(ready, 1u64);
         dut.set(self.to_host[1], 1u64);
+        // A time of day that is no time of a stamp.
+        dut.set_wide(dut.port("ptp_sync_ts_tod")?, &[u64::MAX, u64::MAX >> 32]);
         Ok(())
     }
 
@@ -368,6 +376,7 @@ impl CorundumHost {
             dut.settle();
         }
         self.classes.iter_mut().for_each(|class| class.shake(dut));
+        dut.set(self.time, EARLIER | now);
         self.frames(dut);
         self.completions(dut);
         if dut.is_high(self.stat[2]) {

@@ -163,6 +163,7 @@ pub(super) fn build(
         &design.essence(),
         &arguments.join(" "),
         &compiler_flags.join(" "),
+        if options.hurried { "hurried" } else { "" },
     ] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
-/// Flags of every C++ file; part of a model's cache key.
+/// Flags of every C++ file, of Verilator's run-time too; part of a model's cache key.
 pub(super) fn flags(options: &BuildOptions) -> Vec<String> {
     let on = |yes: bool| u8::from(yes);
     let (vcd, fst) = (on(options.trace == Trace::Vcd), on(options.trace == Trace::Fst));
@@ -37,10 +37,6 @@ pub(super) fn flags(options: &BuildOptions) -> Vec<String> {
         "-DVM_SC=0".into(),
         "-DVM_TIMING=0".into(),
     ]);
-    if options.hurried {
-        // Only so that such a model is another one in the cache.
-        flags.push("-DTESSERA_HURRIED=1".into());
-    }
     flags
 }
 
