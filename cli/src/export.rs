@@ -176,7 +176,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         Shell::Axi => format!("tessera_{}_axi", config.name),
         Shell::Corundum => "tessera_corundum".to_owned(),
     };
-    let block = (args.shell == Shell::Corundum).then(|| file.with_file_name(export_template::MQNIC_FILE));
+    let block = (args.shell == Shell::Corundum).then(|| file.with_file_name("mqnic_app_block.v"));
     let instance = args.project.then(|| file.with_file_name(format!("{top}_instance.v")));
     let core = args.project.then(|| file.with_file_name(format!("{top}.core")));
     check_files(&[
@@ -202,7 +202,9 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
             Shell::Corundum => format!("{}_corundum", config.name),
         };
         let files: Vec<_> = std::iter::once(file.as_path()).chain(block.as_deref()).collect();
-        output::write(&core, export_template::core(&name, &export, &files))?;
+        // Corundum's block is around what is exported.
+        let outermost = if block.is_some() { "mqnic_app_block" } else { &export.top };
+        output::write(&core, export_template::core(&name, outermost, &files))?;
         println!("{}: a FuseSoC core", core.display());
     }
     let modules = export.verilog.lines().filter(|line| line.starts_with("module ")).count();
@@ -233,6 +235,33 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a project is given for Corundum: what lints is the block that Corundum instantiates, and it is clean.
+    #[test]
+    fn a_core_for_corundum_lints_its_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ExportArgs {
+            config: Some("tiny".into()),
+            shell: Shell::Corundum,
+            out: Some(folder.path().join("tessera_corundum.v")),
+            json: None,
+            project: true,
+            sizes: false,
+        };
+        run(&args).unwrap_or_else(|failure| panic!("{failure}"));
+        let core = std::fs::read_to_string(folder.path().join("tessera_corundum.core")).unwrap();
+        let (_, rest) = core.split_once("toplevel: ").unwrap();
+        let top = rest.lines().next().unwrap();
+        assert_eq!(top, "mqnic_app_block");
+        let files: Vec<_> = core.lines().filter_map(|line| line.trim().strip_prefix("- '")).collect();
+        assert_eq!(files, ["tessera_corundum.v'", "mqnic_app_block.v'"]);
+        let options = tessera_sim::tools::ToolOptions::default();
+        let mut lint = tessera_sim::tools::pinned_verilator(&options).unwrap().command();
+        lint.args(["--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", top]);
+        lint.args(files.iter().map(|file| file.trim_end_matches('\'')));
+        let output = lint.current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 
     #[test]
     fn no_file_is_written_over_another() {

@@ -64,14 +64,12 @@ pub fn instance(export: &Export, shell: Shell) -> String {
 }
 
 /// A FuseSoC core (CAPI2) of that name of the exported file: the NIC for others to depend on, and lint.
-pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
+/// Its outermost module is `top`.
+pub fn core(name: &str, top: &str, files: &[&Path]) -> String {
     // Quoted as YAML has it: a name may have what means something there.
     let quoted = |name: &str| format!("      - '{}'", name.replace('\'', "''"));
     let listed: Vec<String> =
         files.iter().filter_map(|file| Some(quoted(file.file_name()?.to_str()?))).collect();
-    // Corundum's block is around what is exported.
-    let block = files.iter().any(|file| file.file_name().is_some_and(|name| name == MQNIC_FILE));
-    let top = if block { "mqnic_app_block" } else { export.top.as_str() };
     format!(
         "CAPI=2:\nname: tessera:nic:{name}:{}\n\
          description: Tessera, a transport block without queue pairs ({name})\n\n\
@@ -83,9 +81,6 @@ pub fn core(name: &str, export: &Export, files: &[&Path]) -> String {
         top,
     )
 }
-
-/// The file with Corundum's block in it.
-pub const MQNIC_FILE: &str = "mqnic_app_block.v";
 
 #[cfg(test)]
 mod tests {
@@ -133,16 +128,12 @@ mod tests {
 
     #[test]
     fn a_core_lists_its_files() {
-        let (_, export) = tiny().find(|(shell, _)| *shell == Shell::Axi).unwrap();
-        let text = core("tiny_axi", export, &[Path::new("/somewhere/a.v"), Path::new("b.v")]);
+        let text = core("tiny_axi", "tessera_tiny_axi", &[Path::new("/somewhere/a.v"), Path::new("b.v")]);
         assert!(text.starts_with("CAPI=2:\nname: tessera:nic:tiny_axi:"), "{text}");
         assert!(text.contains("      - 'a.v'\n      - 'b.v'\n"), "{text}");
-        let text = core("tiny_axi", export, &[Path::new("it's: #1.v")]);
+        let text = core("tiny_axi", "tessera_tiny_axi", &[Path::new("it's: #1.v")]);
         assert!(text.contains("      - 'it''s: #1.v'\n"), "{text}");
         assert!(text.contains("toplevel: tessera_tiny_axi\n"), "{text}");
-        let (_, export) = tiny().find(|(shell, _)| *shell == Shell::Corundum).unwrap();
-        let text = core("tiny_corundum", export, &[Path::new("a.v"), Path::new("to/mqnic_app_block.v")]);
-        assert!(text.contains("toplevel: mqnic_app_block\n"), "{text}");
     }
 
     /// What is to be copied fits the exported Verilog: no width, no port, no name is another.

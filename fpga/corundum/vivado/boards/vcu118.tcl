@@ -8,6 +8,8 @@ set board {
         AXIS_SYNC_DATA_WIDTH 512
         RAM_SEG_COUNT        2
         RAM_SEG_DATA_WIDTH   512
+        PTP_CLK_PERIOD_NS_NUM   32
+        PTP_CLK_PERIOD_NS_DENOM 5
     }
     config {}
 }
