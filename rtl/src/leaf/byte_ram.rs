@@ -20,6 +20,7 @@ pub struct ByteRam<const W: usize, const K: usize, const A: usize> {
     /// The word, one clock after its address.
     pub read_data: Signal<Out, Bits<W>>,
     _depth_log2: usize,
+    _style: &'static str,
     _words: std::collections::BTreeMap<u64, Bits<W>>,
 }
 
@@ -39,8 +40,14 @@ impl<const W: usize, const K: usize, const A: usize> ByteRam<W, K, A> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _depth_log2: depth_log2,
+            _style: "block",
             _words: std::collections::BTreeMap::new(),
         }
+    }
+
+    /// The same RAM with another `ram_style` hint (`"ultra"`).
+    pub fn with_style(self, style: &'static str) -> Self {
+        Self { _style: style, ..self }
     }
 
     fn word(&self, address: Bits<A>) -> u64 {
@@ -78,13 +85,14 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ByteRam<W, K, A> 
         };
         Verilog::Custom(format!(
             "// cell: byte_ram_{W}x{words}\n\
-             (* ram_style = \"block\" *) reg [{msb}:0] mem [0:{last}];\n\
+             (* ram_style = \"{style}\" *) reg [{msb}:0] mem [0:{last}];\n\
              integer i;\n\
              always @(posedge clock) begin\n\
              \x20 for (i = 0; i < {K}; i = i + 1)\n\
              \x20   if (write_enable[i]) mem[write_address[{top}:0]][i*8 +: 8] <= write_data[i*8 +: 8];\n\
              \x20 read_data <= mem[read_address[{top}:0]];\n\
              end\n{unused}",
+            style = self._style,
             words = 1usize << depth,
             msb = W - 1,
             last = (1usize << depth) - 1,

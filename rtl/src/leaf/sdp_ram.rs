@@ -75,7 +75,8 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
     }
 
     /// The same RAM, whose words are 0 until they are written: for one that a neighbour outside of the
-    /// NIC reads, which chokes in a four-state simulator on what nobody wrote.
+    /// NIC reads, which chokes in a four-state simulator on what nobody wrote. In an FPGA such RAMs power up so by themselves,
+    /// and UltraRAM has no initial words to be told.
     pub fn from_zeros(self) -> Self {
         Self { _zeros: true, ..self }
     }
@@ -123,7 +124,8 @@ impl<T: Synth, const A: usize> Logic for SdpRam<T, A> {
         let collision = if self._old { String::new() } else { garbled("read_data", depth - 1) };
         let zeros = if self._zeros {
             format!(
-                "integer word;\ninitial for (word = 0; word < {words}; word = word + 1) mem[word] = {width}'h0;\n",
+                "`ifndef SYNTHESIS\ninteger word;\n\
+                 initial for (word = 0; word < {words}; word = word + 1) mem[word] = {width}'h0;\n`endif\n",
                 words = 1usize << depth
             )
         } else {

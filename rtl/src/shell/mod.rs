@@ -10,6 +10,7 @@ pub mod corundum_nic;
 pub mod frame_join;
 pub mod frame_tap;
 pub mod geared_axi_nic;
+pub mod line_ring;
 pub mod narrow_axi_nic;
 pub mod seg_read;
 pub mod seg_write;

@@ -7,18 +7,21 @@
 //!            └─> status            done, by tag <─ read_status ┘
 //! ```
 //!
+//! The RAM is UltraRAM where there is some: 512 lines of it were 62 block RAMs for four ports.
+//!
 //! The engine puts the byte at the address at the beginning of a line (128 bytes, a word of each
 //! segment), whatever the address. Descriptors may end in any order; data is sent in theirs.
 //!
 //! Contract:
-//! - one descriptor per two clocks, 34 under way, as long as there are lines: a ring of
-//!   `2^depth_log2`, of which no descriptor crosses the end;
+//! - one descriptor of 1 to 4,096 bytes per two clocks, three where the ring ([`LineRing`]) of
+//!   `2^depth_log2` lines begins again, 34 under way; `desc_ready` is of registers alone;
 //! - writes of the engine are always taken, one per segment and clock; `wr_done` a clock later;
 //! - one beat per clock from the clock after a status; bytes past the end are zero. Of a descriptor
 //!   that failed all of them are, and its status says so.
 //!
 //! Verified by `testbenches/tests/segments.rs`.
 
+use super::line_ring::LineRing;
 use crate::prelude::*;
 use crate::stream::Fifo;
 
@@ -27,7 +30,7 @@ use crate::stream::Fifo;
 pub struct SegReadTask {
     /// First line, and how many go back to the ring.
     pub line: Bits<12>,
-    pub taken: Bits<12>,
+    pub taken: Bits<6>,
     /// Beats of 64 bytes, less one.
     pub last: Bits<6>,
     /// Bytes of the last beat, 0 = all.
@@ -79,13 +82,11 @@ pub struct SegRead<const A: usize> {
     pub wr_cmd_addr_1: Signal<In, Bits<A>>,
     pub wr_cmd_data: Signal<In, Bits<1024>>,
     pub wr_done: Signal<Out, Bits<2>>,
+    ring: LineRing,
     tasks: Fifo<SegReadTask, 5>,
     out: Fifo<SegReadBeat, 3>,
     segment_0: ByteRam<512, 64, A>,
     segment_1: ByteRam<512, 64, A>,
-    /// Lines given out and given back, counted one bit wider than an address.
-    head: Dff<Bits<12>>,
-    oldest: Dff<Bits<12>>,
     number: Dff<Bits<6>>,
     asks: Dff<Bit>,
     ask_addr: Dff<Bits<64>>,
@@ -106,15 +107,8 @@ pub struct SegRead<const A: usize> {
     walk_tail: Dff<Bits<6>>,
     walk_tag: Dff<Bits<8>>,
     written: Dff<Bits<2>>,
-    lines: Signal<Local, Bits<12>>,
-    place: Signal<Local, Bits<12>>,
-    to_end: Signal<Local, Bits<12>>,
-    skips: Signal<Local, Bit>,
-    line: Signal<Local, Bits<12>>,
-    needs: Signal<Local, Bits<12>>,
-    used: Signal<Local, Bits<12>>,
-    fits: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
+    lines: Signal<Local, Bits<6>>,
     beats: Signal<Local, Bits<13>>,
     ends: Signal<Local, Bits<64>>,
     breaks: Signal<Local, Bits<64>>,
@@ -127,17 +121,14 @@ pub struct SegRead<const A: usize> {
     cut: Signal<Local, Bits<9>>,
     one: Constant<Bits<64>>,
     ones: Constant<Bits<512>>,
-    depth: Constant<Bits<12>>,
-    line_mask: Constant<Bits<12>>,
 }
 
 impl<const A: usize> SegRead<A> {
     /// A RAM of `2^depth_log2` lines.
     ///
     /// # Panics
-    /// When the longest descriptor does not fit, or `depth_log2` is above `A` or 11.
+    /// When `depth_log2` is below 7, or above `A` or 11.
     pub fn new(depth_log2: usize) -> Self {
-        assert!((7..=11).contains(&depth_log2), "a ring of 2^{depth_log2} lines: 2^7 to 2^11");
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -168,12 +159,11 @@ impl<const A: usize> SegRead<A> {
             wr_cmd_addr_1: Default::default(),
             wr_cmd_data: Default::default(),
             wr_done: Default::default(),
+            ring: LineRing::new(depth_log2, 32),
             tasks: Fifo::new(5),
             out: Fifo::new(3),
-            segment_0: ByteRam::new(depth_log2),
-            segment_1: ByteRam::new(depth_log2),
-            head: Default::default(),
-            oldest: Default::default(),
+            segment_0: ByteRam::new(depth_log2).with_style("ultra"),
+            segment_1: ByteRam::new(depth_log2).with_style("ultra"),
             number: Default::default(),
             asks: Default::default(),
             ask_addr: Default::default(),
@@ -191,15 +181,8 @@ impl<const A: usize> SegRead<A> {
             walk_tail: Default::default(),
             walk_tag: Default::default(),
             written: Default::default(),
-            lines: Default::default(),
-            place: Default::default(),
-            to_end: Default::default(),
-            skips: Default::default(),
-            line: Default::default(),
-            needs: Default::default(),
-            used: Default::default(),
-            fits: Default::default(),
             take: Default::default(),
+            lines: Default::default(),
             beats: Default::default(),
             ends: Default::default(),
             breaks: Default::default(),
@@ -212,8 +195,6 @@ impl<const A: usize> SegRead<A> {
             cut: Default::default(),
             one: Constant::new(1u64.into()),
             ones: Constant::new(!Bits::<512>::default()),
-            depth: Constant::new((1u64 << depth_log2).into()),
-            line_mask: Constant::new(((1u64 << depth_log2) - 1).into()),
         }
     }
 }
@@ -222,9 +203,11 @@ impl<const A: usize> Logic for SegRead<A> {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, head, oldest, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat,
-            room, walks, walk_upper, walk_last, walk_error, walk_tail, walk_tag, written
+            self, clk, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat, room, walks,
+            walk_upper, walk_last, walk_error, walk_tail, walk_tag, written
         );
+        self.ring.clk.next = self.clk.val();
+        self.ring.rst.next = self.rst.val();
         self.tasks.clk.next = self.clk.val();
         self.tasks.rst.next = self.rst.val();
         self.out.clk.next = self.clk.val();
@@ -232,25 +215,16 @@ impl<const A: usize> Logic for SegRead<A> {
         self.segment_0.clock.next = self.clk.val();
         self.segment_1.clock.next = self.clk.val();
 
-        // Lines for a descriptor, from the ring's beginning where its end is too near.
-        self.lines.next = bit_cast::<12, 13>((self.desc_length.val() + 127) >> 7);
-        self.place.next = self.head.q.val() & self.line_mask.val();
-        self.to_end.next = self.depth.val() - self.place.val();
-        self.skips.next = self.lines.val() > self.to_end.val();
-        self.line.next = self.place.val();
-        self.needs.next = self.lines.val();
-        if self.skips.val() {
-            self.line.next = 0.into();
-            self.needs.next = self.lines.val() + self.to_end.val();
-        }
-        self.used.next = self.head.q.val() - self.oldest.q.val();
-        self.fits.next = self.used.val() + self.needs.val() <= self.depth.val();
-        self.desc_ready.next = !self.asks.q.val() & self.tasks.in_ready.val() & self.fits.val();
+        // Lines for a descriptor, of registers alone.
+        self.lines.next = ((self.desc_length.val() + 127) >> 7).get_bits::<6>(0);
+        self.desc_ready.next = !self.asks.q.val() & self.tasks.in_ready.val() & self.ring.ready.val();
         self.take.next = self.desc_valid.val() & self.desc_ready.val();
         self.beats.next = ((self.desc_length.val() + 63) >> 6) - 1;
+        self.ring.lend.next = self.take.val();
+        self.ring.count.next = self.lines.val();
         self.tasks.in_valid.next = self.take.val();
-        self.tasks.in_data.next.line = self.line.val();
-        self.tasks.in_data.next.taken = self.needs.val();
+        self.tasks.in_data.next.line = self.ring.line.val();
+        self.tasks.in_data.next.taken = self.lines.val();
         self.tasks.in_data.next.last = self.beats.val().get_bits::<6>(0);
         self.tasks.in_data.next.tail = self.desc_length.val().get_bits::<6>(0);
         self.tasks.in_data.next.number = self.number.q.val();
@@ -261,11 +235,10 @@ impl<const A: usize> Logic for SegRead<A> {
         if self.take.val() {
             self.asks.d.next = true;
             self.ask_addr.d.next = self.desc_address.val();
-            self.ask_line.d.next = bit_cast::<A, 12>(self.line.val());
+            self.ask_line.d.next = bit_cast::<A, 12>(self.ring.line.val());
             self.ask_len.d.next = bit_cast::<16, 13>(self.desc_length.val());
             self.ask_tag.d.next = self.number.q.val();
             self.number.d.next = self.number.q.val() + 1;
-            self.head.d.next = self.head.q.val() + self.needs.val();
         }
         self.read_desc_valid.next = self.asks.q.val();
         self.read_desc_dma_addr.next = self.ask_addr.q.val();
@@ -303,13 +276,14 @@ impl<const A: usize> Logic for SegRead<A> {
         self.walk_tail.d.next = self.tasks.out_data.val().tail;
         self.walk_tag.d.next = self.tasks.out_data.val().tag;
         self.tasks.out_ready.next = self.walk.val() & self.last.val();
+        self.ring.back.next = self.walk.val() & self.last.val();
+        self.ring.returned.next = self.tasks.out_data.val().taken;
         self.ends.next = self.ended.q.val();
         self.breaks.next = self.broken.q.val();
         if self.walk.val() {
             self.beat.d.next = self.beat.q.val() + 1;
             if self.last.val() {
                 self.beat.d.next = 0.into();
-                self.oldest.d.next = self.oldest.q.val() + self.tasks.out_data.val().taken;
                 self.ends.next = self.ends.val() & !(self.one.val() << self.tasks.out_data.val().number);
                 self.breaks.next = self.breaks.val() & !(self.one.val() << self.tasks.out_data.val().number);
             }
@@ -356,8 +330,6 @@ impl<const A: usize> Logic for SegRead<A> {
         self.status_error.next = self.out.out_data.val().error;
 
         if self.rst.val() {
-            self.head.d.next = 0.into();
-            self.oldest.d.next = 0.into();
             self.number.d.next = 0.into();
             self.asks.d.next = false;
             self.ended.d.next = 0.into();

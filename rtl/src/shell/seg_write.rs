@@ -11,14 +11,15 @@
 //! puts it where the address says, whatever that is.
 //!
 //! Contract:
-//! - one descriptor per clock, 34 under way, as long as there are lines: a ring of
-//!   `2^depth_log2`, of which no descriptor crosses the end;
+//! - one descriptor of 1 to 4,136 bytes per two clocks, three where the ring ([`LineRing`]) of
+//!   `2^depth_log2` lines begins again, 34 under way; `desc_ready` is of registers alone;
 //! - one beat per clock, and an address for the engine when the last is there;
 //! - a word of each segment is read per clock, and stays until it is taken;
 //! - the status comes a clock after the engine's, in the engine's order. Any error is one.
 //!
 //! Verified by `testbenches/tests/segments.rs`.
 
+use super::line_ring::LineRing;
 use crate::prelude::*;
 use crate::stream::Fifo;
 
@@ -29,7 +30,7 @@ pub struct SegWriteTask {
     pub length: Bits<13>,
     /// First line, and how many go back to the ring.
     pub line: Bits<12>,
-    pub taken: Bits<12>,
+    pub taken: Bits<6>,
     /// Beats of 64 bytes, less one.
     pub last: Bits<7>,
     pub tag: Bits<8>,
@@ -39,7 +40,7 @@ pub struct SegWriteTask {
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct SegLent {
     pub number: Bits<6>,
-    pub taken: Bits<12>,
+    pub taken: Bits<6>,
 }
 
 /// `A` address bits of a segment.
@@ -75,15 +76,13 @@ pub struct SegWrite<const A: usize> {
     pub rd_resp_data: Signal<Out, Bits<1024>>,
     pub rd_resp_valid: Signal<Out, Bits<2>>,
     pub rd_resp_ready: Signal<In, Bits<2>>,
+    ring: LineRing,
     tasks: Fifo<SegWriteTask, 5>,
     lent: Fifo<SegLent, 5>,
     /// The NIC's tag by the engine's.
     tags: SdpRam<Bits<8>, 6>,
     segment_0: SdpRam<Bits<512>, A>,
     segment_1: SdpRam<Bits<512>, A>,
-    /// Lines given out and given back, counted one bit wider than an address.
-    head: Dff<Bits<12>>,
-    oldest: Dff<Bits<12>>,
     number: Dff<Bits<6>>,
     /// Beats of the present task that were written.
     beat: Dff<Bits<7>>,
@@ -101,15 +100,8 @@ pub struct SegWrite<const A: usize> {
     full_1: Dff<Bit>,
     asked_0: Dff<Bits<A>>,
     asked_1: Dff<Bits<A>>,
-    lines: Signal<Local, Bits<12>>,
-    place: Signal<Local, Bits<12>>,
-    to_end: Signal<Local, Bits<12>>,
-    skips: Signal<Local, Bit>,
-    line: Signal<Local, Bits<12>>,
-    needs: Signal<Local, Bits<12>>,
-    used: Signal<Local, Bits<12>>,
-    fits: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
+    lines: Signal<Local, Bits<6>>,
     beats: Signal<Local, Bits<13>>,
     last: Signal<Local, Bit>,
     put: Signal<Local, Bit>,
@@ -123,17 +115,14 @@ pub struct SegWrite<const A: usize> {
     read_0: Signal<Local, Bits<A>>,
     read_1: Signal<Local, Bits<A>>,
     one: Constant<Bits<64>>,
-    depth: Constant<Bits<12>>,
-    line_mask: Constant<Bits<12>>,
 }
 
 impl<const A: usize> SegWrite<A> {
     /// A RAM of `2^depth_log2` lines.
     ///
     /// # Panics
-    /// When the longest descriptor may not fit, or `depth_log2` is above `A` or 11.
+    /// When `depth_log2` is below 7, or above `A` or 11.
     pub fn new(depth_log2: usize) -> Self {
-        assert!((7..=11).contains(&depth_log2), "a ring of 2^{depth_log2} lines: 2^7 to 2^11");
         Self {
             clk: Default::default(),
             rst: Default::default(),
@@ -164,13 +153,12 @@ impl<const A: usize> SegWrite<A> {
             rd_resp_data: Default::default(),
             rd_resp_valid: Default::default(),
             rd_resp_ready: Default::default(),
+            ring: LineRing::new(depth_log2, 33),
             tasks: Fifo::new(5),
             lent: Fifo::new(5),
             tags: SdpRam::new(6),
-            segment_0: SdpRam::new(depth_log2).with_style("block").from_zeros(),
-            segment_1: SdpRam::new(depth_log2).with_style("block").from_zeros(),
-            head: Default::default(),
-            oldest: Default::default(),
+            segment_0: SdpRam::new(depth_log2).with_style("ultra").from_zeros(),
+            segment_1: SdpRam::new(depth_log2).with_style("ultra").from_zeros(),
             number: Default::default(),
             beat: Default::default(),
             asks: Default::default(),
@@ -185,15 +173,8 @@ impl<const A: usize> SegWrite<A> {
             full_1: Default::default(),
             asked_0: Default::default(),
             asked_1: Default::default(),
-            lines: Default::default(),
-            place: Default::default(),
-            to_end: Default::default(),
-            skips: Default::default(),
-            line: Default::default(),
-            needs: Default::default(),
-            used: Default::default(),
-            fits: Default::default(),
             take: Default::default(),
+            lines: Default::default(),
             beats: Default::default(),
             last: Default::default(),
             put: Default::default(),
@@ -207,8 +188,6 @@ impl<const A: usize> SegWrite<A> {
             read_0: Default::default(),
             read_1: Default::default(),
             one: Constant::new(1u64.into()),
-            depth: Constant::new((1u64 << depth_log2).into()),
-            line_mask: Constant::new(((1u64 << depth_log2) - 1).into()),
         }
     }
 }
@@ -217,9 +196,11 @@ impl<const A: usize> Logic for SegWrite<A> {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, head, oldest, number, beat, asks, ask_addr, ask_line, ask_len, ask_tag, ended, told,
-            told_error, full_0, full_1, asked_0, asked_1
+            self, clk, number, beat, asks, ask_addr, ask_line, ask_len, ask_tag, ended, told, told_error,
+            full_0, full_1, asked_0, asked_1
         );
+        self.ring.clk.next = self.clk.val();
+        self.ring.rst.next = self.rst.val();
         self.tasks.clk.next = self.clk.val();
         self.tasks.rst.next = self.rst.val();
         self.lent.clk.next = self.clk.val();
@@ -228,32 +209,20 @@ impl<const A: usize> Logic for SegWrite<A> {
         self.segment_0.clock.next = self.clk.val();
         self.segment_1.clock.next = self.clk.val();
 
-        // Lines for a descriptor, from the ring's beginning where its end is too near.
-        self.lines.next = bit_cast::<12, 13>((self.desc_length.val() + 127) >> 7);
-        self.place.next = self.head.q.val() & self.line_mask.val();
-        self.to_end.next = self.depth.val() - self.place.val();
-        self.skips.next = self.lines.val() > self.to_end.val();
-        self.line.next = self.place.val();
-        self.needs.next = self.lines.val();
-        if self.skips.val() {
-            self.line.next = 0.into();
-            self.needs.next = self.lines.val() + self.to_end.val();
-        }
-        self.used.next = self.head.q.val() - self.oldest.q.val();
-        self.fits.next = self.used.val() + self.needs.val() <= self.depth.val();
-        self.desc_ready.next = self.tasks.in_ready.val() & self.fits.val();
+        // Lines for a descriptor, of registers alone.
+        self.lines.next = ((self.desc_length.val() + 127) >> 7).get_bits::<6>(0);
+        self.desc_ready.next = self.tasks.in_ready.val() & self.ring.ready.val();
         self.take.next = self.desc_valid.val() & self.desc_ready.val();
         self.beats.next = ((self.desc_length.val() + 63) >> 6) - 1;
+        self.ring.lend.next = self.take.val();
+        self.ring.count.next = self.lines.val();
         self.tasks.in_valid.next = self.take.val();
         self.tasks.in_data.next.address = self.desc_address.val();
         self.tasks.in_data.next.length = self.desc_length.val();
-        self.tasks.in_data.next.line = self.line.val();
-        self.tasks.in_data.next.taken = self.needs.val();
+        self.tasks.in_data.next.line = self.ring.line.val();
+        self.tasks.in_data.next.taken = self.lines.val();
         self.tasks.in_data.next.last = self.beats.val().get_bits::<7>(0);
         self.tasks.in_data.next.tag = self.desc_tag.val();
-        if self.take.val() {
-            self.head.d.next = self.head.q.val() + self.needs.val();
-        }
 
         // Its data goes into both segments in turn; with the last of it the engine is asked.
         self.last.next = self.beat.q.val() == self.tasks.out_data.val().last;
@@ -331,10 +300,11 @@ impl<const A: usize> Logic for SegWrite<A> {
         self.frees.next =
             self.lent.out_valid.val() & self.ended.q.val().get_bit(self.lent.out_data.val().number.index());
         self.lent.out_ready.next = self.frees.val();
+        self.ring.back.next = self.frees.val();
+        self.ring.returned.next = self.lent.out_data.val().taken;
         self.ends.next = self.ended.q.val();
         if self.frees.val() {
             self.ends.next = self.ends.val() & !(self.one.val() << self.lent.out_data.val().number);
-            self.oldest.d.next = self.oldest.q.val() + self.lent.out_data.val().taken;
         }
         if self.write_status_valid.val() {
             self.ends.next = self.ends.val() | (self.one.val() << self.write_status_tag.val());
@@ -348,8 +318,6 @@ impl<const A: usize> Logic for SegWrite<A> {
         self.status_error.next = self.told_error.q.val();
 
         if self.rst.val() {
-            self.head.d.next = 0.into();
-            self.oldest.d.next = 0.into();
             self.number.d.next = 0.into();
             self.beat.d.next = 0.into();
             self.asks.d.next = false;

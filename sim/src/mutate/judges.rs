@@ -158,7 +158,7 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "gears", blocks: &["widen", "split"] },
     Judge { test: "axi", blocks: &["axi_read", "axi_write"] },
     Judge { test: "axi_blocks", blocks: &["axi_merge", "axi_bridge"] },
-    Judge { test: "segments", blocks: &["seg_read", "seg_write"] },
+    Judge { test: "segments", blocks: &["line_ring", "seg_read", "seg_write"] },
     Judge { test: "frames", blocks: &["frame_tap", "frame_join"] },
     Judge { test: "app_regs", blocks: &["app_regs"] },
     Judge { test: "corundum", blocks: &["corundum_nic", "stat_feed"] },
