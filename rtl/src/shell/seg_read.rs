@@ -16,7 +16,7 @@
 //! - one descriptor of 1 to 4,096 bytes per two clocks, three where the ring ([`LineRing`]) of
 //!   `2^depth_log2` lines begins again, 34 under way; `desc_ready` is of registers alone;
 //! - writes of the engine are always taken, one per segment and clock; `wr_done` a clock later;
-//! - one beat per clock from the clock after a status; bytes past the end are zero. Of a descriptor
+//! - one beat per clock from the fourth clock after a status; bytes past the end are zero. Of a descriptor
 //!   that failed all of them are, and its status says so.
 //!
 //! Verified by `testbenches/tests/segments.rs`.
@@ -37,6 +37,18 @@ pub struct SegReadTask {
     pub tail: Bits<6>,
     /// The engine's tag, and the NIC's.
     pub number: Bits<6>,
+    pub tag: Bits<8>,
+}
+
+/// A beat that is read out of the RAM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
+pub struct SegReadStep {
+    pub valid: Bit,
+    /// It lies in the second segment.
+    pub upper: Bit,
+    pub last: Bit,
+    pub error: Bit,
+    pub tail: Bits<6>,
     pub tag: Bits<8>,
 }
 
@@ -100,12 +112,11 @@ pub struct SegRead<const A: usize> {
     beat: Dff<Bits<6>>,
     /// Places of the output FIFO that no beat is on its way to.
     room: Dff<Bits<4>>,
-    walks: Dff<Bit>,
-    walk_upper: Dff<Bit>,
-    walk_last: Dff<Bit>,
-    walk_error: Dff<Bit>,
-    walk_tail: Dff<Bits<6>>,
-    walk_tag: Dff<Bits<8>>,
+    /// The beat that the RAM reads, and the one in the registers behind it, which are UltraRAM's own.
+    step: Dff<SegReadStep>,
+    behind: Dff<SegReadStep>,
+    word_0: Dff<Bits<512>>,
+    word_1: Dff<Bits<512>>,
     written: Dff<Bits<2>>,
     take: Signal<Local, Bit>,
     lines: Signal<Local, Bits<6>>,
@@ -174,12 +185,10 @@ impl<const A: usize> SegRead<A> {
             broken: Default::default(),
             beat: Default::default(),
             room: Default::default(),
-            walks: Default::default(),
-            walk_upper: Default::default(),
-            walk_last: Default::default(),
-            walk_error: Default::default(),
-            walk_tail: Default::default(),
-            walk_tag: Default::default(),
+            step: Default::default(),
+            behind: Default::default(),
+            word_0: Default::default(),
+            word_1: Default::default(),
             written: Default::default(),
             take: Default::default(),
             lines: Default::default(),
@@ -203,8 +212,8 @@ impl<const A: usize> Logic for SegRead<A> {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat, room, walks,
-            walk_upper, walk_last, walk_error, walk_tail, walk_tag, written
+            self, clk, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat, room, step,
+            behind, word_0, word_1, written
         );
         self.ring.clk.next = self.clk.val();
         self.ring.rst.next = self.rst.val();
@@ -269,12 +278,12 @@ impl<const A: usize> Logic for SegRead<A> {
         self.at.next = self.tasks.out_data.val().line + bit_cast::<12, 6>(self.beat.q.val() >> 1);
         self.segment_0.read_address.next = bit_cast::<A, 12>(self.at.val());
         self.segment_1.read_address.next = bit_cast::<A, 12>(self.at.val());
-        self.walks.d.next = self.walk.val();
-        self.walk_upper.d.next = self.beat.q.val().get_bit(0);
-        self.walk_last.d.next = self.last.val();
-        self.walk_error.d.next = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
-        self.walk_tail.d.next = self.tasks.out_data.val().tail;
-        self.walk_tag.d.next = self.tasks.out_data.val().tag;
+        self.step.d.next.valid = self.walk.val();
+        self.step.d.next.upper = self.beat.q.val().get_bit(0);
+        self.step.d.next.last = self.last.val();
+        self.step.d.next.error = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
+        self.step.d.next.tail = self.tasks.out_data.val().tail;
+        self.step.d.next.tag = self.tasks.out_data.val().tag;
         self.tasks.out_ready.next = self.walk.val() & self.last.val();
         self.ring.back.next = self.walk.val() & self.last.val();
         self.ring.returned.next = self.tasks.out_data.val().taken;
@@ -297,23 +306,26 @@ impl<const A: usize> Logic for SegRead<A> {
         self.ended.d.next = self.ends.val();
         self.broken.d.next = self.breaks.val();
 
-        // A clock later the word is there.
-        self.word.next = self.segment_0.read_data.val();
-        if self.walk_upper.q.val() {
-            self.word.next = self.segment_1.read_data.val();
+        // A clock later the word is there, and one more later in registers.
+        self.behind.d.next = self.step.q.val();
+        self.word_0.d.next = self.segment_0.read_data.val();
+        self.word_1.d.next = self.segment_1.read_data.val();
+        self.word.next = self.word_0.q.val();
+        if self.behind.q.val().upper {
+            self.word.next = self.word_1.q.val();
         }
-        self.cut.next = (512 - (bit_cast::<10, 6>(self.walk_tail.q.val()) << 3)).get_bits::<9>(0);
-        self.out.in_valid.next = self.walks.q.val();
+        self.cut.next = (512 - (bit_cast::<10, 6>(self.behind.q.val().tail) << 3)).get_bits::<9>(0);
+        self.out.in_valid.next = self.behind.q.val().valid;
         self.out.in_data.next.data = self.word.val();
-        if self.walk_last.q.val() & (self.walk_tail.q.val() != 0) {
+        if self.behind.q.val().last & (self.behind.q.val().tail != 0) {
             self.out.in_data.next.data = self.word.val() & (self.ones.val() >> self.cut.val());
         }
-        if self.walk_error.q.val() {
+        if self.behind.q.val().error {
             self.out.in_data.next.data = 0.into();
         }
-        self.out.in_data.next.last = self.walk_last.q.val();
-        self.out.in_data.next.error = self.walk_error.q.val();
-        self.out.in_data.next.tag = self.walk_tag.q.val();
+        self.out.in_data.next.last = self.behind.q.val().last;
+        self.out.in_data.next.error = self.behind.q.val().error;
+        self.out.in_data.next.tag = self.behind.q.val().tag;
         self.out.out_ready.next = self.data_ready.val();
         self.moved.next = self.out.out_valid.val() & self.data_ready.val();
         if self.walk.val() & !self.moved.val() {
@@ -336,7 +348,8 @@ impl<const A: usize> Logic for SegRead<A> {
             self.broken.d.next = 0.into();
             self.beat.d.next = 0.into();
             self.room.d.next = 8.into();
-            self.walks.d.next = false;
+            self.step.d.next.valid = false;
+            self.behind.d.next.valid = false;
             self.written.d.next = 0.into();
         }
     }

@@ -14,7 +14,8 @@
 //! - one descriptor of 1 to 4,136 bytes per two clocks, three where the ring ([`LineRing`]) of
 //!   `2^depth_log2` lines begins again, 34 under way; `desc_ready` is of registers alone;
 //! - one beat per clock, and an address for the engine when the last is there;
-//! - a word of each segment is read per clock, and stays until it is taken;
+//! - a word of each segment is read per clock, comes two clocks after its address out of a register,
+//!   and stays until it is taken;
 //! - the status comes a clock after the engine's, in the engine's order. Any error is one.
 //!
 //! Verified by `testbenches/tests/segments.rs`.
@@ -95,9 +96,14 @@ pub struct SegWrite<const A: usize> {
     ended: Dff<Bits<64>>,
     told: Dff<Bit>,
     told_error: Dff<Bit>,
-    /// A word that was asked for stands at the segment's output.
+    /// A word that was asked for stands at the segment's output, and one in the register behind it,
+    /// which is UltraRAM's own: the engine has what comes out before it.
     full_0: Dff<Bit>,
     full_1: Dff<Bit>,
+    held_0: Dff<Bit>,
+    held_1: Dff<Bit>,
+    word_0: Dff<Bits<512>>,
+    word_1: Dff<Bits<512>>,
     asked_0: Dff<Bits<A>>,
     asked_1: Dff<Bits<A>>,
     take: Signal<Local, Bit>,
@@ -108,6 +114,8 @@ pub struct SegWrite<const A: usize> {
     at: Signal<Local, Bits<12>>,
     ends: Signal<Local, Bits<64>>,
     frees: Signal<Local, Bit>,
+    moves_0: Signal<Local, Bit>,
+    moves_1: Signal<Local, Bit>,
     open_0: Signal<Local, Bit>,
     open_1: Signal<Local, Bit>,
     accept_0: Signal<Local, Bit>,
@@ -171,6 +179,12 @@ impl<const A: usize> SegWrite<A> {
             told_error: Default::default(),
             full_0: Default::default(),
             full_1: Default::default(),
+            held_0: Default::default(),
+            held_1: Default::default(),
+            word_0: Default::default(),
+            word_1: Default::default(),
+            moves_0: Default::default(),
+            moves_1: Default::default(),
             asked_0: Default::default(),
             asked_1: Default::default(),
             take: Default::default(),
@@ -197,7 +211,7 @@ impl<const A: usize> Logic for SegWrite<A> {
     fn update(&mut self) {
         dff_setup!(
             self, clk, number, beat, asks, ask_addr, ask_line, ask_len, ask_tag, ended, told, told_error,
-            full_0, full_1, asked_0, asked_1
+            full_0, full_1, held_0, held_1, word_0, word_1, asked_0, asked_1
         );
         self.ring.clk.next = self.clk.val();
         self.ring.rst.next = self.rst.val();
@@ -265,8 +279,18 @@ impl<const A: usize> Logic for SegWrite<A> {
         self.write_desc_tag.next = self.ask_tag.q.val();
 
         // The engine reads; a word that is not taken stays, since its address does.
-        self.open_0.next = !self.full_0.q.val() | self.rd_resp_ready.val().get_bit(0);
-        self.open_1.next = !self.full_1.q.val() | self.rd_resp_ready.val().get_bit(1);
+        self.moves_0.next = !self.held_0.q.val() | self.rd_resp_ready.val().get_bit(0);
+        self.moves_1.next = !self.held_1.q.val() | self.rd_resp_ready.val().get_bit(1);
+        if self.moves_0.val() {
+            self.held_0.d.next = self.full_0.q.val();
+            self.word_0.d.next = self.segment_0.read_data.val();
+        }
+        if self.moves_1.val() {
+            self.held_1.d.next = self.full_1.q.val();
+            self.word_1.d.next = self.segment_1.read_data.val();
+        }
+        self.open_0.next = !self.full_0.q.val() | self.moves_0.val();
+        self.open_1.next = !self.full_1.q.val() | self.moves_1.val();
         self.accept_0.next = self.rd_cmd_valid.val().get_bit(0) & self.open_0.val();
         self.accept_1.next = self.rd_cmd_valid.val().get_bit(1) & self.open_1.val();
         self.read_0.next = self.asked_0.q.val();
@@ -291,10 +315,10 @@ impl<const A: usize> Logic for SegWrite<A> {
         self.rd_cmd_ready.next = self.rd_cmd_ready.val().replace_bit(0, self.open_0.val());
         self.rd_cmd_ready.next = self.rd_cmd_ready.val().replace_bit(1, self.open_1.val());
         self.rd_resp_valid.next = 0.into();
-        self.rd_resp_valid.next = self.rd_resp_valid.val().replace_bit(0, self.full_0.q.val());
-        self.rd_resp_valid.next = self.rd_resp_valid.val().replace_bit(1, self.full_1.q.val());
-        self.rd_resp_data.next = bit_cast::<1024, 512>(self.segment_0.read_data.val())
-            | (bit_cast::<1024, 512>(self.segment_1.read_data.val()) << 512);
+        self.rd_resp_valid.next = self.rd_resp_valid.val().replace_bit(0, self.held_0.q.val());
+        self.rd_resp_valid.next = self.rd_resp_valid.val().replace_bit(1, self.held_1.q.val());
+        self.rd_resp_data.next =
+            bit_cast::<1024, 512>(self.word_0.q.val()) | (bit_cast::<1024, 512>(self.word_1.q.val()) << 512);
 
         // Ends come in any order, lines go back in theirs.
         self.frees.next =
@@ -325,6 +349,8 @@ impl<const A: usize> Logic for SegWrite<A> {
             self.told.d.next = false;
             self.full_0.d.next = false;
             self.full_1.d.next = false;
+            self.held_0.d.next = false;
+            self.held_1.d.next = false;
         }
     }
 }
