@@ -10,6 +10,7 @@ use tessera_rtl::rx::Placement;
 use tessera_rtl::shell::axi_merge::AxiMerge;
 use tessera_rtl::shell::axi_read::AxiRead;
 use tessera_rtl::shell::axi_write::AxiWrite;
+use tessera_rtl::shell::line_ring::LineRing;
 use tessera_rtl::stream::{Fifo, RoundRobin};
 use tessera_rtl::wire::VlanInsert;
 
@@ -54,6 +55,7 @@ pub const BLOCKS: &[Entry] = &[
     entry!("placement", || Placement::new(&TINY)),
     entry!("axi_read", AxiRead::<64, 8>::new),
     entry!("axi_write", AxiWrite::<64, 8>::new),
+    entry!("line_ring", || LineRing::new(7, 33)),
     entry!("registers", || Registers::new(&TINY)),
     entry!("vlan_insert", || VlanInsert::new(&TINY)),
 ];
