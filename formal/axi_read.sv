@@ -5,7 +5,7 @@
 //   No burst crosses 4 KiB, each begins at a beat; AR stays, unchanged, until it is taken.
 // proof data: induction 2, quick
 //   Data stays, unchanged, until it is taken; a status comes with a last beat, and only then.
-// proof beats: bounded 10
+// proof beats: bounded 12
 //   As many beats are asked for as hold the descriptor's bytes, and one status comes for each
 //   descriptor, with its tag, in order. Up to 3 descriptors of up to 40 bytes below 8 KiB.
 // broken bursts within 8: a burst may have as many beats as are left

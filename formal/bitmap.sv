@@ -4,9 +4,9 @@
 // proof count: induction 5, quick
 //   The count is that of the zeros below the limit; the first zero is one and has none below it;
 //   full is when there is none.
-// proof bits: bounded 9
+// proof bits: bounded 10
 //   Each bit is what the operations before made it, if those of a block are three clocks apart.
-// proof blocks: bounded 15
+// proof blocks: bounded 19
 //   No block is given out twice before it is freed, none that does not exist; free_count is
 //   that of the blocks that were not given out a clock ago.
 // broken count within 8: the sum leaves out a sixteenth

@@ -4,7 +4,7 @@
 // proof window: bounded 11
 //   Where the commands lie inside a window of host memory, every DMA write does: each descriptor is
 //   that of a command which writes, in order, once; none without one. It stays, unchanged, until taken.
-// proof tags: bounded 11
+// proof tags: bounded 24
 //   No tag is used for two writes at once.
 // broken window within 11: a command that throws its payload away is written
 //   - assign is_write = command[0];
