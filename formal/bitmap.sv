@@ -4,7 +4,7 @@
 // proof count: induction 5, quick
 //   The count is that of the zeros below the limit; the first zero is one and has none below it;
 //   full is when there is none.
-// proof bits: bounded 10
+// proof bits: bounded 12
 //   Each bit is what the operations before made it, if those of a block are three clocks apart.
 // proof blocks: bounded 19
 //   No block is given out twice before it is freed, none that does not exist; free_count is

@@ -302,7 +302,7 @@ endmodule
 // goes and the others wait, in turns.
 //
 // Contract: N * S is 256, 512 or 1024. Words of a segment are written, confirmed and read in their
-// order; each is confirmed two clocks after it was taken. The core answers a read in the clock after
+// order; each is confirmed two clocks after it was taken. The core answers a read two clocks after
 // it, as long as its answers are taken, and they are: nothing is asked for that there is no place for.
 module tessera_ram_width #(
     parameter N = 2,
@@ -439,8 +439,8 @@ module tessera_ram_width #(
     genvar g;
     generate
         for (g = 0; g < N; g = g + 1) begin : answers
-            reg asked;
-            reg [31:0] part;
+            reg asked, reads;
+            reg [31:0] part, reads_part;
             reg [S - 1:0] answer;
             integer l;
             always @* begin
@@ -460,8 +460,10 @@ module tessera_ram_width #(
             assign rd_resp_valid[g] = in != out;
             assign rd_resp_data[g * S +: S] = places[out[D - 1:0]];
             always @(posedge clk) begin
-                asked <= asks;
-                part <= part_of(rd_cmd_addr[g * A +: A]);
+                reads <= asks;
+                reads_part <= part_of(rd_cmd_addr[g * A +: A]);
+                asked <= reads;
+                part <= reads_part;
                 if (asked) begin
                     places[in[D - 1:0]] <= answer;
                     in <= in + 1'b1;
@@ -470,6 +472,7 @@ module tessera_ram_width #(
                 if (asks && !taken) lent <= lent + 1'b1;
                 if (!asks && taken) lent <= lent - 1'b1;
                 if (rst) begin
+                    reads <= 1'b0;
                     asked <= 1'b0;
                     in <= 0;
                     out <= 0;
