@@ -318,3 +318,51 @@ fn a_descriptor_is_taken_in_two_clocks() {
         assert!(clocks <= at_most(33), "{clocks} clocks for {COUNT} descriptors");
     });
 }
+
+/// With a request on offer that nobody has taken, and words of a descriptor half way.
+#[test]
+fn a_reset_forgets_what_was_under_way() {
+    let tasks: Vec<Task> = (0..6).map(|i| (i << 12, 200, i)).collect();
+    let silent = |dut: &mut Dut, ports: &[&str]| {
+        let ports: Vec<PortId> = ports.iter().map(|port| dut.port(port).unwrap()).collect();
+        for clock in 0..20 {
+            cycle(dut, &mut []);
+            for &port in &ports {
+                assert_eq!(dut.sampled(port), 0, "clock {clock} behind the reset");
+            }
+        }
+    };
+    tb::run("segments::reset reads", &reads(7), |dut, rng| {
+        let memory = SharedMemory::default();
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+        (engine.latency, engine.in_order) = (1..2, true);
+        reset(dut);
+        // Nobody takes data: what has been read stands at the output.
+        let data_valid = dut.port("data_valid").unwrap();
+        (0..100).for_each(|_| cycle(dut, &mut [&mut descs, &mut engine]));
+        assert_ne!(dut.sampled(data_valid), 0);
+        let (descs, engine, write) = ("desc_valid", "read_desc_ready", "wr_cmd_valid");
+        for port in [descs, engine, write, "read_status_valid"] {
+            let port = dut.port(port).unwrap();
+            dut.set(port, 0u64);
+        }
+        reset(dut);
+        silent(dut, &["read_desc_valid", "data_valid", "status_valid", "wr_done"]);
+    });
+    tb::run("segments::reset writes", &writes(7), |dut, rng| {
+        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+        let mut source = data_of(dut, &vec![vec![1; 200]; 3], Pattern::Always, rng);
+        reset(dut);
+        // No engine: the first descriptor is asked for, and stays.
+        (0..100).for_each(|_| cycle(dut, &mut [&mut descs, &mut source]));
+        let asks = dut.port("write_desc_valid").unwrap();
+        assert_ne!(dut.sampled(asks), 0);
+        for port in ["desc_valid", "data_valid"] {
+            let port = dut.port(port).unwrap();
+            dut.set(port, 0u64);
+        }
+        reset(dut);
+        silent(dut, &["write_desc_valid", "rd_resp_valid", "status_valid"]);
+    });
+}
