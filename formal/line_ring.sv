@@ -4,8 +4,8 @@
 // proof apart: induction 2, quick
 //   A run that is lent ends before the ring does, and has no line of another that is out.
 // proof open: induction 4, quick
-//   Where all are given back, the longest run may be lent four clocks later at the latest; where
-//   not more are out than leave its lines at either side of them, too.
+//   When nothing has been lent or given back for four clocks, the longest run may be lent if and
+//   only if its lines are free.
 // broken apart within 14: whoever comes is let in while another is
 //   - fits_d = ((used <= last_place) & ~head_ends) & ~lend;
 //   + fits_d = (used <= last_place) & ~head_ends;
