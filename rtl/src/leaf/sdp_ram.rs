@@ -75,8 +75,8 @@ impl<T: Synth, const A: usize> SdpRam<T, A> {
     }
 
     /// The same RAM, whose words are 0 until they are written: for one that a neighbour outside of the
-    /// NIC reads, which chokes in a four-state simulator on what nobody wrote. In an FPGA such RAMs power up so by themselves,
-    /// and UltraRAM has no initial words to be told.
+    /// NIC reads, which chokes in a four-state simulator on what nobody wrote. In simulation only: such
+    /// RAMs of an FPGA power up so by themselves, and UltraRAM has no initial words to be told.
     pub fn from_zeros(self) -> Self {
         Self { _zeros: true, ..self }
     }

@@ -16,7 +16,7 @@
 //!   and while there is no room for the longest run;
 //! - `back` gives the oldest run's lines back, one per clock.
 //!
-//! Verified by `testbenches/tests/segments.rs`.
+//! Verified by `testbenches/tests/segments.rs` and `formal/line_ring.sv`.
 
 use crate::prelude::*;
 
