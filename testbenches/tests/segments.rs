@@ -142,25 +142,30 @@ fn what_is_read_is_what_is_there_in_the_order_asked_for() {
     }
 }
 
+/// Clocks until all are read, by an engine that keeps pace.
+fn clocks_of_reads(dut: &mut Dut, tasks: &[Task], rng: &mut Rng) -> u64 {
+    let mut descs = descriptors(dut, tasks, Pattern::Always, rng);
+    let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
+    let mut monitor = StreamMonitor::with_shape(dut, "data", shape, Pattern::Always, rng).unwrap();
+    let memory = SharedMemory::default();
+    let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+    (engine.latency, engine.in_order) = (1..2, true);
+    let mut statuses = Statuses::new(dut);
+    reset(dut);
+    let begun = dut.cycles();
+    while statuses.came.len() < tasks.len() {
+        cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
+        assert!(dut.cycles() < begun + 100_000, "no end");
+    }
+    dut.cycles() - begun
+}
+
 /// With an engine that keeps pace, a beat leaves in nearly every clock.
 #[test]
 fn a_beat_leaves_in_every_clock() {
     tb::run("segments::rate", &reads(9), |dut, rng| {
         let tasks: Vec<Task> = (0..64).map(|i| (i << 12, 4096, i)).collect();
-        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
-        let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
-        let mut monitor = StreamMonitor::with_shape(dut, "data", shape, Pattern::Always, rng).unwrap();
-        let memory = SharedMemory::default();
-        let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
-        (engine.latency, engine.in_order) = (1..2, true);
-        let mut statuses = Statuses::new(dut);
-        reset(dut);
-        let begun = dut.cycles();
-        while statuses.came.len() < tasks.len() {
-            cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
-            assert!(dut.cycles() < begun + 100_000, "no end");
-        }
-        let (clocks, beats) = (dut.cycles() - begun, 64 * 64);
+        let (clocks, beats) = (clocks_of_reads(dut, &tasks, rng), 64 * 64);
         // The first descriptor's way there and back.
         assert!(clocks <= beats + beats / 50 + 150, "{clocks} clocks for {beats} beats");
     });
@@ -230,24 +235,29 @@ fn what_is_written_is_there_when_its_status_comes() {
     }
 }
 
+/// Clocks until all data has been taken, with an engine that keeps pace.
+fn clocks_of_writes(dut: &mut Dut, tasks: &[Task], rng: &mut Rng) -> u64 {
+    let frames: Vec<Vec<u8>> = tasks.iter().map(|task| vec![7; task.1]).collect();
+    let mut descs = descriptors(dut, tasks, Pattern::Always, rng);
+    let mut source = data_of(dut, &frames, Pattern::Always, rng);
+    let memory = SharedMemory::default();
+    let mut engine = SegmentWrites::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+    engine.latency = 1..2;
+    let mut statuses = Statuses::new(dut);
+    reset(dut);
+    let begun = dut.cycles();
+    while source.pending() > 0 {
+        cycle(dut, &mut [&mut descs, &mut source, &mut engine, &mut statuses]);
+        assert!(dut.cycles() < begun + 100_000, "no end");
+    }
+    dut.cycles() - begun
+}
+
 #[test]
 fn a_beat_is_taken_in_every_clock() {
     tb::run("segments::write rate", &writes(9), |dut, rng| {
         let tasks: Vec<Task> = (0..64).map(|i| (i << 12, 4096, i)).collect();
-        let frames = vec![vec![7; 4096]; 64];
-        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
-        let mut source = data_of(dut, &frames, Pattern::Always, rng);
-        let memory = SharedMemory::default();
-        let mut engine = SegmentWrites::new(dut, memory, Pattern::Always, Pattern::Always, rng);
-        engine.latency = 1..2;
-        let mut statuses = Statuses::new(dut);
-        reset(dut);
-        let begun = dut.cycles();
-        while source.pending() > 0 {
-            cycle(dut, &mut [&mut descs, &mut source, &mut engine, &mut statuses]);
-            assert!(dut.cycles() < begun + 100_000, "no end");
-        }
-        let (clocks, beats) = (dut.cycles() - begun, 64 * 64);
+        let (clocks, beats) = (clocks_of_writes(dut, &tasks, rng), 64 * 64);
         assert!(clocks <= beats + beats / 50 + 20, "{clocks} clocks for {beats} beats");
     });
 }
@@ -285,36 +295,11 @@ fn a_descriptor_is_taken_in_two_clocks() {
     let tasks: Vec<Task> = (0..COUNT).map(|i| (i << 12, 64, i & 0xFF)).collect();
     let at_most = |longest: u64| 2 * COUNT + COUNT.div_ceil(128 - longest) + 60;
     tb::run("segments::short reads", &reads(7), |dut, rng| {
-        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
-        let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
-        let mut monitor = StreamMonitor::with_shape(dut, "data", shape, Pattern::Always, rng).unwrap();
-        let memory = SharedMemory::default();
-        let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
-        (engine.latency, engine.in_order) = (1..2, true);
-        let mut statuses = Statuses::new(dut);
-        reset(dut);
-        let begun = dut.cycles();
-        while statuses.came.len() < tasks.len() {
-            cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
-            assert!(dut.cycles() < begun + 100_000, "no end");
-        }
-        let clocks = dut.cycles() - begun;
+        let clocks = clocks_of_reads(dut, &tasks, rng);
         assert!(clocks <= at_most(32), "{clocks} clocks for {COUNT} descriptors");
     });
     tb::run("segments::short writes", &writes(7), |dut, rng| {
-        let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
-        let mut source = data_of(dut, &vec![vec![1; 64]; COUNT as usize], Pattern::Always, rng);
-        let memory = SharedMemory::default();
-        let mut engine = SegmentWrites::new(dut, memory, Pattern::Always, Pattern::Always, rng);
-        engine.latency = 1..2;
-        let mut statuses = Statuses::new(dut);
-        reset(dut);
-        let begun = dut.cycles();
-        while source.pending() > 0 {
-            cycle(dut, &mut [&mut descs, &mut source, &mut engine, &mut statuses]);
-            assert!(dut.cycles() < begun + 100_000, "no end");
-        }
-        let clocks = dut.cycles() - begun;
+        let clocks = clocks_of_writes(dut, &tasks, rng);
         assert!(clocks <= at_most(33), "{clocks} clocks for {COUNT} descriptors");
     });
 }
