@@ -34,6 +34,10 @@ pub struct ExportArgs {
     /// top module: tessera_NAME, of AXI tessera_NAME_axi, of Corundum tessera_corundum
     #[arg(long, conflicts_with = "sizes")]
     project: bool,
+    /// Use no more than N UltraRAMs, for a device with few or none: memories that are left over lie in block
+    /// RAM, those first that fill UltraRAM least [default: as many as are wanted]
+    #[arg(long, value_name = "N", conflicts_with = "sizes")]
+    ultra_ram: Option<usize>,
     /// Print how much memory each block declares; without --config, of every
     /// configuration
     #[arg(long, conflicts_with = "out")]
@@ -186,7 +190,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         ("the FuseSoC core", core.as_ref()),
         ("the JSON", args.json.as_ref()),
     ])?;
-    let export = model::export_release(config, args.shell)?;
+    let export = model::within(model::export_release(config, args.shell)?, args.ultra_ram);
     assert_eq!(export.top, top, "files are named after it");
     output::write(&file, &export.verilog)?;
     if let Some(block) = &block {
@@ -246,6 +250,7 @@ mod tests {
             out: Some(folder.path().join("tessera_corundum.v")),
             json: None,
             project: true,
+            ultra_ram: None,
             sizes: false,
         };
         run(&args).unwrap_or_else(|failure| panic!("{failure}"));
@@ -261,6 +266,39 @@ mod tests {
         lint.args(files.iter().map(|file| file.trim_end_matches('\'')));
         let output = lint.current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// A device with less UltraRAM, or none, is given the same Verilog in other memories.
+    #[test]
+    fn an_export_keeps_within_a_devices_ultra_ram() {
+        let folder = tempfile::tempdir().unwrap();
+        let exported = |limit: Option<usize>| {
+            let file = folder.path().join(format!("{limit:?}.v"));
+            let args = ExportArgs {
+                config: Some("tiny".into()),
+                shell: Shell::Corundum,
+                out: Some(file.clone()),
+                json: None,
+                project: false,
+                ultra_ram: limit,
+                sizes: false,
+            };
+            run(&args).unwrap_or_else(|failure| panic!("{failure}"));
+            std::fs::read_to_string(file).unwrap()
+        };
+        let used =
+            |text: &str| -> usize { memories(text, "tessera_corundum").iter().map(Memory::ultra_rams).sum() };
+        let whole = exported(None);
+        assert_eq!(used(&whole), 64, "the adapters' eight memories");
+        for (limit, left) in [(64, 64), (63, 32), (32, 32), (31, 0), (0, 0)] {
+            let text = exported(Some(limit));
+            assert_eq!(used(&text), left, "{limit}");
+            assert_eq!(
+                text.replace("\"ultra\"", "\"block\""),
+                whole.replace("\"ultra\"", "\"block\""),
+                "{limit}"
+            );
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tessera_abi::params::Config;
 use tessera_rtl::emit::Export;
 use tessera_rtl::export::{self, Edition};
+use tessera_rtl::memories::within_ultra_rams;
 use tessera_sim::tools::ToolOptions;
 use tessera_sim::verilator::{BuildOptions, Design, Model, Trace};
 
@@ -112,6 +113,17 @@ fn edition(config: &'static Config, shell: Shell, own_names: bool) -> Result<Exp
         Shell::Axi => export::axi_nic(config, edition)?,
         Shell::Corundum => export::corundum_nic(config, edition)?,
     })
+}
+
+/// The same export with no more UltraRAM than a device has to give, and says what that takes.
+pub fn within(mut export: Export, ultra_rams: Option<usize>) -> Export {
+    if let Some(limit) = ultra_rams {
+        let made = within_ultra_rams(&export.verilog, &export.top, limit);
+        let blocks = made.moved as f64 / 2.0;
+        println!("{}: {} of {} UltraRAMs, {blocks} more block RAMs", export.top, made.used, made.wanted);
+        export.verilog = made.verilog;
+    }
+    export
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub struct SynthArgs {
     /// What the NIC is to be joined to
     #[arg(long, value_enum, default_value_t, conflicts_with = "verilog")]
     shell: Shell,
+    /// Use no more than N UltraRAMs, as `export --ultra-ram` does [default: as many as are wanted]
+    #[arg(long, value_name = "N", conflicts_with = "verilog")]
+    ultra_ram: Option<usize>,
     #[command(flatten)]
     foreign: Foreign,
     /// Family of the FPGA
@@ -263,6 +266,7 @@ pub fn run(args: &SynthArgs) -> Result<(), Failure> {
         }
         None => {
             let export = model::export_named(model::config(config)?, args.shell)?;
+            let export = model::within(export, args.ultra_ram);
             let folder = folders.join(&export.top);
             create(&folder)?;
             let file = folder.join("design.v");
@@ -342,6 +346,7 @@ mod tests {
         SynthArgs {
             config: None,
             shell: Shell::default(),
+            ultra_ram: None,
             foreign: Foreign {
                 verilog: vec![folder.join("design.v")],
                 top: Some(top.into()),
