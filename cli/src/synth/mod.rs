@@ -112,8 +112,9 @@ struct Mapped {
 /// Gates below which a module is no block of its own.
 const SMALLEST: usize = 60;
 /// Modules that are none either: the exporter's leaves, by what follows their prefix.
-const LEAVES: [&str; 13] = [
+const LEAVES: [&str; 14] = [
     "dff_*",
+    "byte_dff_*",
     "delay_*",
     "sdp_ram_*",
     "forward_ram_*",

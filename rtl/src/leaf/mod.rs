@@ -4,12 +4,14 @@
 //! simulator and as Verilog for the export; `testbenches/tests/emit/leaf.rs` runs
 //! one stimulus through both.
 
+mod byte_dff;
 mod byte_ram;
 mod forward_ram;
 mod lut_ram;
 mod sdp_ram;
 mod slice_ram;
 
+pub use byte_dff::ByteDff;
 pub use byte_ram::ByteRam;
 pub use forward_ram::ForwardRam;
 pub use lut_ram::LutRam;

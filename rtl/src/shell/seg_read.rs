@@ -3,7 +3,7 @@
 //! ```text
 //!  desc ─> lines of the RAM ─────────────────────> read_desc ──┐
 //!            └─> tasks FIFO ─┐                                 engine
-//!  data <─ FIFO <─ walk <────┴── RAM, two segments <── wr_cmd ─┤
+//!  data <─ registers <─ walk ┴── RAM, two segments <── wr_cmd ─┤
 //!            └─> status            done, by tag <─ read_status ┘
 //! ```
 //!
@@ -14,10 +14,11 @@
 //!
 //! Contract:
 //! - one descriptor of 1 to 4,096 bytes per two clocks, three where the ring ([`LineRing`]) of
-//!   `2^depth_log2` lines begins again, 34 under way; `desc_ready` is of registers alone;
+//!   `2^depth_log2` lines begins again, 32 under way; `desc_ready` is of registers alone;
 //! - writes of the engine are always taken, one per segment and clock; `wr_done` a clock later;
 //! - one beat per clock from the fourth clock after a status; bytes past the end are zero. Of a descriptor
-//!   that failed all of them are, and its status says so.
+//!   that failed all of them are, and its status says so. While a beat waits for `data_ready` those
+//!   behind it stand in their registers, and the RAM reads the same line again.
 //!
 //! Verified by `testbenches/tests/segments.rs`.
 
@@ -36,7 +37,7 @@ pub struct SegReadTask {
     /// Bytes of the last beat, 0 = all.
     pub tail: Bits<6>,
     /// The engine's tag, and the NIC's.
-    pub number: Bits<6>,
+    pub number: Bits<5>,
     pub tag: Bits<8>,
 }
 
@@ -49,15 +50,6 @@ pub struct SegReadStep {
     pub last: Bit,
     pub error: Bit,
     pub tail: Bits<6>,
-    pub tag: Bits<8>,
-}
-
-/// A beat that is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
-pub struct SegReadBeat {
-    pub data: Bits<512>,
-    pub last: Bit,
-    pub error: Bit,
     pub tag: Bits<8>,
 }
 
@@ -96,42 +88,48 @@ pub struct SegRead<const A: usize> {
     pub wr_done: Signal<Out, Bits<2>>,
     ring: LineRing,
     tasks: Fifo<SegReadTask, 5>,
-    out: Fifo<SegReadBeat, 3>,
     segment_0: ByteRam<512, 64, A>,
     segment_1: ByteRam<512, 64, A>,
-    number: Dff<Bits<6>>,
+    number: Dff<Bits<5>>,
     asks: Dff<Bit>,
     ask_addr: Dff<Bits<64>>,
     ask_line: Dff<Bits<A>>,
     ask_len: Dff<Bits<16>>,
-    ask_tag: Dff<Bits<6>>,
+    ask_tag: Dff<Bits<5>>,
     /// Descriptors that the engine has ended, and those of them that failed.
-    ended: Dff<Bits<64>>,
-    broken: Dff<Bits<64>>,
+    ended: Dff<Bits<32>>,
+    broken: Dff<Bits<32>>,
     /// Beats of the present task that were read.
     beat: Dff<Bits<6>>,
-    /// Places of the output FIFO that no beat is on its way to.
-    room: Dff<Bits<4>>,
+    /// The line that the RAM was asked for.
+    asked: Dff<Bits<12>>,
     /// The beat that the RAM reads, and the one in the registers behind it, which are UltraRAM's own.
     step: Dff<SegReadStep>,
     behind: Dff<SegReadStep>,
     word_0: Dff<Bits<512>>,
     word_1: Dff<Bits<512>>,
+    /// Bytes of that one that are none of the host's.
+    beyond: Dff<Bits<64>>,
+    /// The beat that is sent.
+    front: Dff<SegReadStep>,
+    word: ByteDff<512, 64>,
     written: Dff<Bits<2>>,
     take: Signal<Local, Bit>,
     lines: Signal<Local, Bits<6>>,
     beats: Signal<Local, Bits<13>>,
-    ends: Signal<Local, Bits<64>>,
-    breaks: Signal<Local, Bits<64>>,
+    ends: Signal<Local, Bits<32>>,
+    breaks: Signal<Local, Bits<32>>,
     ready: Signal<Local, Bit>,
     walk: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
     at: Signal<Local, Bits<12>>,
+    /// Whether the front's register, the one behind it, the RAM's output are free.
+    free: Signal<Local, Bit>,
+    free_behind: Signal<Local, Bit>,
+    free_step: Signal<Local, Bit>,
     moved: Signal<Local, Bit>,
-    word: Signal<Local, Bits<512>>,
-    cut: Signal<Local, Bits<9>>,
-    one: Constant<Bits<64>>,
-    ones: Constant<Bits<512>>,
+    one: Constant<Bits<32>>,
+    ones: Constant<Bits<64>>,
 }
 
 impl<const A: usize> SegRead<A> {
@@ -172,7 +170,6 @@ impl<const A: usize> SegRead<A> {
             wr_done: Default::default(),
             ring: LineRing::new(depth_log2, 32),
             tasks: Fifo::new(5),
-            out: Fifo::new(3),
             segment_0: ByteRam::new(depth_log2).with_style("ultra"),
             segment_1: ByteRam::new(depth_log2).with_style("ultra"),
             number: Default::default(),
@@ -184,11 +181,14 @@ impl<const A: usize> SegRead<A> {
             ended: Default::default(),
             broken: Default::default(),
             beat: Default::default(),
-            room: Default::default(),
+            asked: Default::default(),
             step: Default::default(),
             behind: Default::default(),
             word_0: Default::default(),
             word_1: Default::default(),
+            beyond: Default::default(),
+            front: Default::default(),
+            word: ByteDff::new(),
             written: Default::default(),
             take: Default::default(),
             lines: Default::default(),
@@ -199,11 +199,12 @@ impl<const A: usize> SegRead<A> {
             walk: Default::default(),
             last: Default::default(),
             at: Default::default(),
+            free: Default::default(),
+            free_behind: Default::default(),
+            free_step: Default::default(),
             moved: Default::default(),
-            word: Default::default(),
-            cut: Default::default(),
             one: Constant::new(1u64.into()),
-            ones: Constant::new(!Bits::<512>::default()),
+            ones: Constant::new(!Bits::<64>::default()),
         }
     }
 }
@@ -212,15 +213,14 @@ impl<const A: usize> Logic for SegRead<A> {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(
-            self, clk, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat, room, step,
-            behind, word_0, word_1, written
+            self, clk, number, asks, ask_addr, ask_line, ask_len, ask_tag, ended, broken, beat, asked, step,
+            behind, word_0, word_1, beyond, front, written
         );
         self.ring.clk.next = self.clk.val();
         self.ring.rst.next = self.rst.val();
         self.tasks.clk.next = self.clk.val();
         self.tasks.rst.next = self.rst.val();
-        self.out.clk.next = self.clk.val();
-        self.out.rst.next = self.rst.val();
+        self.word.clock.next = self.clk.val();
         self.segment_0.clock.next = self.clk.val();
         self.segment_1.clock.next = self.clk.val();
 
@@ -253,7 +253,7 @@ impl<const A: usize> Logic for SegRead<A> {
         self.read_desc_dma_addr.next = self.ask_addr.q.val();
         self.read_desc_line.next = self.ask_line.q.val();
         self.read_desc_len.next = self.ask_len.q.val();
-        self.read_desc_tag.next = self.ask_tag.q.val();
+        self.read_desc_tag.next = bit_cast::<6, 5>(self.ask_tag.q.val());
 
         self.segment_0.write_enable.next = 0.into();
         self.segment_1.write_enable.next = 0.into();
@@ -270,20 +270,31 @@ impl<const A: usize> Logic for SegRead<A> {
         self.written.d.next = self.wr_cmd_valid.val();
         self.wr_done.next = self.written.q.val();
 
+        // Each register is free that moves on or has no beat.
+        self.free.next = !self.front.q.val().valid | self.data_ready.val();
+        self.free_behind.next = !self.behind.q.val().valid | self.free.val();
+        self.free_step.next = !self.step.q.val().valid | self.free_behind.val();
+
         // The oldest descriptor is read out once it has ended.
         self.ready.next =
             self.tasks.out_valid.val() & self.ended.q.val().get_bit(self.tasks.out_data.val().number.index());
-        self.walk.next = self.ready.val() & (self.room.q.val() != 0);
+        self.walk.next = self.ready.val() & self.free_step.val();
         self.last.next = self.beat.q.val() == self.tasks.out_data.val().last;
-        self.at.next = self.tasks.out_data.val().line + bit_cast::<12, 6>(self.beat.q.val() >> 1);
+        self.at.next = self.asked.q.val();
+        if self.free_step.val() {
+            self.at.next = self.tasks.out_data.val().line + bit_cast::<12, 6>(self.beat.q.val() >> 1);
+        }
+        self.asked.d.next = self.at.val();
         self.segment_0.read_address.next = bit_cast::<A, 12>(self.at.val());
         self.segment_1.read_address.next = bit_cast::<A, 12>(self.at.val());
-        self.step.d.next.valid = self.walk.val();
-        self.step.d.next.upper = self.beat.q.val().get_bit(0);
-        self.step.d.next.last = self.last.val();
-        self.step.d.next.error = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
-        self.step.d.next.tail = self.tasks.out_data.val().tail;
-        self.step.d.next.tag = self.tasks.out_data.val().tag;
+        if self.free_step.val() {
+            self.step.d.next.valid = self.walk.val();
+            self.step.d.next.upper = self.beat.q.val().get_bit(0);
+            self.step.d.next.last = self.last.val();
+            self.step.d.next.error = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
+            self.step.d.next.tail = self.tasks.out_data.val().tail;
+            self.step.d.next.tag = self.tasks.out_data.val().tag;
+        }
         self.tasks.out_ready.next = self.walk.val() & self.last.val();
         self.ring.back.next = self.walk.val() & self.last.val();
         self.ring.returned.next = self.tasks.out_data.val().taken;
@@ -298,48 +309,45 @@ impl<const A: usize> Logic for SegRead<A> {
             }
         }
         if self.read_status_valid.val() {
-            self.ends.next = self.ends.val() | (self.one.val() << self.read_status_tag.val());
+            self.ends.next =
+                self.ends.val() | (self.one.val() << self.read_status_tag.val().get_bits::<5>(0));
             if self.read_status_error.val().any() {
-                self.breaks.next = self.breaks.val() | (self.one.val() << self.read_status_tag.val());
+                self.breaks.next =
+                    self.breaks.val() | (self.one.val() << self.read_status_tag.val().get_bits::<5>(0));
             }
         }
         self.ended.d.next = self.ends.val();
         self.broken.d.next = self.breaks.val();
 
-        // A clock later the word is there, and one more later in registers.
-        self.behind.d.next = self.step.q.val();
-        self.word_0.d.next = self.segment_0.read_data.val();
-        self.word_1.d.next = self.segment_1.read_data.val();
-        self.word.next = self.word_0.q.val();
+        // A clock later the word is there, one more later in registers, and in front behind those.
+        if self.free_behind.val() {
+            self.behind.d.next = self.step.q.val();
+            self.word_0.d.next = self.segment_0.read_data.val();
+            self.word_1.d.next = self.segment_1.read_data.val();
+            self.beyond.d.next = 0.into();
+            if self.step.q.val().last & (self.step.q.val().tail != 0) {
+                self.beyond.d.next = self.ones.val() << self.step.q.val().tail;
+            }
+            if self.step.q.val().error {
+                self.beyond.d.next = self.ones.val();
+            }
+        }
+        if self.free.val() {
+            self.front.d.next = self.behind.q.val();
+        }
+        self.word.enable.next = self.free.val();
+        self.word.clear.next = self.beyond.q.val();
+        self.word.d.next = self.word_0.q.val();
         if self.behind.q.val().upper {
-            self.word.next = self.word_1.q.val();
+            self.word.d.next = self.word_1.q.val();
         }
-        self.cut.next = (512 - (bit_cast::<10, 6>(self.behind.q.val().tail) << 3)).get_bits::<9>(0);
-        self.out.in_valid.next = self.behind.q.val().valid;
-        self.out.in_data.next.data = self.word.val();
-        if self.behind.q.val().last & (self.behind.q.val().tail != 0) {
-            self.out.in_data.next.data = self.word.val() & (self.ones.val() >> self.cut.val());
-        }
-        if self.behind.q.val().error {
-            self.out.in_data.next.data = 0.into();
-        }
-        self.out.in_data.next.last = self.behind.q.val().last;
-        self.out.in_data.next.error = self.behind.q.val().error;
-        self.out.in_data.next.tag = self.behind.q.val().tag;
-        self.out.out_ready.next = self.data_ready.val();
-        self.moved.next = self.out.out_valid.val() & self.data_ready.val();
-        if self.walk.val() & !self.moved.val() {
-            self.room.d.next = self.room.q.val() - 1;
-        }
-        if !self.walk.val() & self.moved.val() {
-            self.room.d.next = self.room.q.val() + 1;
-        }
-        self.data_valid.next = self.out.out_valid.val();
-        self.data_tdata.next = self.out.out_data.val().data;
-        self.data_tlast.next = self.out.out_data.val().last;
-        self.status_valid.next = self.moved.val() & self.out.out_data.val().last;
-        self.status_tag.next = self.out.out_data.val().tag;
-        self.status_error.next = self.out.out_data.val().error;
+        self.moved.next = self.front.q.val().valid & self.data_ready.val();
+        self.data_valid.next = self.front.q.val().valid;
+        self.data_tdata.next = self.word.q.val();
+        self.data_tlast.next = self.front.q.val().last;
+        self.status_valid.next = self.moved.val() & self.front.q.val().last;
+        self.status_tag.next = self.front.q.val().tag;
+        self.status_error.next = self.front.q.val().error;
 
         if self.rst.val() {
             self.number.d.next = 0.into();
@@ -347,9 +355,9 @@ impl<const A: usize> Logic for SegRead<A> {
             self.ended.d.next = 0.into();
             self.broken.d.next = 0.into();
             self.beat.d.next = 0.into();
-            self.room.d.next = 8.into();
             self.step.d.next.valid = false;
             self.behind.d.next.valid = false;
+            self.front.d.next.valid = false;
             self.written.d.next = 0.into();
         }
     }

@@ -18,7 +18,10 @@ pub const JUDGES: &[Judge] = &[
     Judge { test: "slice_fifo", blocks: &["slice_fifo"] },
     Judge { test: "commit_fifo", blocks: &["commit_fifo"] },
     Judge { test: "round_robin", blocks: &["round_robin"] },
-    Judge { test: "emit", blocks: &["dff", "sdp_ram", "forward_ram", "byte_ram", "lut_ram", "slice_ram"] },
+    Judge {
+        test: "emit",
+        blocks: &["dff", "sdp_ram", "forward_ram", "byte_dff", "byte_ram", "lut_ram", "slice_ram"],
+    },
     Judge {
         test: "wire_cells",
         blocks: &[

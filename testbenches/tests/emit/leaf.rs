@@ -46,6 +46,8 @@ struct Cells {
     lut_ram: LutRam<Word, 5>,
     byte_ram: ByteRam<32, 4, 5>,
     folded_byte_ram: ByteRam<16, 2, 5>,
+    pub cleared: Signal<Out, Bits<32>>,
+    byte_dff: ByteDff<32, 4>,
 }
 
 impl Default for Cells {
@@ -76,6 +78,8 @@ impl Default for Cells {
             lut_ram: LutRam::new(),
             byte_ram: ByteRam::new(5),
             folded_byte_ram: ByteRam::new(2),
+            cleared: Default::default(),
+            byte_dff: ByteDff::new(),
         }
     }
 }
@@ -84,7 +88,11 @@ impl Logic for Cells {
     #[hdl_gen]
     fn update(&mut self) {
         clock!(self, clock, word_dff, narrow_dff, full_ram, folded_ram, byte_ram, folded_byte_ram);
-        clock!(self, clock, forward_ram, forward_ram_deep, lut_ram);
+        clock!(self, clock, forward_ram, forward_ram_deep, lut_ram, byte_dff);
+        self.byte_dff.enable.next = self.narrow.val();
+        self.byte_dff.clear.next = self.enables.val();
+        self.byte_dff.d.next = self.word.val().value.get_bits::<32>(30);
+        self.cleared.next = self.byte_dff.q.val();
         self.lut_ram.write_enable.next = self.write.val();
         self.lut_ram.write_address.next = self.write_address.val();
         self.lut_ram.read_address.next = self.read_address.val();
@@ -138,6 +146,7 @@ fn leaf_cells_behave_as_their_text() {
         assert!(export.verilog.contains("module tessera_sdp_ram_71x32 "));
         assert!(export.verilog.contains("ram_style = \"distributed\""));
         assert!(export.verilog.contains("module tessera_byte_ram_32x32 "));
+        assert!(export.verilog.contains("module tessera_byte_dff_32 "));
         assert!(export.verilog.contains("module tessera_lut_ram_71x32 "));
         assert!(export.verilog.contains("module tessera_forward_ram_71x8 "));
         assert!(export.verilog.contains("module tessera_forward_ram_71x128 "));
