@@ -522,6 +522,7 @@ mod tests {
             ps: 3_900,
             luts: 9,
             carries: 0,
+            ends_above_3000_ps: 0,
             ends_above_3900_ps: 0,
             modules: Vec::new(),
         };

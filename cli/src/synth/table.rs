@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::report::{Area, Block};
-use super::ways::{Way, Ways};
+use super::ways::{Beginning, Way, Ways};
 use super::Synthesised;
 
 pub fn number(value: f64) -> String {
@@ -124,6 +124,13 @@ impl Synthesised {
         }
         for detail in self.ways.iter().flat_map(|ways| &ways.details) {
             println!("  {}", detail.replace('\n', "\n  "));
+        }
+        // As many as ways were asked for.
+        for ways in self.ways.iter().filter(|ways| !ways.details.is_empty()) {
+            for beginning in ways.beginnings.iter().take(ways.details.len()) {
+                let Beginning { from, ends, ps } = beginning;
+                println!("  {ends} ends above 3.0 ns, {ps} ps at most, begin at {from}");
+            }
         }
         for aim in &self.aims {
             let verdict = if aim.met { "met" } else { "not met" };

@@ -20,11 +20,22 @@ pub struct Way {
     pub ps: u64,
     pub luts: usize,
     pub carries: usize,
-    /// Ends in this block that take longer than is known to close.
+    /// Ends in this block that take longer than is aimed at, and than is known to close.
+    pub ends_above_3000_ps: usize,
     pub ends_above_3900_ps: usize,
     /// Modules of the block and those that it is in, from the top's down; none if no name tells.
     #[serde(skip)]
     pub modules: Vec<String>,
+}
+
+/// A register, memory or input where ways begin that take longer than is aimed at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beginning {
+    /// As ways name it, without the bit.
+    pub from: String,
+    /// Ends above 3,000 ps whose longest way begins there, and the longest of these.
+    pub ends: usize,
+    pub ps: u64,
 }
 
 /// Ends of ways that take so long.
@@ -44,6 +55,8 @@ pub struct Ways {
     pub ends: usize,
     pub ends_above_3000_ps: usize,
     pub ends_above_3900_ps: usize,
+    /// Where those above 3,000 ps begin, with the most ends first.
+    pub beginnings: Vec<Beginning>,
     /// Pairs of LUTs that can share a table of their device.
     pub pairs: usize,
     /// Tables of memories of which nobody reads.
@@ -110,6 +123,17 @@ struct Graph<'a> {
 
 fn pin(cell: Option<u32>, port: &str, at: usize, width: usize, ps: u64) -> Pin {
     Pin { cell, port: port.into(), bit: (width > 1).then_some(at), ps }
+}
+
+/// The name of a pin without which bit it is: the last number in brackets.
+fn without_bit(name: &str) -> String {
+    let bit = name.rfind('[').and_then(|at| Some((at, at + name[at..].find(']')?)));
+    match bit {
+        Some((from, to)) if name[from + 1..to].bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}{}", &name[..from], &name[to + 1..])
+        }
+        _ => name.to_owned(),
+    }
 }
 
 impl<'a> Graph<'a> {
@@ -367,10 +391,25 @@ impl Design<'_> {
             ps: end.ps,
             luts: self.count(&way, Kind::Lut),
             carries: self.count(&way, Kind::Carry),
+            ends_above_3000_ps: 0,
             ends_above_3900_ps: 0,
             block: place.block,
             modules: place.modules,
         }
+    }
+
+    /// Where ways begin that take longer than that, of ends by how long they take.
+    fn beginnings(&self, ends: &[End], above: u64) -> Vec<Beginning> {
+        let mut found: BTreeMap<String, Beginning> = BTreeMap::new();
+        for end in ends.iter().take_while(|end| end.ps > above) {
+            let (_, start) = self.arrivals.way(&self.graph, end.net);
+            let from = without_bit(&self.start(start).0);
+            let begins = || Beginning { from: from.clone(), ends: 0, ps: end.ps };
+            found.entry(from.clone()).or_insert_with(begins).ends += 1;
+        }
+        let mut all: Vec<_> = found.into_values().collect();
+        all.sort_by_key(|beginning| std::cmp::Reverse(beginning.ends));
+        all
     }
 
     /// A way with each of its cells and when what it puts out is there.
@@ -446,6 +485,7 @@ impl Ways {
             ends: ends.len(),
             ends_above_3000_ps: above(3_000),
             ends_above_3900_ps: above(3_900),
+            beginnings: design.beginnings(&ends, 3_000),
             histogram: (0..last.div_ceil(BIN)).map(bin).collect(),
             unknown_cells: graph.unknown.clone(),
             loops: design.arrivals.loops,
@@ -468,6 +508,7 @@ impl Ways {
             if way == all.ways.len() {
                 all.ways.push(design.told(end, place));
             }
+            all.ways[way].ends_above_3000_ps += usize::from(end.ps > 3_000);
             all.ways[way].ends_above_3900_ps += usize::from(end.ps > 3_900);
         }
         all

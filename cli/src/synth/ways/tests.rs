@@ -187,6 +187,11 @@ fn memories_begin_and_end_ways() {
     assert_eq!(worst.to, "heap.ram ADDRARDADDR[1] (RAMB36E2)");
     assert_eq!(ways.ways[1].block, "queue");
     assert_eq!((ways.ends_above_3000_ps, ways.ends_above_3900_ps), (1, 0));
+    // In the block where it ends, and by the memory where it begins.
+    let of_blocks: Vec<usize> = ways.ways.iter().map(|way| way.ends_above_3000_ps).collect();
+    assert_eq!(of_blocks, [1, 0]);
+    let from = "queue.ram DOUTADOUT (RAMB36E2)".to_owned();
+    assert_eq!(ways.beginnings, [Beginning { from, ends: 1, ps: 2454 + 238 + 566 }]);
     let registered = parse(&netlist(ports, &cells(r#""DOA_REG":"00000001""#), ""), 0);
     assert_eq!(registered.longest().unwrap().ps, 882 + 238 + 566);
     // A table that is a memory: from its address as a table.
