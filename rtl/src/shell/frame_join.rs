@@ -1,8 +1,8 @@
 //! The NIC's frames into a port's stream, and its completions out of the other direction.
 //!
 //! ```text
-//!  s_axis (host) ─> FIFO ─┐
-//!  ours ──────────> FIFO ─┴─ frame by frame ─> m_axis
+//!  s_axis (host) ─┐
+//!  ours ──────────┴─ frame by frame ─> FIFO ─> m_axis
 //!  s_cpl ─ tags of the host's ─> m_cpl; ours end here
 //! ```
 //!
@@ -10,7 +10,8 @@
 //! top bit (`tag_top`, one bit of 31) and ignores completions without it, so that ours have none.
 //!
 //! Contract:
-//! - one beat per clock; frames of one side stay in order, the sides alternate while both wait;
+//! - one beat per clock; frames of one side stay in order, the sides alternate while both wait. Whose
+//!   beats are taken is a register: a side that comes while the other has nothing waits a clock;
 //! - what comes from the host is as it came; our frames have `tuser` 0;
 //! - `injected` and `passed`: the last beat of a frame left. `ended`: a frame of ours was sent, at
 //!   `ended_ts`;
@@ -25,6 +26,7 @@ use crate::stream::Fifo;
 /// A beat with its side band: bit 0 of `user` marks a bad frame, above it is the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, LogicStruct)]
 pub struct TxBeat {
+    pub ours: Bit,
     pub data: Bits<512>,
     pub keep: Bits<64>,
     pub last: Bit,
@@ -66,14 +68,14 @@ pub struct FrameJoin {
     pub passed: Signal<Out, Bit>,
     pub ended: Signal<Out, Bit>,
     pub ended_ts: Signal<Out, Bits<96>>,
-    host: Fifo<TxBeat, 3>,
-    own: Fifo<TxBeat, 3>,
-    /// Inside a frame, of which side.
+    beats: Fifo<TxBeat, 3>,
+    /// Whose beats are taken, and whether one of them is within a frame.
+    own: Dff<Bit>,
     begun: Dff<Bit>,
-    begun_own: Dff<Bit>,
-    /// Whose turn it is when both wait.
-    own_first: Dff<Bit>,
-    own_now: Signal<Local, Bit>,
+    valid: Signal<Local, Bit>,
+    other: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    put: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
     is_host: Signal<Local, Bit>,
 }
@@ -113,12 +115,13 @@ impl FrameJoin {
             passed: Default::default(),
             ended: Default::default(),
             ended_ts: Default::default(),
-            host: Fifo::new(3),
-            own: Fifo::new(3),
+            beats: Fifo::new(3),
+            own: Default::default(),
             begun: Default::default(),
-            begun_own: Default::default(),
-            own_first: Default::default(),
-            own_now: Default::default(),
+            valid: Default::default(),
+            other: Default::default(),
+            last: Default::default(),
+            put: Default::default(),
             leaves: Default::default(),
             is_host: Default::default(),
         }
@@ -128,53 +131,50 @@ impl FrameJoin {
 impl Logic for FrameJoin {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clk, begun, begun_own, own_first);
-        self.host.clk.next = self.clk.val();
-        self.host.rst.next = self.rst.val();
-        self.own.clk.next = self.clk.val();
-        self.own.rst.next = self.rst.val();
-        self.s_axis_tready.next = self.host.in_ready.val();
-        self.host.in_valid.next = self.s_axis_tvalid.val();
-        self.host.in_data.next.data = self.s_axis_tdata.val();
-        self.host.in_data.next.keep = self.s_axis_tkeep.val();
-        self.host.in_data.next.last = self.s_axis_tlast.val();
-        self.host.in_data.next.user = self.s_axis_tuser.val();
-        self.ours_tready.next = self.own.in_ready.val();
-        self.own.in_valid.next = self.ours_tvalid.val();
-        self.own.in_data.next.data = self.ours_tdata.val();
-        self.own.in_data.next.keep = self.ours_tkeep.val();
-        self.own.in_data.next.last = self.ours_tlast.val();
-        self.own.in_data.next.user = 0.into();
+        dff_setup!(self, clk, own, begun);
+        self.beats.clk.next = self.clk.val();
+        self.beats.rst.next = self.rst.val();
 
-        self.own_now.next = self.own.out_valid.val() & (self.own_first.q.val() | !self.host.out_valid.val());
-        if self.begun.q.val() {
-            self.own_now.next = self.begun_own.q.val();
+        // One side's beats at a time, whose is known beforehand.
+        self.s_axis_tready.next = self.beats.in_ready.val() & !self.own.q.val();
+        self.ours_tready.next = self.beats.in_ready.val() & self.own.q.val();
+        self.valid.next = self.s_axis_tvalid.val();
+        self.other.next = self.ours_tvalid.val();
+        self.beats.in_data.next.data = self.s_axis_tdata.val();
+        self.beats.in_data.next.keep = self.s_axis_tkeep.val();
+        self.beats.in_data.next.user = self.s_axis_tuser.val();
+        self.last.next = self.s_axis_tlast.val();
+        if self.own.q.val() {
+            self.valid.next = self.ours_tvalid.val();
+            self.other.next = self.s_axis_tvalid.val();
+            self.beats.in_data.next.data = self.ours_tdata.val();
+            self.beats.in_data.next.keep = self.ours_tkeep.val();
+            self.beats.in_data.next.user = 0.into();
+            self.last.next = self.ours_tlast.val();
         }
-        self.m_axis_tvalid.next = self.host.out_valid.val();
-        self.m_axis_tdata.next = self.host.out_data.val().data;
-        self.m_axis_tkeep.next = self.host.out_data.val().keep;
-        self.m_axis_tlast.next = self.host.out_data.val().last;
-        self.m_axis_tuser.next = self.host.out_data.val().user;
-        if self.own_now.val() {
-            self.m_axis_tvalid.next = self.own.out_valid.val();
-            self.m_axis_tdata.next = self.own.out_data.val().data;
-            self.m_axis_tkeep.next = self.own.out_data.val().keep;
-            self.m_axis_tlast.next = self.own.out_data.val().last;
-            self.m_axis_tuser.next = 0.into();
+        self.beats.in_data.next.last = self.last.val();
+        self.beats.in_data.next.ours = self.own.q.val();
+        self.beats.in_valid.next = self.valid.val();
+        self.put.next = self.valid.val() & self.beats.in_ready.val();
+        if self.put.val() {
+            self.begun.d.next = !self.last.val();
         }
-        self.host.out_ready.next = self.m_axis_tready.val() & !self.own_now.val();
-        self.own.out_ready.next = self.m_axis_tready.val() & self.own_now.val();
-        self.leaves.next = self.m_axis_tvalid.val() & self.m_axis_tready.val();
-        if self.m_axis_tvalid.val() {
-            // An offer stays, whoever comes beside it.
-            self.begun.d.next = !(self.leaves.val() & self.m_axis_tlast.val());
-            self.begun_own.d.next = self.own_now.val();
+        // The other's turn: behind a frame, or where there is none. An offer that waits for room stays.
+        if self.other.val() & ((self.put.val() & self.last.val()) | (!self.valid.val() & !self.begun.q.val()))
+        {
+            self.own.d.next = !self.own.q.val();
         }
-        if self.leaves.val() & self.m_axis_tlast.val() {
-            self.own_first.d.next = !self.own_now.val();
-        }
-        self.injected.next = self.leaves.val() & self.m_axis_tlast.val() & self.own_now.val();
-        self.passed.next = self.leaves.val() & self.m_axis_tlast.val() & !self.own_now.val();
+
+        self.m_axis_tvalid.next = self.beats.out_valid.val();
+        self.m_axis_tdata.next = self.beats.out_data.val().data;
+        self.m_axis_tkeep.next = self.beats.out_data.val().keep;
+        self.m_axis_tlast.next = self.beats.out_data.val().last;
+        self.m_axis_tuser.next = self.beats.out_data.val().user;
+        self.beats.out_ready.next = self.m_axis_tready.val();
+        self.leaves.next =
+            self.beats.out_valid.val() & self.m_axis_tready.val() & self.beats.out_data.val().last;
+        self.injected.next = self.leaves.val() & self.beats.out_data.val().ours;
+        self.passed.next = self.leaves.val() & !self.beats.out_data.val().ours;
 
         self.is_host.next = (self.s_cpl_tag.val() & self.tag_top.val()) != 0;
         self.m_cpl_ts.next = self.s_cpl_ts.val();
@@ -186,8 +186,8 @@ impl Logic for FrameJoin {
         self.ended_ts.next = self.s_cpl_ts.val();
 
         if self.rst.val() {
+            self.own.d.next = false;
             self.begun.d.next = false;
-            self.own_first.d.next = false;
         }
     }
 }
