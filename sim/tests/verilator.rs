@@ -340,20 +340,23 @@ fn coverage_counts_are_written() {
 #[test]
 fn a_stopped_simulation_is_an_error_and_not_the_end_of_the_process() {
     let verilog = "\
-module stops (input wire clk, input wire [1:0] how, output wire loop);
+module stops (input wire clk, input wire [2:0] how, output wire loop);
   reg held; initial held = 1'b0;
   assign loop = held;
   always @(posedge clk) begin
     held <= ~held;
-    if (how == 2'd1) $stop;
-    if (how == 2'd2) $finish;
-    if (how == 2'd3) $fatal(1, \"told so\");
+    if (how == 3'd1) $stop;
+    if (how == 3'd2) $finish;
+    if (how == 3'd3) $fatal(1, \"told so\");
+    if (how == 3'd4) begin $display(\"first\"); $error(\"how is %0d\", how); end
   end
 endmodule
 ";
-    let ports = vec![Port::clock("clk"), Port::input("how", 2), Port::output("loop", 1)];
+    let ports = vec![Port::clock("clk"), Port::input("how", 3), Port::output("loop", 1)];
     let model = build(&Design::new("stops", verilog, ports));
-    for (how, words) in [(1u64, "stopped at"), (2, "$finish at"), (3, "stopped at")] {
+    for (how, words) in
+        [(1u64, "stopped at"), (2, "$finish at"), (3, "told so"), (4, "first\n"), (4, "how is 4")]
+    {
         let mut dut = model.instance().unwrap();
         let port = dut.port("how").unwrap();
         dut.clock();
@@ -362,6 +365,24 @@ endmodule
         assert!(message.contains("stops stopped in clock 1") && message.contains(words), "{message}");
         assert!(message.contains("stops.v:"), "{message}");
     }
+}
+
+#[test]
+fn what_an_initial_block_says_is_in_the_error() {
+    let verilog = "\
+module refuses #(parameter W = 9) (input wire clk, output wire q);
+  assign q = clk;
+  initial if (W > 8) begin
+    $error(\"W is %0d: 8 at most\", W);
+    $finish;
+  end
+endmodule
+";
+    let model = build(&Design::new("refuses", verilog, vec![Port::clock("clk"), Port::output("q", 1)]));
+    let message = model.instance().err().expect("it stops").to_string();
+    assert!(message.contains("refuses stopped in clock 0"), "{message}");
+    assert!(message.contains("refuses.v:4") && message.contains("W is 9: 8 at most"), "{message}");
+    assert!(model.instance().is_err(), "once more");
 }
 
 #[test]

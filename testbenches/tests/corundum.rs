@@ -17,7 +17,7 @@ use tessera_sim::fabric::{FabricOptions, Faults, Loss};
 use tessera_sim::nic::{DmaOptions, NicOptions};
 use tessera_sim::session::{Session, SessionError};
 use tessera_sim::tb::Rng;
-use tessera_sim::verilator::{BuildOptions, Direction, Model, ModelError, PortId};
+use tessera_sim::verilator::{BuildOptions, Direction, Lint, Model, ModelError, PortId};
 use tessera_testbenches::exchange::{content, Exchange};
 
 const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 300_000];
@@ -330,20 +330,46 @@ fn wires_of_others_go_through_at_every_board() {
     }
 }
 
-/// A board that the block is not made for does not come up.
+/// A board that the block is not made for does not come up, and the message is of what is wrong.
 #[test]
 fn other_boards_are_refused() {
     let nic = hollow();
-    for (parameter, value) in [
-        ("APP_ID", 0x1234_0001),
-        ("APP_DMA_ENABLE", 0),
-        ("AXIL_APP_CTRL_ADDR_WIDTH", 21),
-        ("TESSERA_PORT", 2),
-        ("STAT_INC_WIDTH", 23),
-    ] {
+    let board = Board::default;
+    let of = |name, value| board().with(name, value);
+    let refusals = [
+        (of("APP_ID", 0x1234_0001), "APP_ID is 12340001, and this is 32'h54530001: set APP_ID in config.tcl"),
+        (of("APP_DMA_ENABLE", 0), "APP_DMA_ENABLE must be 1"),
+        (of("APP_AXIS_SYNC_ENABLE", 0), "APP_AXIS_SYNC_ENABLE must be 1"),
+        (board().streams(1024, 1024), "AXIS_SYNC_DATA_WIDTH is 1024: streams of 64, 128, 256 and 512 bits"),
+        (
+            board().ram(4, 512),
+            "RAM_SEG_COUNT and RAM_SEG_DATA_WIDTH are 4 segments of 512 bits: two or more, and 256, 512 or 1024",
+        ),
+        (of("RAM_ADDR_WIDTH", 15), "RAM_ADDR_WIDTH is 15: 16 or more (TX_RAM_SIZE or RX_RAM_SIZE 64 KiB)"),
+        (of("DMA_ADDR_WIDTH", 48), "DMA_ADDR_WIDTH is 48: 64 is supported"),
+        (of("DMA_LEN_WIDTH", 12), "DMA_LEN_WIDTH is 12: 13 to 16"),
+        (of("DMA_TAG_WIDTH", 5), "DMA_TAG_WIDTH is 5: 6 or more"),
+        (
+            of("AXIL_APP_CTRL_DATA_WIDTH", 64).with("AXIL_APP_CTRL_STRB_WIDTH", 8),
+            "AXIL_APP_CTRL_DATA_WIDTH is 64: 32 is supported",
+        ),
+        (of("AXIL_APP_CTRL_ADDR_WIDTH", 21), "AXIL_APP_CTRL_ADDR_WIDTH is 21: 22 or more"),
+        (of("TX_TAG_WIDTH", 32), "PTP_TS_WIDTH is 48, TX_TAG_WIDTH 32: timestamps of at most 96 bits and tags"),
+        (of("STAT_INC_WIDTH", 23), "STAT_INC_WIDTH is 23, STAT_ID_WIDTH 12: 24 to 64 and 2 to 12"),
+        (of("TESSERA_PORT", 2), "TESSERA_PORT is 2: there is no such port"),
+    ];
+    assert_eq!(refusals.len(), export::MQNIC_APP_BLOCK.matches("$error(").count(), "those there are");
+    // Verilator warns of widths that the NIC has not, and builds it all the same.
+    let options = BuildOptions { lint: Lint::ErrorsOnly, ..BuildOptions::hurried() };
+    for (board, words) in refusals {
         let model =
-            build(&nic, &Board::default().with(parameter, value)).unwrap_or_else(|error| panic!("{error}"));
-        // What is wrong, and what to set, it prints before it ends.
-        assert!(matches!(model.instance(), Err(ModelError::Stopped { .. })), "{parameter} {value}");
+            Model::build(&design(&nic, &board), &options).unwrap_or_else(|error| panic!("{words}: {error}"));
+        match model.instance() {
+            Err(ModelError::Stopped { detail, .. }) => {
+                assert!(detail.contains(&format!("mqnic_app_block: {words}")), "{words}: {detail}");
+            }
+            Err(error) => panic!("{words}: {error}"),
+            Ok(_) => panic!("{words}: it comes up"),
+        }
     }
 }

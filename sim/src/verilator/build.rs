@@ -159,6 +159,7 @@ pub(super) fn build(
     for part in [
         verilator.version(),
         glue::SHIM,
+        glue::PRINT,
         &ports,
         &design.essence(),
         &arguments.join(" "),
@@ -234,6 +235,7 @@ impl Work<'_> {
         glue::check_ports(self.design, &fs::read_to_string(&class).map_err(io_error("read", &class))?)?;
         self.write(&cpp.join("ports.h"), self.ports)?;
         self.write(&cpp.join("shim.cpp"), glue::SHIM)?;
+        self.write(&cpp.join("print.h"), glue::PRINT)?;
         if let Some(text) = self.extra {
             self.write(&cpp.join("extra.cpp"), text)?;
         }

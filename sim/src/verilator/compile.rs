@@ -4,6 +4,7 @@
 //! kept beside the models and compiled once per Verilator and kind of trace.
 
 use super::build::{BuildOptions, Trace};
+use super::glue;
 use super::ModelError;
 use crate::progress::Progress;
 use crate::tools::{io_error, Verilator};
@@ -76,7 +77,7 @@ struct Manner {
 }
 
 /// Flags of Verilator's run-time, in which no model spends its time.
-const RUNTIME: &[&str] = &["-O1"];
+const RUNTIME: &[&str] = &["-O1", "-include", "print.h"];
 
 /// Flags of what runs once.
 const SLOW: &[&str] = &["-O0"];
@@ -106,7 +107,7 @@ pub(super) struct Compiler<'a> {
     pub cxx: OsString,
     pub options: &'a BuildOptions,
     pub verilator: &'a Verilator,
-    /// Folder with Verilator's output and the shim.
+    /// Folder with Verilator's output, the shim and `print.h`.
     pub cpp: &'a Path,
     /// Folder under which run-time objects are kept.
     pub runtime: &'a Path,
@@ -231,6 +232,7 @@ impl Compiler<'_> {
         let mut hash = Sha256::new();
         hash.update(self.verilator.version());
         hash.update(flags(self.options).join(" "));
+        hash.update(glue::PRINT);
         hash.update(self.cxx.as_encoded_bytes());
         let key: String = hash.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
         let folder = self.runtime.join(format!("runtime-{key}"));

@@ -78,13 +78,17 @@ impl Dut {
         let instance = NonNull::new(instance).ok_or_else(|| ModelError::Stopped {
             top: model.inner.top.clone(),
             cycle: 0,
-            detail: "its initial values cannot be worked out".into(),
+            detail: "it cannot be made".into(),
         })?;
         // SAFETY: `instance` is live; the buffer is a member of it.
         let buffer = unsafe { (functions.buffer)(instance.as_ptr()) };
         let words = model.inner.words;
         let buffer = NonNull::new(buffer).unwrap_or(NonNull::dangling());
-        Ok(Dut { model, instance, buffer, words, cycles: 0 })
+        let dut = Dut { model, instance, buffer, words, cycles: 0 };
+        match dut.message() {
+            text if text.is_empty() => Ok(dut),
+            detail => Err(ModelError::Stopped { top: dut.model.inner.top.clone(), cycle: 0, detail }),
+        }
     }
 
     /// The model this is an instance of.

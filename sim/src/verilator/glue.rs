@@ -8,6 +8,9 @@ use std::fmt::Write;
 /// The text of the fixed part; part of a model's cache key.
 pub(super) const SHIM: &str = include_str!("shim.cpp");
 
+/// What Verilator's run-time is compiled with; part of its key and of a model's.
+pub(super) const PRINT: &str = include_str!("print.h");
+
 /// The two functions that move values between the buffer and the model. Equal
 /// text means equal names, directions and widths: it is part of the cache key.
 pub(super) fn ports_header(design: &Design) -> Result<String, ModelError> {

@@ -132,7 +132,7 @@ pub enum ModelError {
         top: String,
         /// Clocks completed before.
         cycle: u64,
-        /// What happened and where in the Verilog.
+        /// What happened and where in the Verilog, and what it printed then.
         detail: String,
     },
 }

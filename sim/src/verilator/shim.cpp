@@ -3,9 +3,12 @@
 // port lives in which words of the buffer shared with Rust.
 //
 // No exception and no exit of the process crosses into Rust: what Verilator's
-// run-time calls stop, fatal or finish becomes an error text.
+// run-time calls stop, fatal or finish becomes an error text, with what the design
+// printed in that evaluation: an `$error` says what is wrong before it stops.
 
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -29,10 +32,22 @@ using Trace = VerilatedFstC;
 
 namespace {
 
+// What the design has printed in this evaluation, which goes to the standard output when that ends.
+thread_local std::string printed;
+
+void show_printed() {
+    if (printed.empty()) return;
+    std::fwrite(printed.data(), 1, printed.size(), stdout);
+    printed.clear();
+}
+
 [[noreturn]] void raise(const char* what, const char* file, int line, const char* message) {
     std::string text{what};
     if (message && *message) text += std::string{": "} + message;
     if (file && *file) text += std::string{" at "} + file + ":" + std::to_string(line);
+    while (!printed.empty() && printed.back() == '\n') printed.pop_back();
+    if (!printed.empty()) text += "\n" + printed;
+    printed.clear();
     throw std::runtime_error{text};
 }
 
@@ -54,6 +69,23 @@ template <std::size_t N> void store(const VlWide<N>& port, std::uint64_t* words)
 }  // namespace
 
 #include "ports.h"
+
+// Verilator's run-time prints with it (`print.h`).
+int tessera_print(const char* format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    va_end(arguments);
+    if (length > 0) {
+        std::string text(static_cast<std::size_t>(length) + 1, '\0');
+        std::vsnprintf(&text[0], text.size(), format, again);
+        text.pop_back();
+        printed += text;
+    }
+    va_end(again);
+    return length;
+}
 
 void vl_stop(const char* file, int line, const char*) { raise("the design stopped", file, line, ""); }
 void vl_finish(const char* file, int line, const char*) { raise("the design called $finish", file, line, ""); }
@@ -89,6 +121,7 @@ struct Instance {
         } catch (...) {
             // Nobody is left to tell.
         }
+        show_printed();
     }
 
     void close() {
@@ -102,10 +135,14 @@ struct Instance {
         if (trace) trace->dump(context.time());
 #endif
     }
+    void evaluate() {
+        model->eval();
+        show_printed();
+    }
     // Half a period with the clock at `level`, inputs as they stand.
     void phase(bool level) {
         model->TESSERA_CLOCK = level;
-        model->eval();
+        evaluate();
         dump();
         context.timeInc(half_period);
     }
@@ -128,10 +165,12 @@ template <typename Body> int guarded(Instance* self, Body body) {
 EXPORT void* tessera_new(int random, std::uint32_t seed, std::uint64_t half_period) {
     try {
         auto self = std::unique_ptr<Instance>{new Instance{random != 0, seed, half_period}};
-        // Constants and initial blocks show on the outputs before any clock.
-        load_inputs(*self->model, self->buffer);
-        self->model->eval();
-        store_outputs(*self->model, self->buffer);
+        // Constants and initial blocks show on the outputs before any clock. Whether they can is in `error`.
+        guarded(self.get(), [&] {
+            load_inputs(*self->model, self->buffer);
+            self->evaluate();
+            store_outputs(*self->model, self->buffer);
+        });
         return self.release();
     } catch (...) {
         return nullptr;
@@ -148,7 +187,7 @@ EXPORT int tessera_settle(void* instance) {
     auto* self = static_cast<Instance*>(instance);
     return guarded(self, [&] {
         load_inputs(*self->model, self->buffer);
-        self->model->eval();
+        self->evaluate();
         store_outputs(*self->model, self->buffer);
     });
 }
