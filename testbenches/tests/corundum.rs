@@ -7,18 +7,22 @@ use tessera_abi::corundum::{event_frame, offset, WINDOW};
 use tessera_abi::params::TINY;
 use tessera_abi::regs::{self, Counter, INTERRUPT_ENABLE};
 use tessera_driver::mqnic;
-use tessera_driver::{Access, Context, DmaMemory, Status};
+use tessera_driver::{
+    Access, Context, DmaMemory, EndpointOptions, MemoryRegion, RecvRequest, SendRequest, Status,
+    WorkCompletion,
+};
 use tessera_rtl::emit::{Direction as Way, Export};
 use tessera_rtl::export;
 use tessera_sim::cluster::{addresses, Cluster, SharedCluster};
 use tessera_sim::corundum::{design, Board};
 use tessera_sim::exported;
 use tessera_sim::fabric::{FabricOptions, Faults, Loss};
-use tessera_sim::nic::{DmaOptions, NicOptions};
-use tessera_sim::session::{Session, SessionError};
+use tessera_sim::nic::{DmaClass, DmaOptions, NicOptions};
+use tessera_sim::session::Session;
 use tessera_sim::tb::Rng;
 use tessera_sim::verilator::{BuildOptions, Direction, Lint, Model, ModelError, PortId};
 use tessera_testbenches::exchange::{content, Exchange};
+use tessera_testbenches::pair::{Pair, Side, QKEY};
 
 const SIZES: [usize; 6] = [0, 1, 255, 4097, 70_000, 300_000];
 /// The first of our counters of statistics: the last two of 12 bits.
@@ -178,42 +182,123 @@ fn exchange(name: &str, board: &Board) {
     }
 }
 
-/// What the engine cannot read ends its message, and nothing else.
+/// What the engine could not do ends its message, with the statuses that the protocol has for it, and nothing
+/// else: messages beside it go on both ways.
 #[test]
 fn an_error_of_the_engine_ends_the_message() {
+    const LEN: usize = 20_000;
     let model = build(&nic(), &Board::default()).unwrap_or_else(|error| panic!("{error}"));
-    let fabric = FabricOptions::new(1, 250, 0, 1);
-    let cluster = SharedCluster::new(Cluster::new(&model, 2, &NicOptions::default(), fabric).unwrap());
-    let mut session = Session::open(cluster, 2, 1, 1024, &[]).unwrap();
-    let sink = session.register(1, &DmaMemory::new(20_000), Access::LOCAL_WRITE).unwrap();
-    let memory = DmaMemory::from_slice(&content(0, 3, SIZES[3]));
-    let source = session.register(0, &memory, Access::READ).unwrap();
-    session.recv(1, &sink, 0..10_000, 0).unwrap();
-    session.recv(1, &sink, 10_000..20_000, 1).unwrap();
-    for there in [true, false, true] {
-        if !there {
-            session.cluster.lock().nic_mut(0).memory().unmap(memory.address());
-        }
-        session.send(&source, 0..SIZES[3], (1, 0, 1, 3)).unwrap();
-        let ended = loop {
-            match session.poll() {
-                Ok(arrived) if arrived.is_empty() => {}
-                ended => break ended.map(|arrived| arrived[0].len),
+    let mut pair = Pair::new(&model, &NicOptions::default(), FabricOptions::new(1, 250, 0, 1), &[]);
+    let fail = |pair: &Pair, nic: usize, class, reads, behind| {
+        pair.cluster.lock().nic_mut(nic).corundum().unwrap().fail(class, reads, behind);
+    };
+    let errors = |pair: &Pair| [&pair.a, &pair.b].map(|side| side.count(Counter::DmaErrors));
+    let source = |side: &Side, from: usize| -> Vec<MemoryRegion> {
+        let memory = |number| DmaMemory::from_slice(&content(from, number, LEN));
+        (0..3).map(|number| side.register(&memory(number), Access::READ)).collect()
+    };
+    let sources = [source(&pair.a, 0), source(&pair.b, 1)];
+    let sink = |side: &Side| side.register(&DmaMemory::new(4 * LEN), Access::LOCAL_WRITE);
+    let sinks = [sink(&pair.a), sink(&pair.b)];
+    let mut free = [vec![0, 1, 2, 3], vec![0, 1, 2, 3]];
+    // Posts all receives that are not.
+    let post = |pair: &mut Pair, free: &mut [Vec<usize>; 2]| {
+        for (side, (sink, free)) in [&mut pair.a, &mut pair.b].into_iter().zip(sinks.iter().zip(free)) {
+            for at in free.drain(..) {
+                let request =
+                    RecvRequest { work_id: at as u64, region: sink, range: at * LEN..(at + 1) * LEN };
+                side.endpoint.post_recv(&request).unwrap();
             }
-        };
-        if there {
-            assert_eq!(ended.unwrap(), SIZES[3]);
-        } else {
-            // Nothing of it was sent, so that the receiver never heard of it.
-            let failed = |error: &SessionError| {
-                matches!(error, SessionError::Failed { nic: 0, receive: false, status: Status::LocalDma, .. })
-            };
-            assert!(ended.as_ref().is_err_and(failed), "{ended:?}");
-            session.cluster.lock().nic_mut(0).memory().map(&memory);
         }
+        pair.pass(20);
+    };
+    // At whom, which access, behind how many others; how the send ends, and the receive if it does.
+    let cases = [
+        (0, DmaClass::Data, true, 0, Status::LocalDma, Status::Released),
+        (0, DmaClass::Data, true, 9, Status::LocalDma, Status::Released),
+        (1, DmaClass::Data, false, 0, Status::RemoteDma, Status::LocalDma),
+        (1, DmaClass::Data, false, 25, Status::RemoteDma, Status::LocalDma),
+        // Entries of the send ring: nothing was sent.
+        (0, DmaClass::Ctrl, true, 0, Status::LocalDma, Status::Success),
+    ];
+    for (nic, class, reads, behind, failed, ended) in cases {
+        let text = format!("{class:?}, reads {reads}, behind {behind}");
+        let before = errors(&pair);
+        post(&mut pair, &mut free);
+        fail(&pair, nic, class, reads, behind);
+        // Three each way.
+        let to = [pair.b.endpoint.address(), pair.a.endpoint.address()];
+        for (from, side) in [&mut pair.a, &mut pair.b].into_iter().enumerate() {
+            for (number, region) in sources[from].iter().enumerate() {
+                let id = number as u64;
+                let (immediate, round, payload_size) = (None, None, 1024);
+                let (to, range) = (to[from], 0..LEN);
+                let request =
+                    SendRequest { work_id: id, region, range, to, tag: id, immediate, round, payload_size };
+                side.endpoint.post_send(&request).unwrap();
+            }
+        }
+        let sent: Vec<Status> = (0..3).map(|number| pair.a.done(false, number).status).collect();
+        let good = sent.iter().filter(|&&status| status == Status::Success).count();
+        assert!(sent.iter().all(|&status| status == Status::Success || status == failed), "{text}: {sent:?}");
+        // A read of the ring may be of several.
+        assert!(good == 2 || class == DmaClass::Ctrl && good < 3, "{text}: {sent:?}");
+        (0..3).for_each(|number| assert_eq!(pair.b.done(false, number).status, Status::Success, "{text}"));
+        // What came is whole; what did not says so, unless it was never heard of.
+        pair.pass(400);
+        for (to, side) in [&mut pair.a, &mut pair.b].into_iter().enumerate() {
+            let mut arrived = 0;
+            while let Some(done) = side.next(0) {
+                let at = done.work_id as usize;
+                if done.status == Status::Success {
+                    let bytes = sinks[to].memory().to_vec(at * LEN, LEN);
+                    assert!(bytes == content(1 - to, done.tag as usize, LEN), "{text}: bytes of {done:?}");
+                    arrived += 1;
+                } else {
+                    assert_eq!((to, done.status, sent[done.tag as usize]), (1, ended, failed), "{text}");
+                }
+                free[to].push(at);
+            }
+            assert_eq!(arrived, if to == 0 { 3 } else { good }, "{text}: messages at {to}");
+            let told = free[to].len() - arrived;
+            assert!(told <= 3 - good && (told == 1 || to == 0 || reads), "{text}: {told} receives");
+        }
+        let after = errors(&pair);
+        assert_eq!([0, 1].map(|at| after[at] - before[at]), [1 - nic, nic].map(|n| n as u32), "{text}");
     }
-    assert!(session.hosts[0].context.counter(Counter::DmaErrors).unwrap() > 0);
-    assert_eq!(session.hosts[1].context.counter(Counter::DmaErrors), Ok(0));
+    // Entries of the receive ring end, and messages take those behind them.
+    fail(&pair, 1, DmaClass::Ctrl, true, 0);
+    (10..18).for_each(|id| pair.b.post(id, &sinks[1]));
+    let to = pair.b.endpoint.address();
+    for id in 40..46 {
+        pair.a.send(to, &content(0, 1, 100), id);
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+    }
+    pair.pass(40);
+    let receives: Vec<Status> = std::iter::from_fn(|| pair.b.next(0)).map(|done| done.status).collect();
+    let [arrived, unread] = [Status::Success, Status::LocalDma]
+        .map(|wanted| receives.iter().filter(|&&status| status == wanted).count());
+    assert!(arrived == 6 && (1..4).contains(&unread), "{arrived} arrived, {unread} could not be read");
+    // A completion that cannot be written: its queue has nothing more, others go on.
+    let options = EndpointOptions { qkey: QKEY, ..EndpointOptions::default() };
+    let mut cq = pair.b.context.create_cq(16).unwrap();
+    let mut other = pair.b.pd.create_endpoint(&options, &cq, &cq).unwrap();
+    for (id, lost) in [(50, true), (51, false)] {
+        other.post_recv(&RecvRequest { work_id: id, region: &sinks[1], range: 0..LEN }).unwrap();
+        pair.pass(20);
+        if lost {
+            fail(&pair, 1, DmaClass::Ctrl, false, 0);
+        }
+        pair.a.send(other.address(), &content(0, 1, 100), id);
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+        pair.pass(40);
+        assert_eq!(cq.poll(&mut [WorkCompletion::default(); 4]), Ok(0));
+        pair.a.send(to, &content(0, 1, 100), id);
+        assert_eq!(pair.a.done(false, id).status, Status::Success);
+        assert_eq!(pair.b.next(400).map(|done| (done.tag, done.status)), Some((id, Status::Success)));
+    }
+    let faults: u64 = pair.cluster.lock().nics().iter().map(|nic| nic.dma_faults()).sum();
+    assert_eq!((errors(&pair), faults), ([3, 4], 0));
 }
 
 /// The ports of the NIC with nothing behind them, which is soon built.

@@ -10,7 +10,7 @@ use tessera_abi::corundum::EVENT_TYPE;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::dma::{DmaHold, DmaOptions};
+use super::dma::{DmaClass, DmaHold, DmaOptions};
 use super::memory::HostMemory;
 use super::Axis;
 use crate::verilator::{Dut, ModelError, PortId};
@@ -19,8 +19,10 @@ use crate::verilator::{Dut, ModelError, PortId};
 const WORD: usize = 64;
 /// Bytes of a line of the NIC's.
 const LINE: u64 = 128;
-/// "Unsupported request", of the engine's read errors.
-const UNSUPPORTED: u64 = 10;
+/// The engine's read errors: time over, those of AXI, function reset, poisoned, unsupported request, completer abort.
+const READ_ERRORS: [u64; 7] = [1, 4, 5, 8, 9, 10, 11];
+/// Its write errors: time over, those of AXI, function reset.
+const WRITE_ERRORS: [u64; 4] = [1, 6, 7, 8];
 
 struct Desc {
     valid: PortId,
@@ -88,11 +90,20 @@ struct Queue {
     ends: Vec<(u64, u64, u64)>,
     /// A descriptor was shown and not taken.
     refused: bool,
+    /// Descriptors until the one that fails.
+    fails: Option<usize>,
 }
 
 impl Queue {
     fn new(desc: Desc) -> Self {
-        Self { desc, jobs: Vec::new(), ends: Vec::new(), refused: false }
+        Self { desc, jobs: Vec::new(), ends: Vec::new(), refused: false, fails: None }
+    }
+
+    /// Whether the next one is to fail.
+    fn failing(&mut self) -> bool {
+        let left = self.fails.take();
+        self.fails = left.and_then(|left| left.checked_sub(1));
+        left == Some(0)
     }
 }
 
@@ -344,6 +355,13 @@ impl CorundumHost {
         self.sent.push_back((user >> 1, now));
     }
 
+    /// Makes a read or write fail that is no fault of the NIC's: behind so many others of its class.
+    pub fn fail(&mut self, class: DmaClass, reads: bool, behind: usize) {
+        let class = &mut self.classes[class as usize];
+        let queue = if reads { &mut class.reads } else { &mut class.writes };
+        queue.fails = Some(behind);
+    }
+
     pub(super) fn faults(&self) -> u64 {
         self.faults
     }
@@ -438,6 +456,7 @@ impl CorundumHost {
         self.taken_back += u64::from(taken_back);
         let class = &mut self.classes[id];
         let queue = if reads { &mut class.reads } else { &mut class.writes };
+        job.iter_mut().for_each(|job| job.error = queue.failing());
         queue.refused = shown && !willing;
         queue.jobs.extend(job);
     }
@@ -454,10 +473,11 @@ impl CorundumHost {
                 class.reads.jobs.iter_mut().filter(|job| job.tag == tag).for_each(|job| job.open -= 1);
             }
         }
-        let mut wait = || self.rng.random_range(0..5);
         while let Some(at) = class.reads.jobs.iter().position(|job| job.begun && job.open == 0) {
             let job = class.reads.jobs.remove(at);
-            class.reads.ends.push((now + wait(), job.tag, if job.error { UNSUPPORTED } else { 0 }));
+            let wait = self.rng.random_range(0..5);
+            let error = if job.error { READ_ERRORS[self.rng.random_range(0..READ_ERRORS.len())] } else { 0 };
+            class.reads.ends.push((now + wait, job.tag, error));
         }
     }
 
@@ -476,8 +496,10 @@ impl CorundumHost {
             let job = &mut class.reads.jobs[at];
             job.begun = true;
             let mut bytes = vec![0; job.len];
-            job.error = !memory.read(job.address, &mut bytes);
-            self.faults += u64::from(job.error);
+            if !job.error {
+                job.error = !memory.read(job.address, &mut bytes);
+                self.faults += u64::from(job.error);
+            }
             let (tag, base, bytes_of) = (job.tag, job.at, class.word);
             for (i, chunk) in bytes.chunks(bytes_of).enumerate() {
                 // What is not enabled is not written, whatever it is.
@@ -565,11 +587,15 @@ impl CorundumHost {
             return;
         }
         let at = due[self.rng.random_range(0..due.len())];
-        let (_, tag, error) = queue.ends.remove(at);
+        let (_, tag, mut error) = queue.ends.remove(at);
         if let Some(at) = queue.jobs.iter().position(|job| !reads && job.tag == tag) {
             let job = queue.jobs.remove(at);
             let bytes: Vec<u8> = job.words.into_iter().flatten().flatten().take(job.len).collect();
-            self.faults += u64::from(!memory.write(job.address, &bytes));
+            let there = job.error || memory.write(job.address, &bytes);
+            self.faults += u64::from(!there);
+            if job.error || !there {
+                error = WRITE_ERRORS[self.rng.random_range(0..WRITE_ERRORS.len())];
+            }
         }
         dut.set(queue.desc.status_tag, tag);
         dut.set(queue.desc.status_error, error);
