@@ -13,8 +13,30 @@ const RAMS: [(usize, usize); 5] = [(2, 128), (2, 256), (4, 128), (4, 256), (8, 1
 /// Clocks from two beats of the core's to its verdict: far more than it takes.
 const VERDICT: u64 = 16;
 
-/// A module of the file with its ports, `in` and `out` by name and width.
-fn module(name: &str, parameters: &str, ports: &[(&str, bool, usize)]) -> Design {
+/// A port: its name, whether it is an input, its bits.
+type Wire = (&'static str, bool, usize);
+
+/// The streams of a narrow board, from and to its neighbour, with `u` bits beside `w`.
+fn narrow(w: usize, u: usize) -> [Wire; 13] {
+    [
+        ("rst", true, 1),
+        ("s_tdata", true, w),
+        ("s_tkeep", true, w / 8),
+        ("s_tvalid", true, 1),
+        ("s_tready", false, 1),
+        ("s_tlast", true, 1),
+        ("s_tuser", true, u),
+        ("m_tdata", false, w),
+        ("m_tkeep", false, w / 8),
+        ("m_tvalid", false, 1),
+        ("m_tready", true, 1),
+        ("m_tlast", false, 1),
+        ("m_tuser", false, u),
+    ]
+}
+
+/// A module of the file with its ports.
+fn module(name: &str, parameters: &str, ports: &[Wire]) -> Design {
     let lines: Vec<String> = ports
         .iter()
         .map(|&(port, input, width)| {
@@ -94,27 +116,18 @@ fn received_frames_are_taken_in_every_clock() {
             "tessera_rx_width",
             &format!(".W({w}), .U(97)"),
             &[
-                ("rst", true, 1),
-                ("s_tdata", true, w),
-                ("s_tkeep", true, w / 8),
-                ("s_tvalid", true, 1),
-                ("s_tready", false, 1),
-                ("s_tlast", true, 1),
-                ("s_tuser", true, 97),
-                ("m_tdata", false, w),
-                ("m_tkeep", false, w / 8),
-                ("m_tvalid", false, 1),
-                ("m_tready", true, 1),
-                ("m_tlast", false, 1),
-                ("m_tuser", false, 97),
-                ("wide_tdata", false, 512),
-                ("wide_tkeep", false, 64),
-                ("wide_tvalid", false, 1),
-                ("wide_tlast", false, 1),
-                ("wide_tuser", false, 97),
-                ("verdict_valid", true, 1),
-                ("verdict_ours", true, 1),
-            ],
+                &narrow(w, 97)[..],
+                &[
+                    ("wide_tdata", false, 512),
+                    ("wide_tkeep", false, 64),
+                    ("wide_tvalid", false, 1),
+                    ("wide_tlast", false, 1),
+                    ("wide_tuser", false, 97),
+                    ("verdict_valid", true, 1),
+                    ("verdict_ours", true, 1),
+                ],
+            ]
+            .concat(),
         );
         tb::run(&format!("corundum_widths::rx {w}"), &design, |dut, rng| {
             let frames = frames(rng);
@@ -158,26 +171,17 @@ fn sent_frames_leave_in_every_clock() {
             "tessera_tx_width",
             &format!(".W({w}), .U(17)"),
             &[
-                ("rst", true, 1),
-                ("s_tdata", true, w),
-                ("s_tkeep", true, w / 8),
-                ("s_tvalid", true, 1),
-                ("s_tready", false, 1),
-                ("s_tlast", true, 1),
-                ("s_tuser", true, 17),
-                ("wide_tdata", true, 512),
-                ("wide_tkeep", true, 64),
-                ("wide_tvalid", true, 1),
-                ("wide_tready", false, 1),
-                ("wide_tlast", true, 1),
-                ("m_tdata", false, w),
-                ("m_tkeep", false, w / 8),
-                ("m_tvalid", false, 1),
-                ("m_tready", true, 1),
-                ("m_tlast", false, 1),
-                ("m_tuser", false, 17),
-                ("passed", false, 1),
-            ],
+                &narrow(w, 17)[..],
+                &[
+                    ("wide_tdata", true, 512),
+                    ("wide_tkeep", true, 64),
+                    ("wide_tvalid", true, 1),
+                    ("wide_tready", false, 1),
+                    ("wide_tlast", true, 1),
+                    ("passed", false, 1),
+                ],
+            ]
+            .concat(),
         );
         // The core's alone, the host's alone, and both.
         for (own, other) in [(true, false), (false, true), (true, true)] {
