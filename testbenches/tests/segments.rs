@@ -142,6 +142,38 @@ fn what_is_read_is_what_is_there_in_the_order_asked_for() {
     }
 }
 
+/// Lines that are given back are lent and written at once, while the last beats out of them wait for a taker.
+#[test]
+fn beats_that_wait_are_not_written_over() {
+    for slow in [2, 40, 150] {
+        tb::run(&format!("segments::waiting {slow}"), &reads(7), |dut, rng| {
+            let memory = SharedMemory::default();
+            let tasks: Vec<Task> = (0..12).map(|i| (i << 12, 4096 - 65 * (i as usize % 3), i)).collect();
+            let wanted: Vec<Vec<u8>> = tasks.iter().map(|&(_, length, _)| rng.bytes(length)).collect();
+            tasks.iter().zip(&wanted).for_each(|(task, bytes)| memory.borrow_mut().write(task.0, bytes));
+            let mut descs = descriptors(dut, &tasks, Pattern::Always, rng);
+            let shape = Shape::of_ports(dut.model(), "data", &["tdata", "tlast"]).unwrap();
+            let mut monitor =
+                StreamMonitor::with_shape(dut, "data", shape, Pattern::Every(slow), rng).unwrap();
+            let mut engine = SegmentReads::new(dut, memory, Pattern::Always, Pattern::Always, rng);
+            (engine.latency, engine.in_order) = (1..2, true);
+            let mut statuses = Statuses::new(dut);
+            reset(dut);
+            while statuses.came.len() < tasks.len() {
+                cycle(dut, &mut [&mut descs, &mut monitor, &mut engine, &mut statuses]);
+                assert!(dut.cycles() < 1_000_000, "no end");
+            }
+            for (task, bytes) in wanted.iter().enumerate() {
+                for (i, wanted) in bytes.chunks(64).enumerate() {
+                    let beat = monitor.take().expect("a beat").word;
+                    let came: Vec<u8> = (0..wanted.len()).map(|byte| beat.bits(byte * 8, 8) as u8).collect();
+                    assert!(came == wanted, "beat {i} of descriptor {task}");
+                }
+            }
+        });
+    }
+}
+
 /// Clocks until all are read, by an engine that keeps pace.
 fn clocks_of_reads(dut: &mut Dut, tasks: &[Task], rng: &mut Rng) -> u64 {
     let mut descs = descriptors(dut, tasks, Pattern::Always, rng);

@@ -51,6 +51,8 @@ pub struct SegReadStep {
     pub error: Bit,
     pub tail: Bits<6>,
     pub tag: Bits<8>,
+    /// Lines that go back to the ring with the last one.
+    pub taken: Bits<6>,
 }
 
 /// `A` address bits of a segment.
@@ -294,10 +296,12 @@ impl<const A: usize> Logic for SegRead<A> {
             self.step.d.next.error = self.broken.q.val().get_bit(self.tasks.out_data.val().number.index());
             self.step.d.next.tail = self.tasks.out_data.val().tail;
             self.step.d.next.tag = self.tasks.out_data.val().tag;
+            self.step.d.next.taken = self.tasks.out_data.val().taken;
         }
         self.tasks.out_ready.next = self.walk.val() & self.last.val();
-        self.ring.back.next = self.walk.val() & self.last.val();
-        self.ring.returned.next = self.tasks.out_data.val().taken;
+        // Not before the last word is in registers: whose line it is writes there at once.
+        self.ring.back.next = self.step.q.val().valid & self.step.q.val().last & self.free_behind.val();
+        self.ring.returned.next = self.step.q.val().taken;
         self.ends.next = self.ended.q.val();
         self.breaks.next = self.broken.q.val();
         if self.walk.val() {
